@@ -30,6 +30,8 @@ import { lifecycle as createLifecycle } from '../features/environments/lifecycle
 import { environmentReading } from '../features/environments/reading.ts';
 import { createReconciler } from '../features/environments/reconciler/reconciler.ts';
 import { createTracking } from '../features/environments/reconciler/tracking.ts';
+import { createOlderViews } from '../features/environments/older-clients/older-views.ts';
+import { olderClientRoutes } from '../features/environments/older-clients/routes.ts';
 import { type CreatorNames, environmentAddresses } from '../features/environments/responses.ts';
 import { environmentRoutes } from '../features/environments/routes.ts';
 import { createSleep } from '../features/environments/sleep/sleep.ts';
@@ -239,14 +241,17 @@ export function createEnvironmentRoutes(
   services: ReturnType<typeof createEnvironmentServices>,
   { names, auditEventSchema }: { names: CreatorNames; auditEventSchema: z.ZodType<AuditEventResponse> },
 ): Route[] {
-  const { branches, environmentPolicy, policy, metadataLinks, reportKeys, uiUrl, clock } = services;
+  const { branches, environmentPolicy, policy, metadataLinks, reportKeys, uiUrl, clock, lifecycle } =
+    services;
+  const olderViews = createOlderViews(services);
   return [
     branchesRoute(branches),
     previewRoute({ branches, policy, reportKeys }),
     ...environmentPolicyRoutes(environmentPolicy, { clock }),
     ...metadataLinkRoutes(metadataLinks),
     ...environmentRoutes({ ...services, names, auditEventSchema }),
-    ...buildRoutes({ ...services, names }),
+    ...buildRoutes({ ...services, names, olderViews }),
+    ...olderClientRoutes({ lifecycle, olderViews }),
     ...configurationRoutes({ uiUrl, branches, reportKeys }),
   ];
 }

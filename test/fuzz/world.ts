@@ -114,7 +114,10 @@ export async function openWorld(cloneUrl: string): Promise<World> {
       const { data } = await h.call('POST', '/environments', { as, body });
       keep('environments', data.id);
       const builds = (await h.call('GET', '/builds', { as, query: { environment: data.id } })).data;
-      keep('builds', builds[0].id);
+      // Clients of the older system call an Environment a build.
+      keep('builds', builds[0].id, data.id, data.uuid);
+      keep('services', 'web');
+      keep('build-jobs', builds[0].id);
       if (as !== root) continue;
       await h.call('POST', `/builds/${builds[0].id}/cancel`, { as });
     }

@@ -13,7 +13,7 @@ const sha = z
   .regex(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/, 'must be a whole commit id of 40 or 64 hexadecimal digits');
 
 const maxVariables = 100;
-const variables = z
+export const variables = z
   .record(
     z
       .string()
@@ -25,7 +25,7 @@ const variables = z
   )
   .refine((map) => Object.keys(map).length <= maxVariables, `must have at most ${maxVariables} variables`);
 
-const choiceSchema = z
+export const choiceSchema = z
   .strictObject({
     name: z
       .string()

@@ -212,6 +212,8 @@ describe('requests of other pages', () => {
       'POST /environments': { repository: `acme/shop-${made}`, branch: 'main' },
       'PATCH /environments/{id}': { autoTrack: true },
       'POST /environments/{id}/extend': {},
+      'PATCH /builds/{id}': { trackDefaultBranches: true },
+      'PATCH /builds/{id}/services': { serviceOverrides: [{ name: 'web', active: false }] },
       'POST /sites/{id}/uploads': { files: { 'index.html': { sha256: '0'.repeat(64), size: 1 } } },
       'PUT /config/sites': { ...defaultSitesConfig, enabled: true },
       'POST /config/sites/revert': { version: 0 },
@@ -250,13 +252,14 @@ describe('requests of other pages', () => {
       .replace('/users/{id}', `/users/${victim.user.id}`)
       .replace('/groups/{id}', `/groups/${group.data.id}`)
       .replace('/environments/{id}', `/environments/${environment?.id}`)
-      .replace('/builds/{id}', `/builds/${environment?.build}`)
+      // Only POST is about a build; the others are what clients of the older system call with an Environment.
+      .replace('/builds/{id}', `/builds/${route.method === 'POST' ? environment?.build : environment?.id}`)
       .replace('/sites/{id}', `/sites/${site.id}`)
       .replace('/metadata/{id}', `/metadata/${links.at(-1)?.id}`)
       .replace('{owner}/{name}', repository);
     const isBodiless =
       route.method === 'DELETE' ||
-      /sign-out|read$|sites.*\/extend$|\/(?:content|restore|publish|preview|deploy|cancel|retry)$/.test(
+      /sign-out|read$|sites.*\/extend$|\/(?:content|restore|publish|preview|deploy|redeploy|destroy|cancel|retry)$/.test(
         route.path,
       );
     const body = bodies[`${route.method} ${route.path}`] ?? (isBodiless ? undefined : { name: 'renamed' });

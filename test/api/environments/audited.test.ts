@@ -36,6 +36,24 @@ const lines: Record<string, Line> = {
     body: {},
     events: ['environment.extended'],
   },
+  changeOlderBuild: {
+    path: ({ environment }) => `/builds/${environment}`,
+    body: { commentRuntimeEnv: { LEVEL: 'debug' } },
+    events: ['environment.changed'],
+  },
+  overrideServices: {
+    path: ({ environment }) => `/builds/${environment}/services`,
+    body: { serviceOverrides: [{ name: 'web', active: false }] },
+    events: ['environment.changed'],
+  },
+  redeployOlderBuild: {
+    path: ({ environment }) => `/builds/${environment}/redeploy`,
+    events: ['build.created'],
+  },
+  destroyOlderBuild: {
+    path: ({ environment }) => `/builds/${environment}/destroy`,
+    events: ['environment.torn_down'],
+  },
   cancelBuild: { path: ({ build }) => `/builds/${build}/cancel`, events: ['build.cancelled'] },
   retryBuild: { path: ({ build }) => `/builds/${build}/retry`, events: ['build.created'] },
 };

@@ -60,6 +60,19 @@ const ofBuild: readonly Asked[] = [
   ['POST', '/retry', {}],
 ];
 
+/** What clients of the older system call with the id or the name of an Environment. */
+const ofOlderBuild: readonly Asked[] = [
+  ['GET', '', {}],
+  ['HEAD', '', {}],
+  ['PATCH', '', { body: { commentRuntimeEnv: { LEVEL: 'debug' } } }],
+  ['PUT', '/redeploy', {}],
+  ['PUT', '/destroy', {}],
+  ['PATCH', '/services', { body: { serviceOverrides: [{ name: 'web', active: false }] } }],
+  ['GET', '/metadata', {}],
+  ['GET', '/services/web/build-jobs', {}],
+  ['GET', '/services/web/build-jobs/bld_00000000000000000000', {}],
+];
+
 describe('SC-07 what a key does not reach is the same bytes as what does not exist', () => {
   const absent = '0'.repeat(20);
   test.each(ofEnvironment)('%s /environments/{id}%s, by id and by name', async (method, path, options) => {
@@ -79,6 +92,24 @@ describe('SC-07 what a key does not reach is the same bytes as what does not exi
     expect(await bytes(method, `/builds/${hidden.build}${path}`, { ...options, as: limited })).toEqual(
       missing,
     );
+  });
+
+  test.each(ofOlderBuild)('%s /builds/{id of an Environment}%s', async (method, path, options) => {
+    const before = await contents(shop.h, 'environment%');
+    const missing = await bytes(method, `/builds/env_${absent}${path}`, { ...options, as: limited });
+    expect(missing.status).toBe(404);
+    for (const name of [hidden.id, 'hidden-name'])
+      expect(await bytes(method, `/builds/${name}${path}`, { ...options, as: limited })).toEqual(missing);
+    expect(await contents(shop.h, 'environment%')).toEqual(before);
+  });
+
+  test('the log of a build of an Environment out of reach, asked for by way of one within reach', async () => {
+    const asked = (job: string) =>
+      bytes('GET', `/builds/${reached.id}/services/web/build-jobs/${job}`, { as: limited });
+    const missing = await asked(`bld_${absent}`);
+    expect(missing.status).toBe(404);
+    expect(await asked(hidden.build)).toEqual(missing);
+    expect((await asked(reached.build)).status).toBe(200);
   });
 
   test.each([
@@ -201,6 +232,7 @@ test('SO-01 the grant of an Environment opens that Environment and no route of t
   const headers = { cookie, origin: uiOrigin };
   for (const [method, path, options] of [
     ...ofEnvironment.map(([verb, to, more]) => [verb, `/environments/${reached.id}${to}`, more] as const),
+    ...ofOlderBuild.map(([verb, to, more]) => [verb, `/builds/${reached.id}${to}`, more] as const),
     ...ofBuild.map(([verb, to, more]) => [verb, `/builds/${reached.build}${to}`, more] as const),
   ]) {
     const sent = { ...options, headers: { ...options.headers, ...headers } };

@@ -1749,7 +1749,9 @@ export interface paths {
         };
         /**
          * Read a build
-         * @description **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:read`.
+         * @description Ids of builds begin with `bld_`. With the id or the name of an Environment, the answer is what clients of the older system call its build.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:read`.
          */
         get: operations["getBuild"];
         put?: never;
@@ -1757,7 +1759,13 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change the variables of an Environment
+         * @description Takes effect with the next deploy, as with `PATCH /environments/{id}`.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:write`.
+         */
+        patch: operations["changeOlderBuild"];
         trace?: never;
     };
     "/builds/{id}/logs": {
@@ -1818,6 +1826,134 @@ export interface paths {
          * @description **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:write`.
          */
         post: operations["retryBuild"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/builds/{id}/redeploy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Deploy an Environment
+         * @description As `POST /environments/{id}/deploy`.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:write`.
+         */
+        put: operations["redeployOlderBuild"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/builds/{id}/destroy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Tear an Environment down
+         * @description As `DELETE /environments/{id}`.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:write`.
+         */
+        put: operations["destroyOlderBuild"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/builds/{id}/services": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Switch services of an Environment on and off
+         * @description As `services` of `PATCH /environments/{id}`: merged by name, from the next deploy on.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:write`.
+         */
+        patch: operations["overrideServices"];
+        trace?: never;
+    };
+    "/builds/{id}/metadata": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the metadata links of an Environment
+         * @description **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:read`.
+         */
+        get: operations["listRenderedMetadataLinks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/builds/{id}/services/{name}/build-jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the builds of one service
+         * @description Newest first, of the newest 100 deploys. A deploy that used an earlier result again has none.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:read`.
+         */
+        get: operations["listBuildJobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/builds/{id}/services/{name}/build-jobs/{job}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the log of one build of a service
+         * @description **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:read`.
+         */
+        get: operations["readBuildJobLog"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3858,6 +3994,80 @@ export interface components {
             reused: boolean;
             message: string | null;
         };
+        OlderBuild: {
+            /** @description The id of the Environment */
+            id: string;
+            /** @description The name of the Environment */
+            uuid: string;
+            /**
+             * @description `deployed` also while it is asleep
+             * @enum {string}
+             */
+            status: "pending" | "queued" | "building" | "built" | "deploying" | "deployed" | "error" | "config_error" | "tearing_down" | "torn_down";
+            statusMessage: string | null;
+            /** @description Empty until the branch was read */
+            sha: string;
+            /** @description Empty: it has no meaning here */
+            manifest: string;
+            /** @constant */
+            kind: "environment";
+            /** @description Empty: it has no meaning here */
+            namespace: string;
+            /** @description Always false */
+            isStatic: boolean;
+            /** @description Always null: Environments need no pull request */
+            pullRequest: components["schemas"]["OlderBuildPullRequest"] | null;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            updatedAt: string;
+            /** @description One for each service */
+            deploys: components["schemas"]["OlderDeploy"][];
+        };
+        OlderDeploy: {
+            /** @description `{service}-{name of the Environment}` */
+            uuid: string;
+            /** @enum {string} */
+            status: "waiting" | "building" | "build_failed" | "deploying" | "deploy_failed" | "ready" | "deployed" | "error" | "torn_down";
+            /** @description Why it has this status, in words, or empty */
+            statusMessage: string;
+            active: boolean;
+            branchName: string;
+            /** @description Empty until the branch was read */
+            sha: string;
+            /** @description Its host; empty: it has no address of its own */
+            publicUrl: string;
+            /** @description Its URL */
+            publicHref: string | null;
+            /** @description Empty: it has no meaning here */
+            dockerImage: string;
+            /** @description Empty: it has no meaning here */
+            initDockerImage: string;
+            /** @description Empty: it has no meaning here */
+            buildLogs: string;
+            /** @description Empty: it has no meaning here */
+            deployPipelineId: string;
+            /** @description Always false */
+            devMode: boolean;
+            /**
+             * Format: date-time
+             * @description Of the Environment
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description Of the Environment
+             */
+            updatedAt: string;
+            deployable: components["schemas"]["OlderDeployDeployable"];
+            repository: components["schemas"]["OlderDeployRepository"];
+        };
         CancelledBuild: {
             id: string;
             /** @constant */
@@ -3868,6 +4078,109 @@ export interface components {
             id: string;
             /** @constant */
             status: "queued";
+        };
+        ChangeOlderBuildRequest: {
+            /** @description Replaces the variables `env` of the Environment. No answer shows their values */
+            commentRuntimeEnv?: {
+                [key: string]: string;
+            };
+            /** @description Replaces the variables of builds, `initEnv` */
+            commentInitEnv?: {
+                [key: string]: string;
+            };
+            trackDefaultBranches?: boolean;
+        };
+        OlderResult: {
+            /** @constant */
+            status: "success";
+            message: string;
+        };
+        ServiceOverridesRequest: {
+            serviceOverrides: components["schemas"]["EnvironmentServiceChoice"][];
+        };
+        ServiceOverrides: {
+            serviceOverrides: components["schemas"]["ServiceOverride"][];
+            /** @description Always false: the choices take effect with the next deploy */
+            queued: boolean;
+        };
+        ServiceOverride: {
+            name: string;
+            active: boolean;
+            branchOrExternalUrl: string | null;
+            /**
+             * @description Null: no deploy has read it yet
+             * @enum {string|null}
+             */
+            status: "waiting" | "building" | "build_failed" | "deploying" | "deploy_failed" | "ready" | "deployed" | "error" | "torn_down" | null;
+            statusMessage: string | null;
+            /**
+             * Format: date-time
+             * @description Of the Environment
+             */
+            updatedAt: string;
+            /** @constant */
+            group: "default";
+            /** @description Always true */
+            editable: boolean;
+        };
+        RenderedMetadataLinks: {
+            links: components["schemas"]["RenderedMetadataLink"][];
+        };
+        RenderedMetadataLink: {
+            id: string;
+            text: string;
+            /** @enum {string} */
+            icon: "book" | "branch" | "bug" | "chart" | "chat" | "database" | "file" | "gauge" | "link" | "shield" | "terminal" | "window";
+            /** @description With the values of the Environment */
+            link: string;
+            /**
+             * Format: int64
+             * @description From 1
+             */
+            position: number;
+        };
+        BuildJobs: {
+            builds: components["schemas"]["BuildJob"][];
+        };
+        BuildJob: {
+            /** @description The id of the build that built the service */
+            jobName: string;
+            /** @description The name of the Environment */
+            buildUuid: string;
+            sha: string;
+            /** @enum {string} */
+            status: "Pending" | "Active" | "Complete" | "Failed";
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            startedAt?: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            completedAt?: string;
+            /** @description Seconds */
+            duration?: number;
+            /** @constant */
+            engine: "unknown";
+            error?: string;
+            /** @enum {string} */
+            source: "live" | "archived";
+        };
+        BuildJobLog: {
+            /**
+             * @description `Archived`: the build has ended
+             * @enum {string}
+             */
+            status: "Pending" | "Active" | "Archived";
+            /** @description Always false */
+            streamingRequired: boolean;
+            /** @description The last 1,048,576 characters that the build has written until now */
+            archivedLogs: string;
+            /** @description Where to follow a log that is still written */
+            message?: string;
+            error?: string;
         };
         ValidateConfigurationFileRequest: {
             /** @description The text of a postern.yaml; more than 256 KiB of UTF-8 is a problem */
@@ -4704,6 +5017,29 @@ export interface components {
             kind: "user" | "service_key";
             id: string;
             name: string | null;
+        };
+        OlderBuildPullRequest: Record<string, never>;
+        /** @description Empty: it has no meaning here */
+        OlderDeployDeployableBuilder: Record<string, never>;
+        OlderDeployDeployable: {
+            name: string;
+            /**
+             * @description `github`: built from the repository; `docker`: a ready image or a database; `externalHTTP`: runs elsewhere
+             * @enum {string}
+             */
+            type: "github" | "docker" | "externalHTTP";
+            /** @description Empty: it has no meaning here */
+            dockerfilePath: string;
+            /** @description Empty: it has no meaning here */
+            requires: string[];
+            /** @description Empty: it has no meaning here */
+            deploymentDependsOn: string[];
+            builder: components["schemas"]["OlderDeployDeployableBuilder"];
+            /** @description Empty: it has no meaning here */
+            ecr: string;
+        };
+        OlderDeployRepository: {
+            fullName: string;
         };
         AccessConfigChangeDryRun: {
             /**
@@ -8071,7 +8407,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of a build */
+                /** @description The id of a build, or the id or the name of an Environment */
                 id: string;
             };
             cookie?: never;
@@ -8086,7 +8422,42 @@ export interface operations {
                 content: {
                     "application/json": {
                         request_id: components["schemas"]["RequestId"];
-                        data: components["schemas"]["Build"];
+                        data: components["schemas"]["Build"] | components["schemas"]["OlderBuild"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    changeOlderBuild: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the name of an Environment */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeOlderBuildRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["OlderBuild"];
                         /**
                          * @description Always null here.
                          * @enum {unknown}
@@ -8187,6 +8558,202 @@ export interface operations {
                     "application/json": {
                         request_id: components["schemas"]["RequestId"];
                         data: components["schemas"]["QueuedBuild"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    redeployOlderBuild: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the name of an Environment */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["OlderResult"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    destroyOlderBuild: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the name of an Environment */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["OlderResult"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    overrideServices: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the name of an Environment */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ServiceOverridesRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["ServiceOverrides"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    listRenderedMetadataLinks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the name of an Environment */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["RenderedMetadataLinks"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    listBuildJobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the name of an Environment */
+                id: string;
+                /** @description The name of a service */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["BuildJobs"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    readBuildJobLog: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the name of an Environment */
+                id: string;
+                /** @description The name of a service */
+                name: string;
+                /** @description The id of a build */
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["BuildJobLog"];
                         /**
                          * @description Always null here.
                          * @enum {unknown}

@@ -111,6 +111,11 @@ export function isEnding({ status }: Pick<Environment, 'status'>): boolean {
   return status === 'tearing_down' || status === 'torn_down';
 }
 
+/** The same route answers the name of an Environment, as clients of the older system read it. */
+export function isDeploy(build: Deploy | Schemas['OlderBuild']): build is Deploy {
+  return 'steps' in build;
+}
+
 export function hasEnded({ endedAt }: Pick<Deploy, 'endedAt'>): boolean {
   return endedAt !== null;
 }

@@ -1,7 +1,7 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api, dataOf, unwrap } from '../api/client.ts';
 import type { Query } from '../api/contract.ts';
-import { type Environment, hasEnded, isUnderWay } from './environment-words.ts';
+import { type Environment, hasEnded, isDeploy, isUnderWay } from './environment-words.ts';
 
 /** What the pages of Environments read. After a change all of it is read again: each name begins with `environments`. */
 
@@ -64,7 +64,8 @@ export const oneDeploy = (id: string) =>
   queryOptions({
     queryKey: ['environments', 'deploy', id],
     queryFn: ({ signal }) => dataOf(api.GET('/builds/{id}', { params: { path: { id } }, signal })),
-    refetchInterval: ({ state }) => (state.data !== undefined && !hasEnded(state.data) ? pollMs : false),
+    refetchInterval: ({ state: { data } }) =>
+      data !== undefined && isDeploy(data) && !hasEnded(data) ? pollMs : false,
   });
 
 /** These two ask the git server, so they are not asked again by themselves. */

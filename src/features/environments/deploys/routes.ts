@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { timestamp, timestampOrNull } from '../../../core/clock.ts';
 import { defineRoute, pagePagination, type Route } from '../../../platform/http.ts';
 import type { Lifecycle } from '../lifecycle/lifecycle.ts';
+import { olderBuildSchema, anyBuildParams } from '../older-clients/schemas.ts';
+import type { OlderViews } from '../older-clients/older-views.ts';
 import type { CreatorNames } from '../responses.ts';
 import { readers, writers } from '../route-policies.ts';
 import type { Deploys, DeployWithSteps } from './deploys.ts';
@@ -59,8 +61,9 @@ export function buildRoutes(deps: {
   readonly lifecycle: Pick<Lifecycle, 'find'>;
   readonly tail: LogTail;
   readonly names: CreatorNames;
+  readonly olderViews: Pick<OlderViews, 'findBuild'>;
 }): Route[] {
-  const { deploys, lifecycle, tail } = deps;
+  const { deploys, lifecycle, tail, olderViews } = deps;
 
   async function toResponses(found: readonly DeployWithSteps[]) {
     const creators = found.flatMap(({ deploy }) => deploy.creator ?? []);
@@ -119,12 +122,15 @@ export function buildRoutes(deps: {
       operationId: 'getBuild',
       tag: 'Builds',
       summary: 'Read a build',
+      description:
+        'Ids of builds begin with `bld_`. With the id or the name of an Environment, the answer is what clients of the older system call its build.',
       policy: readers,
-      params: buildParams,
-      errors: ['build_not_found'],
-      success: { status: 200, data: buildSchema },
+      params: anyBuildParams,
+      errors: ['build_not_found', 'env_not_found'],
+      success: { status: 200, data: z.xor([buildSchema, olderBuildSchema]) },
       example: { data: example },
       async handle({ caller, params }) {
+        if (!params.id.startsWith('bld_')) return { data: await olderViews.findBuild(caller, params.id) };
         const [data] = await toResponses([await deploys.get(caller, params.id)]);
         if (data === undefined) throw new Error('One build gives one response.');
         return { data };

@@ -7,7 +7,14 @@ import { RefreshIcon } from '../../shell/icons.tsx';
 import { Moment } from '../../shell/moment.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import { useChange } from '../../shell/use-change.ts';
-import { type Deploy, deployStatusWords, hasEnded, shortSha, triggerWords } from '../environment-words.ts';
+import {
+  type Deploy,
+  deployStatusWords,
+  hasEnded,
+  isDeploy,
+  shortSha,
+  triggerWords,
+} from '../environment-words.ts';
 import { useEnvironmentsNow } from '../environments-now.ts';
 import { LogView } from '../log/log-view.tsx';
 import { NoSuchEnvironment } from '../no-such-environment.tsx';
@@ -27,7 +34,7 @@ export function DeployPage() {
   if (error instanceof ApiProblem && error.status === 404) return <NoSuchEnvironment what="deploy" />;
   if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;
   if (deploy === undefined) return <Skeleton height={420} radius="lg" aria-label="Loading" role="status" />;
-  return <Shown deploy={deploy} />;
+  return isDeploy(deploy) ? <Shown deploy={deploy} /> : <NoSuchEnvironment what="deploy" />;
 }
 
 function Shown({ deploy }: { deploy: Deploy }) {
