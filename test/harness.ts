@@ -45,6 +45,7 @@ export const contentUrl = 'http://sites.localhost:3001';
 export const settings: AppSettings = {
   uiUrl: uiOrigin,
   contentUrl,
+  environmentsContentUrl: contentUrl,
   grantSecrets: ['grant-secret-of-the-tests-0123456789abcd'],
   allowSharedApex: false,
   keyPrefix: 'app',
@@ -166,6 +167,8 @@ export async function openHarness(
     /** Public addresses of the web app and content; default: those above. */
     uiUrl?: string;
     contentUrl?: string;
+    /** Default: that of sites. */
+    environmentsContentUrl?: string;
     kv?: Kv;
     tracing?: Tracing | null;
     /** Default: all workloads in one process. */
@@ -198,7 +201,8 @@ export async function openHarness(
           : { allowsFileRepositories: options.allowsFileRepositories }),
         ...(options.secretsDir === undefined ? {} : { secretsDir: options.secretsDir }),
         ...(options.uiUrl === undefined ? {} : { uiUrl: options.uiUrl }),
-        ...(options.contentUrl === undefined ? {} : { contentUrl: options.contentUrl }),
+        contentUrl: options.contentUrl ?? contentUrl,
+        environmentsContentUrl: options.environmentsContentUrl ?? options.contentUrl ?? contentUrl,
       },
       others: 0,
     },

@@ -52,6 +52,7 @@ export type AppBackends = {
 export type AppSettings = {
   readonly uiUrl: string;
   readonly contentUrl: string;
+  readonly environmentsContentUrl: string;
   readonly grantSecrets: readonly string[];
   readonly allowSharedApex: boolean;
   readonly keyPrefix: string;
@@ -89,6 +90,7 @@ export function appSettingsOf(
   return {
     uiUrl: config.uiUrl,
     contentUrl: config.contentUrl,
+    environmentsContentUrl: config.environmentsContentUrl,
     grantSecrets: config.grantSecrets,
     allowSharedApex: config.allowSharedApex,
     keyPrefix: config.keyPrefix,

@@ -163,7 +163,7 @@ function createStores(sql: Sql, backends: Pick<AppBackends, 'random' | 'log'> & 
 /** Builds every feature on the given backends. No I/O happens before start(). */
 function createServices(settings: AppSettings, backends: AppBackends) {
   const { database, kv, blobs, temporaryFiles, random, log, isOnlyProcess } = backends;
-  const { uiUrl, contentUrl, allowSharedApex, trustedProxies } = settings;
+  const { uiUrl, contentUrl, environmentsContentUrl, allowSharedApex, trustedProxies } = settings;
   const keycloak = settings.keycloak ?? null;
   const clock = createServerClock({
     local: backends.clock,
@@ -308,6 +308,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
   const sitesServices = createSitesServices({
     uiUrl,
     contentUrl,
+    environmentsContentUrl,
     allowSharedApex,
     grantSecrets: settings.grantSecrets,
     kv,
@@ -346,6 +347,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
   const gatewaySide = createGatewaySide({
     uiUrl,
     contentUrl,
+    environmentsContentUrl,
     allowSharedApex,
     trustedProxies,
     kv,
@@ -439,7 +441,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
   const environmentServices = createEnvironmentServices({
     sleepSignals: gatewaySide.sleepSignals,
     uiUrl,
-    contentUrl,
+    contentUrl: environmentsContentUrl,
     repositories,
     git,
     builds: buildServices.builds,
@@ -705,6 +707,7 @@ export async function createApp(
     stop: stopGateway,
   } = createGatewayServer({
     contentUrl: settings.contentUrl,
+    environmentsContentUrl: settings.environmentsContentUrl,
     trustedProxies: settings.trustedProxies,
     gatewayLimits: settings.gatewayLimits,
     gatewayFastHttp: settings.gatewayFastHttp,
@@ -795,7 +798,7 @@ export async function createApp(
   const pageDeps = { identity, uiOrigin: settings.uiUrl, clock, records };
   const web: FastifyInstance = await createWebServer({
     uiOrigin: settings.uiUrl,
-    contentUrl: settings.contentUrl,
+    contentUrls: [settings.contentUrl, settings.environmentsContentUrl],
     isHttps: settings.uiUrl.startsWith('https:'),
     trustedProxies: settings.trustedProxies,
     overloadDelayMs: settings.overloadDelayMs,
@@ -819,7 +822,7 @@ export async function createApp(
         linkTarget: services.environmentGrantServices.linkTarget,
         sessions: identity.sessions,
         isEnabled: async () => (await services.environmentServices.environmentPolicy.inForce()).value.enabled,
-        urlOf: services.sitesServices.siteAddresses.urlOf,
+        urlOf: services.environmentServices.addresses.urlOf,
         uiOrigin: settings.uiUrl,
         authentication,
         limits,
@@ -914,6 +917,7 @@ export async function allRoutes(): Promise<readonly Route[]> {
     {
       uiUrl: 'http://localhost:3000',
       contentUrl: 'http://sites.localhost:3001',
+      environmentsContentUrl: 'http://sites.localhost:3001',
       grantSecrets: ['only for listing routes; signs nothing'],
       allowSharedApex: false,
       keyPrefix: 'app',

@@ -55,11 +55,13 @@ export async function openDrillInstance(folder: string, weaken: Weaken = (backen
     await temporaryFiles.prepare();
     const [port, gatewayPort] = await freePorts();
     const uiUrl = `http://localhost:${port}`;
+    const contentUrl = `http://sites.localhost:${gatewayPort}`;
     const secret = () => Buffer.from(systemRandom.bytes(32)).toString('base64url');
     const app = await createApp(
       {
         uiUrl,
-        contentUrl: `http://sites.localhost:${gatewayPort}`,
+        contentUrl,
+        environmentsContentUrl: contentUrl,
         sessionSecrets: [secret()],
         encryptionKeys: [secret()],
         grantSecrets: [secret()],

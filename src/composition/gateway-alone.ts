@@ -52,7 +52,7 @@ export type GatewayAlone = ReturnType<typeof createGatewayAlone>;
 
 export function createGatewayAlone(settings: GatewayAloneSettings, backends: GatewayBackends) {
   const { database, kv, blobs, random, log } = backends;
-  const { uiUrl, contentUrl, allowSharedApex, trustedProxies } = settings;
+  const { uiUrl, contentUrl, environmentsContentUrl, allowSharedApex, trustedProxies } = settings;
   const clock = createServerClock({
     local: backends.clock,
     serverTime: backends.serverTime ?? database.serverTime,
@@ -87,11 +87,12 @@ export function createGatewayAlone(settings: GatewayAloneSettings, backends: Gat
     signer,
     holder,
     workloads: ['gateway'],
-    addresses: { uiUrl, contentUrl, allowSharedApex },
+    addresses: { uiUrl, contentUrl, environmentsContentUrl, allowSharedApex },
   });
   const side = createGatewaySide({
     uiUrl,
     contentUrl,
+    environmentsContentUrl,
     allowSharedApex,
     trustedProxies,
     kv,
@@ -107,6 +108,7 @@ export function createGatewayAlone(settings: GatewayAloneSettings, backends: Gat
     stop: stopGateway,
   } = createGatewayServer({
     contentUrl,
+    environmentsContentUrl,
     trustedProxies,
     gatewayLimits: settings.gatewayLimits,
     gatewayFastHttp: settings.gatewayFastHttp,

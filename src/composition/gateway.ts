@@ -43,6 +43,7 @@ import { addressReader, createGateway, gatewayLimits } from '../surfaces/gateway
 export type GatewaySettings = {
   readonly uiUrl: string;
   readonly contentUrl: string;
+  readonly environmentsContentUrl: string;
   readonly allowSharedApex: boolean;
   readonly trustedProxies: readonly string[];
   /** Requests a minute that the gateway accepts; default: its own limits. 0 = no limit. */
@@ -56,7 +57,10 @@ export type GatewaySettings = {
  * no database.
  */
 export function createGatewaySide(
-  deps: Pick<GatewaySettings, 'uiUrl' | 'contentUrl' | 'allowSharedApex' | 'trustedProxies'> & {
+  deps: Pick<
+    GatewaySettings,
+    'uiUrl' | 'contentUrl' | 'environmentsContentUrl' | 'allowSharedApex' | 'trustedProxies'
+  > & {
     readonly kv: Kv;
     readonly signer: GrantSigner;
     /** Of the grants of Environments. */
@@ -78,8 +82,8 @@ export function createGatewaySide(
         refused: (refusal, from) => auditRelay.note(own.kind.name, refusal, from),
       }),
       uiUrl: deps.uiUrl,
-      contentUrl: deps.contentUrl,
-      isShared: isShared(deps),
+      contentUrl: deps[own.kind.contentUrl],
+      isShared: isShared(deps, own.kind),
       random: deps.random,
       addressOf: addressReader(deps.trustedProxies),
     });
@@ -97,7 +101,7 @@ export function createGatewaySide(
 
 type GatewayServerDeps = Pick<
   GatewaySettings,
-  'contentUrl' | 'trustedProxies' | 'gatewayLimits' | 'gatewayFastHttp'
+  'contentUrl' | 'environmentsContentUrl' | 'trustedProxies' | 'gatewayLimits' | 'gatewayFastHttp'
 > & {
   readonly side: ReturnType<typeof createGatewaySide>;
   readonly read: CatalogReader & { readonly serving: ServingStore };
@@ -171,6 +175,7 @@ export function createGatewayServer(deps: GatewayServerDeps): {
     ...deps.gatewayLimits,
     isFast: deps.gatewayFastHttp ?? true,
     contentUrl: deps.contentUrl,
+    environmentsContentUrl: deps.environmentsContentUrl,
     addressOf,
     source: memorySource({ clock }),
     catalog,

@@ -5,6 +5,7 @@ import {
   createGrantSigner,
   createSwitchRecords,
   grantStore,
+  siteGrants,
   unavailableReasonOf,
 } from '../features/grants/grants.ts';
 import { createSiteStates } from '../features/grants/site-states.ts';
@@ -73,6 +74,7 @@ export type SitesServicesDeps = {
   readonly log: Log;
   readonly uiUrl: string;
   readonly contentUrl: string;
+  readonly environmentsContentUrl: string;
   readonly allowSharedApex: boolean;
   /** True: another identity provider than the built-in one is configured. */
   readonly hasOtherProvider: boolean;
@@ -88,8 +90,8 @@ export type SitesServicesDeps = {
 
 export function createSitesServices(deps: SitesServicesDeps) {
   const { read, tx, feed, isFresh, kv, clock, log } = deps;
-  const { uiUrl, contentUrl, allowSharedApex } = deps;
-  const addresses = { uiUrl, contentUrl, allowSharedApex, hasOtherProvider: deps.hasOtherProvider };
+  const { uiUrl, contentUrl, environmentsContentUrl, allowSharedApex, hasOtherProvider } = deps;
+  const addresses = { uiUrl, contentUrl, environmentsContentUrl, allowSharedApex, hasOtherProvider };
   const signer = createGrantSigner(deps.grantSecrets, deps.random);
   const states = createSiteStates(createTargetStates({ kv, signer, log }));
   const switchRecords = createSwitchRecords({
@@ -121,7 +123,8 @@ export function createSitesServices(deps: SitesServicesDeps) {
       if (before.enabled && !after.enabled) await stores.sitesSwitch.bump();
     },
   });
-  const privateUnavailableReason = () => unavailableReasonOf(addresses) ?? instances.disagreement();
+  const privateUnavailableReason = () =>
+    unavailableReasonOf(addresses, siteGrants) ?? instances.disagreement();
   const { blobs, temporaryFiles, format, random, exposed } = deps;
   const sites = createSites({
     read,

@@ -180,6 +180,7 @@ describe('reading the configuration', () => {
     expect(readConfig({ DATA_DIR: join(folder, 'nothing') })).toMatchObject({
       uiUrl: 'http://localhost:3000',
       contentUrl: 'http://sites.localhost:3001',
+      environmentsContentUrl: 'http://sites.localhost:3001',
       host: '127.0.0.1',
       port: 3000,
       gatewayPort: 3001,
@@ -190,6 +191,30 @@ describe('reading the configuration', () => {
       keyPrefix: 'app',
       bootstrapAdmin: null,
     });
+  });
+
+  test('Environments are below the host of sites unless they have an address of their own, for every process', () => {
+    const sites = { DATA_DIR: join(folder, 'nothing'), SITES_CONTENT_URL: 'https://sites.example.net' };
+    const shared = {
+      DATABASE_URL: 'postgres://postern@db/postern',
+      KV_URL: 'redis://kv',
+      GRANT_SECRET: strong,
+      SESSION_SECRET: strong,
+      ENCRYPTION_KEY: strong,
+    };
+    for (const [workload, env] of [
+      ['all', sites],
+      ['gateway', { ...sites, ...shared }],
+      ['web', { ...sites, ...shared }],
+      ['worker', { ...sites, ...shared }],
+    ] as const) {
+      const own = { ...env, ENVIRONMENTS_CONTENT_URL: 'https://branches.example.org/' };
+      expect(readConfig(env, workload).environmentsContentUrl).toBe('https://sites.example.net');
+      expect(readConfig(own, workload)).toMatchObject({
+        contentUrl: 'https://sites.example.net',
+        environmentsContentUrl: 'https://branches.example.org',
+      });
+    }
   });
 
   test('a role for gateways is taken with PostgreSQL alone: the embedded database has one role', () => {
@@ -296,13 +321,14 @@ describe('reading the configuration', () => {
     ['http://[::1]:3000', true],
   ])('SE-02 the addresses of UI and content may be %s: %s', (address, isTaken) => {
     expect(mistakesOf({ SERVICE_UI_URL: address })).toEqual(isTaken ? [] : ['SERVICE_UI_URL']);
-    expect(mistakesOf({ SITES_CONTENT_URL: address })).toEqual(isTaken ? [] : ['SITES_CONTENT_URL']);
+    for (const setting of ['SITES_CONTENT_URL', 'ENVIRONMENTS_CONTENT_URL'])
+      expect(mistakesOf({ [setting]: address })).toEqual(isTaken ? [] : [setting]);
   });
 
   test.each(['postern.example.com', 'localhost:3000', '127.0.0.1:3000', '//postern.example.com'])(
     'SE-02 an address without a scheme, such as %s, is told to lack it',
     (address) => {
-      for (const setting of ['SERVICE_UI_URL', 'SITES_CONTENT_URL']) {
+      for (const setting of ['SERVICE_UI_URL', 'SITES_CONTENT_URL', 'ENVIRONMENTS_CONTENT_URL']) {
         expect(refusalOf({ [setting]: address })).toEqual([
           {
             setting,

@@ -16,6 +16,8 @@ import { readersOf, type SettingName, settings, type ValueOf } from './settings.
 export type Config = {
   readonly uiUrl: string;
   readonly contentUrl: string;
+  /** Where Environments are served; may be `contentUrl`. */
+  readonly environmentsContentUrl: string;
   readonly host: string;
   readonly port: number;
   readonly gatewayPort: number;
@@ -147,9 +149,11 @@ export function readConfig(
       );
   const dataDir = resolve(value('DATA_DIR'));
   const environments = readEnvironments(env, value, workload, wrong);
+  const contentUrl = value('SITES_CONTENT_URL') ?? `http://sites.localhost:${gatewayPort}`;
   const config = {
     uiUrl,
-    contentUrl: value('SITES_CONTENT_URL') ?? `http://sites.localhost:${gatewayPort}`,
+    contentUrl,
+    environmentsContentUrl: value('ENVIRONMENTS_CONTENT_URL') ?? contentUrl,
     host,
     port,
     gatewayPort,

@@ -225,6 +225,13 @@ export const settings = {
       'Base address of the content hosts; each site has a label in front of this host; https, or http on loopback',
     shown: 'http://sites.localhost:GATEWAY_PORT',
   }),
+  ENVIRONMENTS_CONTENT_URL: setting({
+    schema: origin,
+    unset: null,
+    meaning:
+      'The same for Environments; a separate registrable domain keeps their code away from the cookies of sites',
+    shown: 'SITES_CONTENT_URL',
+  }),
   SITES_ALLOW_SHARED_APEX: setting({
     schema: oneOf(
       ['true'],
@@ -233,8 +240,8 @@ export const settings = {
     ),
     unset: null,
     meaning:
-      'true = private sites work although SERVICE_UI_URL and SITES_CONTENT_URL share a registrable domain; the same on every process',
-    shown: 'unset: private sites need a separate content domain',
+      'true = private sites and Environments work although SERVICE_UI_URL shares a registrable domain with their content hosts; the same on every process',
+    shown: 'unset: they need a separate content domain',
   }),
   HOST: setting({
     schema: someText,

@@ -7,8 +7,8 @@ import { listen } from '../platform/listen.ts';
 import { greetBriefly, runWorkload } from './lifecycle.ts';
 
 /**
- * The standalone gateway: serves the content hosts of Sites and nothing else. It runs no migration, and waits until
- * another process has.
+ * The standalone gateway: serves the content hosts of Sites and Environments and nothing else. It runs no migration, and
+ * waits until another process has.
  */
 export async function serveGateway(config: Config): Promise<number> {
   const backends = await openGatewayBackends(config);

@@ -4,6 +4,7 @@ import { type AppSettings, appSettingsOf } from '../composition/app-settings.ts'
 import type { Config } from '../config/read.ts';
 import type { Workload } from '../config/names.ts';
 import { isLoopback } from '../core/loopback.ts';
+import type { GrantKind } from '../features/grants/grants.ts';
 import { listen } from '../platform/listen.ts';
 import { version } from '../platform/version.ts';
 import { greetBriefly, requirePorts, runWorkload } from './lifecycle.ts';
@@ -86,15 +87,17 @@ async function greet(
   { bound, administrator }: { bound: Bound; administrator: { hasAdministrator(): Promise<boolean> } },
 ): Promise<void> {
   const { setupLink } = await import('../operations/commands.ts');
-  const { unreachableContent } = await import('../operations/doctor/host-rules.ts');
+  const { kindsOfContent, unreachableContent } = await import('../operations/doctor/host-rules.ts');
   const lines = [
     // Measured from the start of the process, as an operator would.
     `Postern ${version} is ready (${Math.round(performance.now())} ms)`,
     `  web and API   ${config.uiUrl}`,
     ...listeningAt(config.uiUrl, bound).map((origin) => `  listens on    ${origin}`),
     `  reference     ${config.uiUrl}/api/v2/docs`,
-    `  content hosts ${config.contentUrl}`,
-    ...(unreachableContent(config) ? [contentWarning] : []),
+    ...kindsOfContent(config).flatMap((kind) => [
+      `  content hosts ${config[kind.contentUrl]}`,
+      ...(unreachableContent(config, kind) ? [contentWarning(kind)] : []),
+    ]),
     `  operations    http://${config.host}:${config.metricsPort}/readyz`,
     `  data          ${backends.description}`,
     ...(backends.engineMeaning === null ? [] : [`  Environments  ${backends.engineMeaning}`]),
@@ -109,8 +112,8 @@ async function greet(
   console.log(lines.join('\n'));
 }
 
-const contentWarning =
-  '                This address works on this machine only: set SITES_CONTENT_URL to a separate host, with a wildcard for its sites.';
+const contentWarning = ({ contentSetting, noun }: GrantKind) =>
+  `                This address works on this machine only: set ${contentSetting} to a separate host, with a wildcard for its ${noun}s.`;
 
 type Bound = AddressInfo | string | null;
 

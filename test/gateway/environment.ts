@@ -56,7 +56,7 @@ export async function environmentOf(
   } = {},
 ): Promise<Made> {
   const id = `env_${randomBytes(10).toString('hex')}`;
-  const { siteAddresses } = h.app.services.sitesServices;
+  const { addresses } = h.app.services.environmentServices;
   const label = generateEnvironmentLabel(systemRandom);
   const now = new Date(h.clock.now());
   const [kind, creatorId] = creator === 'service_key' ? ['service_key', 'key_1'] : ['user', creator.user.id];
@@ -84,7 +84,7 @@ export async function environmentOf(
         ${service.spa ?? false}, ${artifactId}, ${service.address ?? null})`.execute(h.database.sql);
   }
   await announce(h, id);
-  return { id, label, urlOf: (service) => siteAddresses.urlOf(serviceLabel(service, label)) };
+  return { id, label, urlOf: (service) => `${addresses.urlOf(service, label)}/` };
 }
 
 export function urlOf(label: string): string {

@@ -49,6 +49,7 @@ test('a host that can be nobody’s label is not remembered by its name', () => 
   const limited = vi.fn<GatewayDeps['limited']>(() => null);
   const { respond: serve } = createPipeline({
     contentUrl: 'https://sites.example.com',
+    environmentsContentUrl: 'https://sites.example.com',
     limited,
     isEnabled: () => true,
     isInformed: () => true,

@@ -465,7 +465,12 @@ test('GW-05 while a gateway believes something else nobody is let in, and the ow
     signer: createGrantSigner(['grant-secret-of-the-tests-0123456789abcd'], systemRandom),
     holder: 'the odd one',
     workloads: ['gateway'],
-    addresses: { uiUrl: 'http://localhost:3000', contentUrl, allowSharedApex: true },
+    addresses: {
+      uiUrl: 'http://localhost:3000',
+      contentUrl,
+      environmentsContentUrl: contentUrl,
+      allowSharedApex: true,
+    },
   });
   await odd.heartbeat();
   const first = await browserOf(h, ada).navigate(site.url);

@@ -41,6 +41,7 @@ export async function openInstallation(
     {
       uiUrl: options.uiUrl ?? uiUrl,
       contentUrl: options.contentUrl ?? contentUrl,
+      environmentsContentUrl: options.contentUrl ?? contentUrl,
       allowSharedApex: false,
       grantSecrets: [secret()],
       sessionSecrets: [secret()],

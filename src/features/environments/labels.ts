@@ -1,7 +1,7 @@
 import { type Random, randomFrom } from '../../core/ids.ts';
 
 /**
- * Host names of Environments: `<service>-<label>` in front of the content host, one DNS level. The form alone tells them from
+ * Host names of Environments: `<service>-<label>` in front of their content host, one DNS level. The form alone tells them from
  * those of Sites: `e` and 85 random bits, after the last hyphen.
  */
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';

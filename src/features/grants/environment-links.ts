@@ -5,15 +5,14 @@ import {
   isGone,
   type LabelledEnvironment,
   type OpeningStore,
-  serviceLabel,
   type ServingStore,
 } from '../environments/serving/serving.ts';
 import type { IdentityCheck } from '../people/people.ts';
 
 /** Where the permanent link of an Environment leads. */
 export type EnvironmentLink =
-  /** The first part of the host name of its first service. */
-  | { readonly kind: 'content'; readonly label: string }
+  /** At its first service. */
+  | { readonly kind: 'content'; readonly service: string; readonly label: string }
   /** No service has a host yet. */
   | { readonly kind: 'not_ready' }
   | { readonly kind: 'gone' }
@@ -54,6 +53,6 @@ export function createEnvironmentLinks(deps: {
     const first = [...environment.services.keys()].find((name) => exposedService(environment, name));
     return first === undefined
       ? { kind: 'not_ready' }
-      : { kind: 'content', label: serviceLabel(first, environment.label) };
+      : { kind: 'content', service: first, label: environment.label };
   };
 }

@@ -3,6 +3,7 @@ import { type Site, siteStatusOf } from '../sites/sites.ts';
 import type { LedgerEntry } from './grant-store.ts';
 import type { IssuingDeps } from './issuing.ts';
 import type { SiteTargetsDeps } from './site-targets.ts';
+import { siteGrants } from './grant-kind.ts';
 import { unavailableReasonOf } from './unavailable-reason.ts';
 
 /** Why a site opens for its owner or not, check by check, and where a link to it leads (contract 6). */
@@ -63,7 +64,7 @@ export function createExplaining({
   }
 
   async function privateChecks(): Promise<AccessCheck[]> {
-    const unavailableReason = unavailableReasonOf(addresses);
+    const unavailableReason = unavailableReasonOf(addresses, siteGrants);
     const missing = await instances.unavailableReason();
     return [
       check('private_possible', unavailableReason === null, {

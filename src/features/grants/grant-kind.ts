@@ -6,6 +6,11 @@ import { minute } from '../../core/clock.ts';
  */
 export type GrantKind = {
   readonly name: 'site' | 'environment';
+  /** What texts call it. */
+  readonly noun: 'site' | 'Environment';
+  /** Which of the two addresses its hosts are below, and the setting with that address. */
+  readonly contentUrl: 'contentUrl' | 'environmentsContentUrl';
+  readonly contentSetting: 'SITES_CONTENT_URL' | 'ENVIRONMENTS_CONTENT_URL';
   /** Names the keys that are derived from GRANT_SECRET. */
   readonly secretName: string;
   /** In front of the names of codes and grants in the key-value store. */
@@ -24,6 +29,9 @@ export type GrantKind = {
 
 export const siteGrants: GrantKind = {
   name: 'site',
+  noun: 'site',
+  contentUrl: 'contentUrl',
+  contentSetting: 'SITES_CONTENT_URL',
   secretName: 'postern-grant',
   space: '',
   maxMs: 5 * minute,
@@ -37,6 +45,9 @@ export const siteGrants: GrantKind = {
 
 export const environmentGrants: GrantKind = {
   name: 'environment',
+  noun: 'Environment',
+  contentUrl: 'environmentsContentUrl',
+  contentSetting: 'ENVIRONMENTS_CONTENT_URL',
   secretName: 'postern-environment-grant',
   space: 'environment-',
   // The maximum of `grantMinutes` in the Environment policy.

@@ -6,10 +6,10 @@ import type { GrantSigner } from './grant-signer.ts';
 import type { Addresses } from './unavailable-reason.ts';
 
 /**
- * Every process reports every few seconds the settings that all must share: SERVICE_UI_URL, SITES_CONTENT_URL and
- * SITES_ALLOW_SHARED_APEX. Browsers get access only while a gateway is registered and all processes
- * agree (contract 10.7). The key-value store cannot list its keys, so each process takes one of a fixed number of
- * slots.
+ * Every process reports every few seconds the settings that all must share: SERVICE_UI_URL, SITES_CONTENT_URL,
+ * ENVIRONMENTS_CONTENT_URL and SITES_ALLOW_SHARED_APEX. Browsers get access only while a gateway is registered and all
+ * processes agree (contract 10.7). The key-value store cannot list its keys, so each process takes one of a fixed number
+ * of slots.
  */
 export type InstanceRegistry = {
   /** Renews this process's report. Rejects with `store_unavailable`, also when all slots are taken. */
@@ -50,7 +50,8 @@ export function createInstanceRegistry(deps: {
   addresses: Addresses;
 }): InstanceRegistry {
   const { kv, signer, holder, workloads, addresses } = deps;
-  const believed = JSON.stringify([addresses.uiUrl, addresses.contentUrl, addresses.allowSharedApex]);
+  const { uiUrl, contentUrl, environmentsContentUrl, allowSharedApex } = addresses;
+  const believed = JSON.stringify([uiUrl, contentUrl, environmentsContentUrl, allowSharedApex]);
   const keys = Array.from({ length: places }, (_, place) => `fleet:${place}`);
   let mine: string | undefined;
   let disagreement: string | null = null;
@@ -87,7 +88,7 @@ export function createInstanceRegistry(deps: {
     const isForeign = values.filter((value) => value !== null).length > words.length;
     if (isForeign || words.some(({ belief }) => belief !== believed)) {
       disagreement =
-        'The processes of this installation have different settings. SERVICE_UI_URL, SITES_CONTENT_URL, SITES_ALLOW_SHARED_APEX and GRANT_SECRET must be the same on every process.';
+        'The processes of this installation have different settings. SERVICE_UI_URL, SITES_CONTENT_URL, ENVIRONMENTS_CONTENT_URL, SITES_ALLOW_SHARED_APEX and GRANT_SECRET must be the same on every process.';
       return disagreement;
     }
     return words.some(({ roles }) => roles.includes('gateway')) ? null : 'No gateway is running.';

@@ -116,7 +116,7 @@ export type Issuing = { open(request: OpenRequest): Promise<Opening> };
 export function createIssuing(deps: IssuingDeps): Issuing {
   const { kv, signer, targets, clock, random, limiter, switchRecords, instances } = deps;
   const { kind } = signer;
-  const { protocol, host: contentHost } = new URL(deps.addresses.contentUrl);
+  const { protocol, host: contentHost } = new URL(deps.addresses[kind.contentUrl]);
 
   /** Null: this session of this person may be issued a grant. `expiresAt` of its token, in milliseconds. */
   async function checkPerson(
@@ -166,7 +166,7 @@ export function createIssuing(deps: IssuingDeps): Issuing {
     if (person.kind !== 'allowed') return person;
     if (found.kind === 'gone') return found;
 
-    if (unavailableReasonOf(deps.addresses) !== null)
+    if (unavailableReasonOf(deps.addresses, kind) !== null)
       throw new Refused(`private_${kind.name}s_unavailable`, targetId);
     if ((await instances.unavailableReason()) !== null) return { kind: 'unavailable', what: 'gateway' };
 

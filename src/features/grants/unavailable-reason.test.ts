@@ -4,8 +4,14 @@ import { systemRandom } from '../../core/ids.ts';
 import { memoryKv } from '../../platform/kv/memory-kv.ts';
 import { FakeClock } from '../../../test/clock.ts';
 import { createInstanceRegistry, type Workload } from './instance-registry.ts';
-import { isShared, unavailableReasonOf } from './unavailable-reason.ts';
+import { environmentGrants, siteGrants } from './grant-kind.ts';
+import { type Addresses, isShared, unavailableReasonOf } from './unavailable-reason.ts';
 import { createGrantSigner } from './grant-signer.ts';
+
+/** Sites and Environments at one address. */
+function oneAddress(contentUrl: string): Pick<Addresses, 'contentUrl' | 'environmentsContentUrl'> {
+  return { contentUrl, environmentsContentUrl: contentUrl };
+}
 
 test.each([
   ['http://localhost:3000', 'http://sites.localhost:3001', null],
@@ -26,24 +32,43 @@ test.each([
   ['https://postern.example.com', 'https://192.0.2.7', 'an IP address'],
   ['https://postern.example.com', 'https://[2001:db8::1]', 'an IP address'],
 ])('GW-05 private sites with the UI at %s and content at %s: %s', (uiUrl, contentUrl, words) => {
-  const unavailableReason = unavailableReasonOf({ uiUrl, contentUrl, allowSharedApex: false });
+  const addresses = { uiUrl, ...oneAddress(contentUrl), allowSharedApex: false };
+  const unavailableReason = unavailableReasonOf(addresses, siteGrants);
   expect(unavailableReason === null ? null : words !== null && unavailableReason.includes(words)).toBe(
     words === null ? null : true,
   );
 });
 
 test('GW-05 SITES_ALLOW_SHARED_APEX takes that reason away, and no other', () => {
-  const shared = { uiUrl: 'https://postern.example.com', contentUrl: 'https://sites.example.com' };
-  expect(unavailableReasonOf({ ...shared, allowSharedApex: true })).toBeNull();
-  expect(isShared(shared)).toBe(true);
+  const shared = { uiUrl: 'https://postern.example.com', ...oneAddress('https://sites.example.com') };
+  expect(unavailableReasonOf({ ...shared, allowSharedApex: true }, siteGrants)).toBeNull();
+  expect(isShared(shared, siteGrants)).toBe(true);
   const plain = { ...shared, contentUrl: 'http://sites.localhost:3001', allowSharedApex: true };
-  expect(unavailableReasonOf(plain)).toContain('HTTPS');
+  expect(unavailableReasonOf(plain, siteGrants)).toContain('HTTPS');
+});
+
+test('GW-05 private sites and private Environments are judged by their own content hosts', () => {
+  const addresses = {
+    uiUrl: 'https://postern.example.com',
+    contentUrl: 'https://sites.example.net',
+    environmentsContentUrl: 'https://branches.example.com',
+    allowSharedApex: false,
+  };
+  expect(unavailableReasonOf(addresses, siteGrants)).toBeNull();
+  expect(unavailableReasonOf(addresses, environmentGrants)).toMatch(
+    /^Private Environments need .* ENVIRONMENTS_CONTENT_URL share a registrable domain/,
+  );
+  expect([isShared(addresses, siteGrants), isShared(addresses, environmentGrants)]).toEqual([false, true]);
 });
 
 function fleetOf(clock: FakeClock) {
   const kv = memoryKv({ clock });
   const signer = createGrantSigner(['a secret of the installation'], systemRandom);
-  return (holder: string, workloads: Workload[], more: { allowSharedApex?: boolean; secret?: string } = {}) =>
+  return (
+    holder: string,
+    workloads: Workload[],
+    more: { allowSharedApex?: boolean; environmentsContentUrl?: string; secret?: string } = {},
+  ) =>
     createInstanceRegistry({
       kv,
       signer: more.secret === undefined ? signer : createGrantSigner([more.secret], systemRandom),
@@ -52,6 +77,7 @@ function fleetOf(clock: FakeClock) {
       addresses: {
         uiUrl: 'https://postern.example.com',
         contentUrl: 'https://sites.example.com',
+        environmentsContentUrl: more.environmentsContentUrl ?? 'https://sites.example.com',
         allowSharedApex: more.allowSharedApex ?? true,
       },
     });
@@ -76,6 +102,7 @@ test('GW-05 browsers are let in only while a gateway is there', async () => {
 
 test.each([
   ['the switch', { allowSharedApex: false }],
+  ['the address of Environments', { environmentsContentUrl: 'https://branches.example.org' }],
   ['GRANT_SECRET', { secret: 'another secret altogether' }],
 ])('GW-05 processes that differ in %s let nobody in, until the odd one is gone', async (_what, odd) => {
   const clock = new FakeClock();
@@ -104,9 +131,11 @@ test('more processes than there are places is 503, with a cause that says so', a
 });
 
 test('plain http on loopback is for trying out: with Keycloak private sites need HTTPS there too', () => {
-  const local = { uiUrl: 'http://localhost:3000', contentUrl: 'http://sites.localhost:3001' };
-  expect(unavailableReasonOf({ ...local, allowSharedApex: false })).toBeNull();
-  expect(unavailableReasonOf({ ...local, allowSharedApex: false, hasOtherProvider: true })).toContain(
-    'HTTPS',
-  );
+  const local = {
+    uiUrl: 'http://localhost:3000',
+    ...oneAddress('http://sites.localhost:3001'),
+    allowSharedApex: false,
+  };
+  expect(unavailableReasonOf(local, siteGrants)).toBeNull();
+  expect(unavailableReasonOf({ ...local, hasOtherProvider: true }, siteGrants)).toContain('HTTPS');
 });

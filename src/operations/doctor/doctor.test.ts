@@ -516,6 +516,24 @@ describe('the addresses', () => {
     expect(await wildcard({ get: () => Promise.reject(wrongName) })).toBe('failed');
   });
 
+  test('a domain of Environments is judged like that of sites, where it is another one', async () => {
+    const own = { ...apart, ENVIRONMENTS_CONTENT_URL: 'https://branches.example.org' };
+    expect(await stateOf('hosts.private_environments', apart)).toBeUndefined();
+    expect(await stateOf('hosts.private_environments', own)).toBe('ok');
+    const shared = { ...own, ENVIRONMENTS_CONTENT_URL: 'https://branches.example.com' };
+    expect(await about('hosts.private_environments', shared)).toMatchObject({
+      states: ['failed'],
+      says: expect.stringContaining('Set ENVIRONMENTS_CONTENT_URL'),
+    });
+    const noWildcard = async (host: string) => {
+      if (host.endsWith('.branches.example.org')) throw new Error('ENOTFOUND');
+    };
+    expect(await about('hosts.wildcard', own, { lookUp: noWildcard })).toMatchObject({
+      states: ['ok', 'failed'],
+      says: expect.stringContaining('none for *.branches.example.org'),
+    });
+  });
+
   test('a proxy in front whose forwarded headers do not count is reported, with the setting', async () => {
     const { states, says } = await about('hosts.proxies', apart);
     expect(states).toEqual(['advice']);

@@ -1,15 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { advice, failed, type Finding, ok, type Patient, unknown } from './finding.ts';
-import { checkRules } from './host-rules.ts';
+import { checkRules, kindsOfContent } from './host-rules.ts';
 import { certificateWords } from '../../composition/start-errors.ts';
 
 /** Checks the public addresses: by their rules and, where they can be reached from here, by a request. */
 export async function checkHosts({ config, world }: Patient): Promise<Finding[]> {
+  const kinds = kindsOfContent(config);
   return [
-    checkRules(config),
+    ...kinds.map((kind) => checkRules(config, kind)),
     ...checkProxies(config),
     await checkUi(config.uiUrl, world),
-    await checkWildcard(config.contentUrl, world),
+    ...(await Promise.all(kinds.map((kind) => checkWildcard(config[kind.contentUrl], world)))),
   ];
 }
 
@@ -43,7 +44,7 @@ async function checkUi(uiUrl: string, world: Patient['world']): Promise<Finding>
   }
 }
 
-/** Requests a label that no site has. The gateway responds with 404; without the wildcard there is no response. */
+/** Requests a label that nothing has. The gateway responds with 404; without the wildcard there is no response. */
 async function checkWildcard(contentUrl: string, world: Patient['world']): Promise<Finding> {
   const check = 'hosts.wildcard';
   const { protocol, hostname, host } = new URL(contentUrl);

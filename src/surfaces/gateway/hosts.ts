@@ -3,8 +3,9 @@ import { readServiceLabel } from '../../features/environments/serving/serving.ts
 import { visibilityOfLabel } from '../../features/sites/sites.ts';
 
 /**
- * Which site, or which service of an Environment, a request is for, by its Host header only (threats T24, T35). It is compared exactly with the configured
- * content host: no suffix rules and no normalisation beyond letter case, so no two hosts are one origin.
+ * Which site, or which service of an Environment, a request is for, by its Host header only (threats T24, T35). It is
+ * compared exactly with the two configured content hosts, which may be one: no suffix rules and no normalisation beyond
+ * letter case, so no two hosts are one origin. Where they differ, each serves its own labels only.
  */
 export type HostName =
   | {
@@ -23,7 +24,7 @@ export type HostName =
       readonly label: string;
       readonly host: string;
     }
-  /** The content host itself, or a name below it that cannot be a label. */
+  /** A content host itself, or a name below it that cannot be a label of it. */
   | { readonly kind: 'nobody' }
   | { readonly kind: 'foreign' };
 
@@ -34,23 +35,26 @@ const nobody: HostName = { kind: 'nobody' };
 const maxKnown = 10_000;
 const maxKnownLength = 260;
 
-export function hostReader(contentUrl: string): (sent: readonly string[]) => HostName {
-  const { host } = new URL(contentUrl);
-  const suffix = `.${host}`;
+export function hostReader(urls: {
+  readonly contentUrl: string;
+  readonly environmentsContentUrl: string;
+}): (sent: readonly string[]) => HostName {
+  const sitesHost = new URL(urls.contentUrl).host;
+  const environmentsHost = new URL(urls.environmentsContentUrl).host;
   const known = new LRUCache<string, HostName>({ max: maxKnown });
 
   function read(name: string): HostName {
     // Browsers send lower case; other clients may not, and host names have no case (RFC 3986 section 3.2.2).
     const lower = name.toLowerCase();
-    if (lower === host) return nobody;
-    if (!lower.endsWith(suffix)) return foreign;
-    const label = lower.slice(0, -suffix.length);
+    if (lower === sitesHost || lower === environmentsHost) return nobody;
+    const ofSite = nameBelow(sitesHost, lower);
+    const ofEnvironment = nameBelow(environmentsHost, lower);
+    if (ofSite === '' && ofEnvironment === '') return foreign;
     // No form is part of another one: a label of a site has at most one hyphen, as its second character.
-    if (label === '' || label.includes('.')) return foreign;
-    const visibility = visibilityOfLabel(label);
-    if (visibility !== undefined) return { kind: 'site', label, visibility, host: lower };
-    const found = readServiceLabel(label);
-    return found === undefined ? nobody : { kind: 'environment', name: label, ...found, host: lower };
+    const visibility = visibilityOfLabel(ofSite);
+    if (visibility !== undefined) return { kind: 'site', label: ofSite, visibility, host: lower };
+    const found = readServiceLabel(ofEnvironment);
+    return found === undefined ? nobody : { kind: 'environment', name: ofEnvironment, ...found, host: lower };
   }
 
   return (sent) => {
@@ -62,4 +66,10 @@ export function hostReader(contentUrl: string): (sent: readonly string[]) => Hos
     if (name.length <= maxKnownLength) known.set(name, found);
     return found;
   };
+}
+
+/** The only part of `name` in front of `host`; empty when there is none, or more than one. */
+function nameBelow(host: string, name: string): string {
+  const label = name.endsWith(`.${host}`) ? name.slice(0, -host.length - 1) : '';
+  return label.includes('.') ? '' : label;
 }

@@ -38,7 +38,10 @@ import { contentServer, type Visibility } from './serve-content.ts';
  * 5. The file of the path, and its bytes.
  */
 export type GatewayDeps = {
+  /** Sites are below it. */
   readonly contentUrl: string;
+  /** Environments are below it. */
+  readonly environmentsContentUrl: string;
   readonly catalog: Catalog;
   readonly addressOf: (request: HttpRequest) => string | null;
   readonly privateSites: PrivateSteps;
@@ -87,7 +90,7 @@ export function createPipeline(deps: GatewayDeps) {
     log,
   } = deps;
   const isHttps = deps.contentUrl.startsWith('https:');
-  const readHost = hostReader(deps.contentUrl);
+  const readHost = hostReader(deps);
   const headOf = oncePerHead(
     (request): RequestHead => ({
       // Takes every Host header as it was sent; two of them count as no host (matrix GW-01).
@@ -161,7 +164,7 @@ export function createPipeline(deps: GatewayDeps) {
     serveContent,
     addressOf,
     isDocument: (request) => headOf(request).isDocument,
-    isHttps,
+    isHttps: deps.environmentsContentUrl.startsWith('https:'),
     clock,
   });
 

@@ -20,8 +20,8 @@ import { hasBodyIn } from './request-headers.ts';
 import { asksForWebSocket, type Upgrades } from './web-sockets.ts';
 
 /**
- * The gateway responds on the content hosts of Sites and nowhere else. It holds no session secret, calls no identity
- * service and writes nothing to the database (contract 1).
+ * The gateway responds on the content hosts of Sites and Environments and nowhere else. It holds no session secret, calls
+ * no identity service and writes nothing to the database (contract 1).
  */
 export type GatewayServerDeps = Omit<GatewayDeps, 'limited'> & {
   readonly source: LocalSource;

@@ -15,7 +15,7 @@ import type { RequestLimits } from './request-limits.ts';
 export type RequestStepsDeps = {
   readonly uiOrigin: string;
   /** Where content is served; this server serves nothing there (threat T35). Absent = nowhere. */
-  readonly contentUrl?: string;
+  readonly contentUrls?: readonly string[];
   readonly isHttps: boolean;
   readonly authentication: Authentication;
   readonly authorization: Authorization;
@@ -207,14 +207,18 @@ function nameIn(host: string): string {
 
 /**
  * True for hosts of the gateway. A proxy that routes them here by mistake must not put the sign-in page on the origin
- * of a site.
+ * of a site or an Environment.
  */
-function contentHosts({ uiOrigin, contentUrl }: RequestStepsDeps): (host: string | undefined) => boolean {
+function contentHosts({
+  uiOrigin,
+  contentUrls = [],
+}: RequestStepsDeps): (host: string | undefined) => boolean {
   const own = new URL(uiOrigin);
-  const content = contentUrl === undefined ? undefined : new URL(contentUrl).hostname;
+  const contents = contentUrls.map((url) => new URL(url).hostname);
   return (host) => {
-    if (content === undefined || host === undefined || host === own.host) return false;
+    if (host === undefined || host === own.host) return false;
     const name = nameIn(host);
-    return name !== own.hostname && (name === content || name.endsWith(`.${content}`));
+    const isBelow = (content: string) => name === content || name.endsWith(`.${content}`);
+    return name !== own.hostname && contents.some(isBelow);
   };
 }

@@ -74,6 +74,24 @@ test('T35 beyond loopback the web listener answers at the host of SERVICE_UI_URL
     expect([headers, from, await statusOf(headers, from)]).toEqual([headers, from, status]);
 });
 
+test('T35 a trusted proxy that leads a host of sites or of Environments to the web listener gets 421', async () => {
+  const server = await open({
+    uiOrigin: 'https://postern.example.com',
+    contentUrls: ['https://sites.example.net', 'https://branches.example.org'],
+    trustedProxies: ['10.0.0.1'],
+  });
+  for (const [host, status] of [
+    ['upstream:3000', 200],
+    ['abcdefghijklmnopq.sites.example.net', 421],
+    ['web-eabcdefghijklmnopq.branches.example.org', 421],
+    ['branches.example.org:443', 421],
+  ] as const) {
+    const headers = { host, 'x-forwarded-host': 'postern.example.com' };
+    const answer = await server.inject({ url: '/api/v2/hello', headers, remoteAddress: '10.0.0.1' });
+    expect([host, answer.statusCode]).toEqual([host, status]);
+  }
+});
+
 test('over https, answers ask for https from now on; over http they do not', async () => {
   const secure = await (await open({ isHttps: true })).inject('/api/v2/hello');
   expect(secure.headers['strict-transport-security']).toContain('max-age=31536000');

@@ -53,13 +53,17 @@ services:
 const terminal = ['deployed', 'error', 'config_error', 'torn_down', 'paused'];
 
 /** `process`: plain processes of this machine, which is the quickest. */
-export async function openShop(isolation: 'process' | 'bwrap' = 'process'): Promise<Shop> {
+export async function openShop(
+  isolation: 'process' | 'bwrap' = 'process',
+  addresses: { environmentsContentUrl?: string } = {},
+): Promise<Shop> {
   const folder = mkdtempSync(join(tmpdir(), 'postern-shop-'));
   let engine: LocalEngine | undefined;
   const h = await openHarness({
     engine: async (blobs) => (engine = await openEngine(join(folder, 'builds'), isolation, blobs)),
     allowsFileRepositories: true,
     secretsDir: join(folder, 'secrets'),
+    ...addresses,
   });
   const ada = await h.person('Ada', { admin: true });
   const repository = newRepository();

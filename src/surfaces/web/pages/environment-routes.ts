@@ -33,8 +33,8 @@ export function environmentPages(deps: {
   linkTarget: EnvironmentLinks;
   sessions: People['sessions'];
   isEnabled: () => Promise<boolean>;
-  /** The content host of a label, ending in a slash. */
-  urlOf: (label: string) => string;
+  /** URL of a service, without a slash at the end. */
+  urlOf: (service: string, label: string) => string;
   uiOrigin: string;
   authentication: Pick<Authentication, 'authenticate'>;
   limits: Pick<RequestLimits, 'limitKey'>;
@@ -54,7 +54,7 @@ export function environmentPages(deps: {
       const target = await deps.linkTarget(id, person?.user ?? null);
       switch (target.kind) {
         case 'content':
-          return reply.redirect(urlOf(target.label), 302);
+          return reply.redirect(`${urlOf(target.service, target.label)}/`, 302);
         case 'gone':
           return sendPage(reply.code(410), environmentGonePage(request.id));
         case 'not_ready':
