@@ -40,6 +40,9 @@ values.schema.json. checks.yaml asks these one after the other: (list $ WRONG) e
 {{- else -}}
 {{- include "postern.wrong" (list $wrong "sites.contentUrl" "is missing" "Set the public address of the content hosts, such as https://sites.example.net, with DNS and a certificate for *.sites.example.net.") -}}
 {{- end -}}
+{{- if .environments.contentUrl -}}
+{{- include "postern.checkOrigin" (list $wrong "environments.contentUrl" (include "postern.environmentsContentUrl" $root)) -}}
+{{- end -}}
 {{- if and (or .ingress.enabled .httpRoute.enabled) (not .trustedProxies) -}}
 {{- include "postern.wrong" (list $wrong "trustedProxies" "is empty while ingress or httpRoute is on: everyone would count as the proxy, in limits and in the audit trail" "Name the addresses or ranges of the proxy, such as [10.20.0.0/16], or write none (trustedProxies: none) if it forwards no address.") -}}
 {{- end -}}
@@ -174,12 +177,14 @@ is built on it) each rendering would make new ones: everyone signed out, and sto
 {{- include "postern.wrong" (list $wrong "SITES_ALLOW_SHARED_APEX" (printf "is set on %s alone" (ternary "web" "gateway" (eq $gateway ""))) "Set it in both, web.extraEnv and gateway.extraEnv, or in neither.") -}}
 {{- end -}}
 {{- $ui := include "postern.host" (include "postern.uiUrl" $root) -}}
-{{- $content := include "postern.host" (include "postern.contentUrl" $root) -}}
+{{- range $name, $address := dict "sites.contentUrl" .sites.contentUrl "environments.contentUrl" .environments.contentUrl -}}
+{{- $content := include "postern.host" $address -}}
 {{- if and $ui $content -}}
 {{- if eq $ui $content -}}
-{{- include "postern.wrong" (list $wrong "sites.contentUrl" "has the host of the web app" "Give the content hosts a host of their own.") -}}
+{{- include "postern.wrong" (list $wrong $name "has the host of the web app" "Give the content hosts a host of their own.") -}}
 {{- else if and (eq $web "") (eq $gateway "") (eq (include "postern.registrableDomain" $ui) (include "postern.registrableDomain" $content)) -}}
-{{- include "postern.wrong" (list $wrong "sites.contentUrl" (printf "shares the registrable domain %s with the web app" (include "postern.registrableDomain" $ui)) "Use a domain of its own, or accept it with SITES_ALLOW_SHARED_APEX in both, web.extraEnv and gateway.extraEnv.") -}}
+{{- include "postern.wrong" (list $wrong $name (printf "shares the registrable domain %s with the web app" (include "postern.registrableDomain" $ui)) "Use a domain of its own, or accept it with SITES_ALLOW_SHARED_APEX in both, web.extraEnv and gateway.extraEnv.") -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -187,7 +192,7 @@ is built on it) each rendering would make new ones: everyone signed out, and sto
 
 {{/* What the chart sets; a second value beside it would win or lose by chance. */}}
 {{- define "postern.ownVariables" -}}
-^(NODE_ENV|SERVICE_UI_URL|SITES_CONTENT_URL|HOST|PORT|GATEWAY_PORT|METRICS_PORT|DATA_DIR|KEY_PREFIX|OWNER_SWEEP_MINUTES|LOG_LEVEL|TRUSTED_PROXIES|GATEWAY_DATABASE_ROLE|(DATABASE_URL|KV_URL|OBJECT_[A-Z_]+|SESSION_SECRET|ENCRYPTION_KEY|GRANT_SECRET|IDENTITY_[A-Z_]+|OIDC_[A-Z_]+|PRINCIPAL_SYNC_[A-Z_]+|BOOTSTRAP_[A-Z_]+?)(_FILE)?)$
+^(NODE_ENV|SERVICE_UI_URL|SITES_CONTENT_URL|ENVIRONMENTS_CONTENT_URL|HOST|PORT|GATEWAY_PORT|METRICS_PORT|DATA_DIR|KEY_PREFIX|OWNER_SWEEP_MINUTES|LOG_LEVEL|TRUSTED_PROXIES|GATEWAY_DATABASE_ROLE|(DATABASE_URL|KV_URL|OBJECT_[A-Z_]+|SESSION_SECRET|ENCRYPTION_KEY|GRANT_SECRET|IDENTITY_[A-Z_]+|OIDC_[A-Z_]+|PRINCIPAL_SYNC_[A-Z_]+|BOOTSTRAP_[A-Z_]+?)(_FILE)?)$
 {{- end }}
 
 {{/* Secret references of extraEnv, extraEnvFrom and extraVolumes as lines NAME/KEY, or NAME/* for all of it. */}}

@@ -37,6 +37,9 @@ the gateway has no identity client, no session secret and no encryption key; a m
 {{ include "postern.fromValue" (list "NODE_ENV" "production") }}
 {{ include "postern.fromValue" (list "SERVICE_UI_URL" (include "postern.uiUrl" $root)) }}
 {{ include "postern.fromValue" (list "SITES_CONTENT_URL" (include "postern.contentUrl" $root)) }}
+{{- if .environments.contentUrl }}
+{{ include "postern.fromValue" (list "ENVIRONMENTS_CONTENT_URL" (include "postern.environmentsContentUrl" $root)) }}
+{{- end }}
 {{ include "postern.fromValue" (list "HOST" "0.0.0.0") }}
 {{ include "postern.fromValue" (list "PORT" 3000) }}
 {{ include "postern.fromValue" (list "GATEWAY_PORT" 3001) }}

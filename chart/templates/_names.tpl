@@ -71,6 +71,18 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- trimSuffix "/" .Values.sites.contentUrl -}}
 {{- end }}
 
+{{- define "postern.environmentsContentUrl" -}}
+{{- default .Values.sites.contentUrl .Values.environments.contentUrl | trimSuffix "/" -}}
+{{- end }}
+
+{{/* The wildcard hosts of the gateway, as a YAML list: one, unless Environments have another host than sites. */}}
+{{- define "postern.contentHosts" -}}
+{{- $hosts := list (include "postern.host" (include "postern.contentUrl" .)) (include "postern.host" (include "postern.environmentsContentUrl" .)) | uniq -}}
+{{- range $hosts }}
+- {{ printf "*.%s" . | quote }}
+{{- end }}
+{{- end }}
+
 {{/* Host of an address, without its port. */}}
 {{- define "postern.host" -}}
 {{- get (urlParse .) "hostname" | lower -}}

@@ -154,6 +154,17 @@ withEachHelm((helm) => {
     ).toContain('sites.contentUrl: has the host of the web app');
   });
 
+  test('GW-05: a domain of Environments is checked like that of sites', () => {
+    const at = (contentUrl: string) => onlyMistake(over(fewest, { environments: { contentUrl } }));
+    expect(at('https://branches.example.com')).toContain(
+      'environments.contentUrl: shares the registrable domain example.com with the web app',
+    );
+    expect(at('https://postern.example.com')).toContain(
+      'environments.contentUrl: has the host of the web app',
+    );
+    expect(at('http://branches.example.org')).toContain('environments.contentUrl: is not https');
+  });
+
   test('GW-05: two names below a suffix such as co.uk are two domains', () => {
     const urls = (ui: string, content: string) => ({ ui: { appUrl: ui }, sites: { contentUrl: content } });
     expect(template(helm, over(fewest, urls('https://one.co.uk', 'https://two.co.uk'))).status).toBe(0);

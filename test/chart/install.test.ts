@@ -125,6 +125,16 @@ withEachHelm((helm) => {
     expect(refusal(helm, generated)).toContain('secrets.generate: cannot see the cluster');
   });
 
+  test('the notes name both content hosts where Environments have their own', async () => {
+    const own = over(generated, { environments: { contentUrl: 'https://branches.example.org' } });
+    const { info } = await install(helm, own, namespace);
+    for (const line of [
+      'content hosts    *.sites.example.net\n  content hosts    *.branches.example.org',
+      '*.sites.example.net  →  acme-postern-gateway:80\n  *.branches.example.org  →  acme-postern-gateway:80',
+    ])
+      expect(info.notes).toContain(line);
+  });
+
   test('the notes say where it is, how the first administrator comes in, and what is still to be done', async () => {
     const { info } = await install(helm, generated, namespace);
     for (const line of [

@@ -165,6 +165,37 @@ withEachHelm((helm) => {
     expect(builtin.has('HTTPRoute')).toBe(false);
   });
 
+  test('Environments at a domain of their own have a wildcard and a certificate of their own at the gateway', () => {
+    const parentRefs = ['sites', 'branches'].map((sectionName) => ({ name: 'public', sectionName }));
+    const all = render(
+      helm,
+      over(fewest, {
+        environments: { contentUrl: 'https://Branches.example.org:8443/' },
+        trustedProxies: ['10.20.0.0/16'],
+        ingress: {
+          enabled: true,
+          content: { tlsSecret: 'sites-tls', environmentsTlsSecret: 'branches-tls' },
+        },
+        httpRoute: { enabled: true, web: { parentRefs: [{ name: 'public' }] }, content: { parentRefs } },
+      }),
+    );
+    const hosts = ['*.sites.example.net', '*.branches.example.org'];
+    const { tls, rules } = all.get('Ingress', 'acme-postern-gateway').spec as Record<string, Values[]>;
+    expect(tls).toEqual([
+      { hosts: [hosts[0]], secretName: 'sites-tls' },
+      { hosts: [hosts[1]], secretName: 'branches-tls' },
+    ]);
+    expect(rules?.map(({ host }) => host)).toEqual(hosts);
+    expect(rules?.[1]).toEqual({ ...rules?.[0], host: hosts[1] });
+    expect(all.get('HTTPRoute', 'acme-postern-gateway').spec).toMatchObject({ hostnames: hosts, parentRefs });
+    for (const component of ['web', 'gateway', 'worker'] as const) {
+      expect(all.env(component).get('ENVIRONMENTS_CONTENT_URL')?.value).toBe(
+        'https://Branches.example.org:8443',
+      );
+      expect(builtin.env(component).has('ENVIRONMENTS_CONTENT_URL')).toBe(false);
+    }
+  });
+
   test('the metrics of every workload are scraped, by the Services that have nothing else', () => {
     const all = render(
       helm,
