@@ -12,4 +12,4 @@ export {
 export type { OpeningStore } from './opening-store.ts';
 export type { LabelledEnvironment, ServedService, ServingStore } from './serving-store.ts';
 export { isEnding } from '../environment.ts';
-export { readServiceLabel, serviceLabel } from '../labels.ts';
+export { readServiceLabel } from '../labels.ts';
