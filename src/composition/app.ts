@@ -59,7 +59,6 @@ import { createKeyImport } from '../features/keys/import-keys.ts';
 import { keyStore } from '../features/keys/key-store.ts';
 import { defaultKeyPolicy, type KeyPolicy } from '../features/keys/key-policy.ts';
 import { keyFormat } from '../features/keys/key-value.ts';
-import { statusOf } from '../features/keys/key.ts';
 import { createKeys } from '../features/keys/keys.ts';
 import { createRevocationStamps } from '../features/keys/revocation-stamps.ts';
 import { keyOverviewRoutes } from '../features/keys/overview-routes.ts';
@@ -458,8 +457,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
         const user = await identity.findUser(id);
         return user !== undefined && (await stateOfPerson(user)) === 'active';
       }
-      const [key] = await read.keys.withIds([id]);
-      return key !== undefined && statusOf(key, clock.now()) === 'active';
+      return await read.keys.isInUse(id, clock.now());
     },
     read,
     tx,

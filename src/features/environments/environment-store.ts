@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Sql } from '../../platform/database/database.ts';
 import { searched, toDate, toMs } from '../../platform/database/values.ts';
+import { keyAndPredecessors } from '../keys/keys.ts';
 import type { Access } from './configuration-file/schema.ts';
 import {
   type Creator,
@@ -45,6 +46,8 @@ export type EnvironmentStore = {
   ): Promise<{ readonly environment: Environment; readonly digest: string } | undefined>;
   /** Locks the row until the transaction ends. */
   hold(id: string): Promise<Environment | undefined>;
+  /** True: this creator's own, as isOwn() below has it. */
+  isOwn(id: string, creator: Creator): Promise<boolean>;
   /** Writes every changeable field, and increments the revision. */
   update(environment: Environment): Promise<void>;
   list(
@@ -175,12 +178,16 @@ export function environmentStore(db: Sql): EnvironmentStore {
     async findRequest(creator, key) {
       const { rows } = await sql<Row & { request_digest: string }>`
         select ${columns}, e.request_digest from ${from}
-         where e.creator_kind = ${creator.kind} and e.creator_id = ${creator.id} and e.idempotency_key = ${key}`.execute(
-        db,
-      );
+         where ${isOwn(creator)} and e.idempotency_key = ${key}
+         order by e.created_at desc limit 1`.execute(db);
       return rows[0] && { environment: toEnvironment(rows[0]), digest: rows[0].request_digest };
     },
     hold: (id) => one(sql`select ${columns} from ${from} where e.id = ${id} for update of e`),
+    async isOwn(id, creator) {
+      const { rows } =
+        await sql`select 1 from environments e where e.id = ${id} and ${isOwn(creator)}`.execute(db);
+      return rows.length > 0;
+    },
     async update(environment) {
       await sql`
         update environments
@@ -212,8 +219,8 @@ export function environmentStore(db: Sql): EnvironmentStore {
     async count(creator) {
       const { rows } = await sql<{ own: number; total: number }>`
         select count(*)::int as total,
-               (count(*) filter (where creator_kind = ${creator.kind} and creator_id = ${creator.id}))::int as own
-          from environments where status <> 'torn_down'`.execute(db);
+               (count(*) filter (where ${isOwn(creator)}))::int as own
+          from environments e where status <> 'torn_down'`.execute(db);
       return rows[0] ?? { own: 0, total: 0 };
     },
     async addLabel(label, environmentId, now) {
@@ -307,10 +314,15 @@ export function environmentStore(db: Sql): EnvironmentStore {
   };
 }
 
+/** A rotation does not change the creator: the Environments of a service key are also those of its successors. */
+function isOwn({ kind, id }: Creator): RawBuilder<unknown> {
+  return kind === 'user'
+    ? sql`(e.creator_kind = 'user' and e.creator_id = ${id})`
+    : sql`(e.creator_kind = 'service_key' and e.creator_id in (${keyAndPredecessors(id)}))`;
+}
+
 function* conditionsOf(filter: EnvironmentFilter): Generator<RawBuilder<unknown>> {
   const { repositories, viewer, exclude, search } = filter;
-  const isOwn = (creator: Creator) =>
-    sql`(e.creator_kind = ${creator.kind} and e.creator_id = ${creator.id})`;
   if (!filter.seesEveryRow)
     yield viewer === null ? sql`e.access <> 'owner'` : sql`(e.access <> 'owner' or ${isOwn(viewer)})`;
   if (repositories !== 'all') yield sql`e.repository_id = any(${[...repositories]}::text[])`;

@@ -108,6 +108,8 @@ export type KeyStore = {
    * the transaction ends, so that a write by a key commits only if the key is valid at commit (contract 4).
    */
   holdLive(id: string, now: number, asked: Pick<CallerKey, 'scopes' | 'repositories'>): Promise<void>;
+  /** True while the key, or a key that replaced it by rotation, is active. */
+  isInUse(id: string, now: number): Promise<boolean>;
   /** Names of keys by id, whatever their status. */
   namesOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   activeOfOwner(ownerUserId: string, now: number): Promise<Key[]>;
@@ -227,6 +229,15 @@ export function keyStore(db: Sql): KeyStore {
           message: 'The key lost this scope or repository during the request.',
         });
     },
+    async isInUse(id, now) {
+      const { rows } = await sql`
+        with recursive line (id) as (
+          select ${id}::text
+          union
+          select p.replaced_by from api_keys p join line on p.id = line.id where p.replaced_by is not null)
+        select 1 from api_keys k join line on line.id = k.id where ${isActive(now)} limit 1`.execute(db);
+      return rows.length > 0;
+    },
     async namesOf(ids) {
       const { rows } = await sql<{ id: string; name: string }>`
         select id, name from api_keys where id in (select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`.execute(
@@ -284,6 +295,16 @@ export function keyStore(db: Sql): KeyStore {
         sql<KeyRow>`select ${columns} from ${tables} where ${isActive(now)} and k.id > ${id ?? ''} order by k.id limit ${limit}`,
       ),
   };
+}
+
+/** A query for the ids of a key and of the keys that it replaced by rotations, for the stores of other features. */
+export function keyAndPredecessors(id: string): RawBuilder<unknown> {
+  return sql`
+    with recursive line (id, replaces) as (
+      select k.id, k.replaces from api_keys k where k.id = ${id}
+      union
+      select k.id, k.replaces from api_keys k join line on k.id = line.replaces)
+    select id from line`;
 }
 
 /** Bounds the rows that are counted, soonest expiry first: a chart of more keys would show nothing new. */

@@ -22,6 +22,7 @@ import type { KeyStore } from './key-store.ts';
 import { digestOf, type KeyFormat } from './key-value.ts';
 import type { KeyPolicies } from './policy-document.ts';
 
+export { keyAndPredecessors } from './key-store.ts';
 export type { KeyFormat } from './key-value.ts';
 
 /**

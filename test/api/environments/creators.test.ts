@@ -61,3 +61,45 @@ test('after the service key that created it is revoked, it is not deployed by it
   push();
   expect(await triggersAfterRound(id)).toEqual(['push', 'api']);
 });
+
+test('after its service key was rotated, it is deployed by itself, until the successor is revoked', async () => {
+  const key = await shop.h.serviceKey({ scopes: ['env:read', 'env:write'] });
+  const id = await following(key);
+  const rotated = await shop.call('POST', `/tokens/${key.id}/rotate`, { body: { graceSeconds: 0 } });
+  const next = `Bearer ${rotated.data.token}`;
+  expect((await shop.call('GET', '/environments', { as: next })).status).toBe(200);
+  await shop.h.settle();
+  expect((await shop.call('GET', '/environments', { as: key })).status).toBe(401);
+  push();
+  expect(await triggersAfterRound(id)).toEqual(['push', 'api']);
+  expect((await shop.call('DELETE', `/tokens/${rotated.data.id}`)).status).toBeLessThan(300);
+  push();
+  expect(await triggersAfterRound(id)).toEqual(['push', 'api']);
+});
+
+test('the successor of a service key has the Environments of its predecessors as its own', async () => {
+  await shop.change({ maxPerOwner: 1, allowedAccess: ['owner', 'members', 'public'] });
+  const key = await shop.h.serviceKey({ scopes: ['env:read', 'env:write'] });
+  const body = { access: 'members', idempotencyKey: 'once' };
+  const { data } = await shop.create(body, key);
+  let id = key.id;
+  let next = '';
+  for (const _ of ['second key', 'third key']) {
+    const rotated = await shop.call('POST', `/tokens/${id}/rotate`, { body: { graceSeconds: 0 } });
+    ({ id, token: next } = rotated.data);
+    await shop.call('GET', '/auth/context', { as: `Bearer ${next}` });
+    await shop.h.settle();
+  }
+  const as = `Bearer ${next}`;
+  const mine = async (by: NonNullable<CallOptions['as']>) =>
+    (await shop.call('GET', '/environments', { as: by, query: { mine: 'true' } })).data;
+  expect(await mine(as)).toMatchObject([{ id: data.id }]);
+  expect((await shop.create(body, as)).data).toMatchObject({ id: data.id, replayed: true });
+  expect((await shop.create({ access: 'members' }, as)).error?.code).toBe('quota_exceeded');
+  const other = await shop.h.serviceKey({ scopes: ['env:read', 'env:write'] });
+  expect(await mine(other)).toEqual([]);
+  const widen = { body: { access: 'public' } };
+  const path = `/environments/${data.id}`;
+  expect((await shop.call('PATCH', path, { as: other, ...widen })).status).toBe(422);
+  expect((await shop.call('PATCH', path, { as, ...widen })).status).toBe(200);
+});

@@ -6,7 +6,7 @@ import type { Access } from '../configuration-file/schema.ts';
 import { cancelDeploys } from '../deploys/cancel-deploys.ts';
 import type { Deploy } from '../deploys/deploy.ts';
 import { queueDeploy } from '../deploys/queue-deploy.ts';
-import { type Creator, type Environment, isCreator, isEnding, type ServiceChoice } from '../environment.ts';
+import { type Creator, type Environment, isEnding, type ServiceChoice } from '../environment.ts';
 import type { Asked, EnvironmentDeps, EnvironmentStores } from '../environments-deps.ts';
 import { generateEnvironmentLabel } from '../labels.ts';
 import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
@@ -240,7 +240,9 @@ export function lifecycle(deps: EnvironmentDeps) {
     if (access === undefined || access === environment.access)
       return { after: { ...after, isAccessOpen: after.isAccessOpen && access === undefined }, event };
     requireAccess(environment.creator, access, policy);
-    if (isWider(access, environment.access) && !isCreator(caller, environment))
+    const changer = ownerOf(caller);
+    const isOwn = changer !== null && (await stores.environments.isOwn(environment.id, changer));
+    if (isWider(access, environment.access) && !isOwn)
       throw new AppError('override_not_allowed', {
         message: 'Only its creator may let more people open the Environment.',
         hint: 'Ask the creator, or create an Environment of your own.',
@@ -255,7 +257,7 @@ export function lifecycle(deps: EnvironmentDeps) {
     const { sha } = (await stores.deploys.underWay(environment.id)) ?? live ?? { sha: null };
     const mayDeploy = after.deployEnabled && policy.enabled && deps.hasEngine;
     if (live === undefined || !mayDeploy) return step;
-    return { ...step, deploys: { creator: ownerOf(caller), sha } };
+    return { ...step, deploys: { creator: changer, sha } };
   }
 }
 
