@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newRepository, type TestRepository } from '../../../test/git-repository.ts';
 import { type Harness, openHarness, type Person } from '../../../test/harness.ts';
 import { defaultEnvironmentPolicy, type EnvironmentPolicy } from './policy/environment-policy.ts';
-import { previewOf } from './preview.ts';
+import { desiredOf, previewOf } from './preview.ts';
 
 const commit = { branch: 'main', sha: '0123456789abcdef0123456789abcdef01234567' };
 const file = (...services: string[]) => ['version: 1', 'services:', ...services, ''].join('\n');
@@ -67,6 +67,54 @@ test('a service that this version cannot deploy is a problem at its name', () =>
       fix: expect.stringContaining('external'),
     },
   ]);
+});
+
+describe('a service that was switched off', () => {
+  const server = 'build: { image: "node:24" }, run: { command: node ., port: 80 }';
+  const problemsWithout = (name: string, ...lines: string[]) => {
+    const overrides = {
+      access: null,
+      ttlHours: null,
+      services: [{ name, isActive: false }],
+      env: {},
+      initEnv: {},
+    };
+    const found = desiredOf(file(...lines), commit, defaultEnvironmentPolicy, overrides);
+    return found.kind === 'problems' ? found.problems : [];
+  };
+
+  test('has no internal address: each reference to it is a problem with its place and the fix', () => {
+    const lines = [
+      `  api: { ${server}, env: { CACHE: "redis://\${services.cache.host}:6379" } }`,
+      `  cache: { ${server}, env: { CACHE_PORT: none } }`,
+      'environment: { env: { CACHE_PORT: "${services.cache.port}" } }',
+    ];
+    const fix = 'Switch cache on, or add cache to requires of api, which also switches it on.';
+    expect(problemsWithout('cache', ...lines)).toMatchObject([
+      {
+        line: 5,
+        path: 'environment.env.CACHE_PORT',
+        rule: 'reference',
+        message: 'api uses ${services.cache.port}, but cache is switched off for this Environment.',
+        fix,
+      },
+      {
+        line: 3,
+        path: 'services.api.env.CACHE',
+        rule: 'reference',
+        message: 'api uses ${services.cache.host}, but cache is switched off for this Environment.',
+        fix,
+      },
+    ]);
+    expect(problemsWithout('api', ...lines)).toEqual([]);
+  });
+
+  test('has the URL that it would have, and is on where an active service requires it', () => {
+    const url = `  api: { ${server}, env: { CACHE: "\${services.cache.url}" } }`;
+    expect(problemsWithout('cache', url, `  cache: { ${server} }`)).toEqual([]);
+    const required = `  api: { ${server}, requires: [cache], env: { CACHE: "\${services.cache.host}" } }`;
+    expect(problemsWithout('cache', required, `  cache: { ${server} }`)).toEqual([]);
+  });
 });
 
 describe('GET /environments/config-preview', () => {

@@ -4,6 +4,7 @@ import {
   type Overrides,
   plan,
 } from './configuration-file/plan.ts';
+import { inactiveAddresses } from './configuration-file/inactive-addresses.ts';
 import { firstOf, type Problem } from './configuration-file/problem.ts';
 import { readConfigurationFile } from './configuration-file/read.ts';
 import { unsupportedIn } from './configuration-file/unsupported.ts';
@@ -46,7 +47,9 @@ export function desiredOf(
   );
   if (unsupported.length > 0) return { kind: 'problems', problems: unsupported };
   const desired = plan(file, commit, policy, overrides);
-  const refused = [...firstOf(refusedByPolicy(desired, policy))].map(problemOf);
+  const refused = [refusedByPolicy(desired, policy), inactiveAddresses(file, desired)].flatMap((findings) =>
+    [...firstOf(findings)].map(problemOf),
+  );
   return refused.length > 0 ? { kind: 'problems', problems: refused } : { kind: 'desired', desired };
 }
 
