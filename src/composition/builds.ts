@@ -65,6 +65,11 @@ export function createBuildServices(deps: {
   const policy = async () => (await deps.policy.inForce()).value;
   const uploadRules = async () => (await deps.sitesConfig.inForce()).value.upload;
   const onKey = (value: string) => deps.exposed(value, systemAuditContext);
+  const sweep = async (builds: () => Promise<readonly string[]>) =>
+    await engine?.sweep(async () => ({
+      builds: new Set(await builds()),
+      environments: new Set(await read.environments.living()),
+    }));
   const runner =
     engine &&
     createBuildRunner({
@@ -77,11 +82,7 @@ export function createBuildServices(deps: {
       policy,
       keep: { tx, blobs, uploadRules, format, onKey, clock, random },
       holder,
-      sweep: async (running) =>
-        await engine.sweep({
-          builds: new Set(running),
-          environments: new Set(await read.environments.living()),
-        }),
+      sweep,
       // The local engine runs in the one-process form only (config/read.ts).
       isAlone: engine.place.engine === 'local',
       clock,
@@ -104,6 +105,7 @@ export function createBuildServices(deps: {
       onEnded,
     }),
     buildRunner: runner,
+    sweep: () => sweep(read.builds.notEnded),
     buildCleanup: createBuildCleanup({ read, tx, policy, clock, log }),
   };
 }
@@ -112,7 +114,8 @@ export function createBuildServices(deps: {
 export function createBuildJobs({
   buildRunner,
   buildCleanup,
-}: Pick<ReturnType<typeof createBuildServices>, 'buildRunner' | 'buildCleanup'>): Job[] {
+  sweep,
+}: Pick<ReturnType<typeof createBuildServices>, 'buildRunner' | 'buildCleanup' | 'sweep'>): Job[] {
   return [
     ...(buildRunner === null
       ? []
@@ -124,6 +127,12 @@ export function createBuildJobs({
             // A deploy has requested one.
             wakesOn: ['environment'] as const,
             run: () => buildRunner.run(),
+          },
+          {
+            name: 'engine-sweep',
+            everyMs: 10 * minute,
+            leased: true,
+            run: async () => void (await sweep()),
           },
         ]),
     { name: 'build-cleanup', everyMs: 10 * minute, leased: true, run: buildCleanup.run },

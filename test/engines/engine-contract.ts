@@ -35,7 +35,7 @@ type Files = Readonly<Record<string, string | { readonly to: string }>>;
 /** Commands whose processes are recognized as those of this run. */
 export const sleeps = { long: `sleep 1000.${process.pid}`, short: `sleep 0.05${process.pid}` };
 let builds = 0;
-export const nothing = { builds: new Set<string>(), environments: new Set<string>() };
+export const nothing = async () => ({ builds: new Set<string>(), environments: new Set<string>() });
 
 /** What every engine promises about builds. Called inside a describe() of each implementation. */
 export function engineContract({ open, left, isIsolated }: EngineHarness): void {

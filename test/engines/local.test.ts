@@ -39,7 +39,7 @@ describe('local, plain processes', () => {
     const orphan = spawn('sleep', ['1001'], { env: { ...process.env, POSTERN_BUILD: 'old' } });
     const ended = once(orphan, 'exit');
     await once(orphan, 'spawn');
-    expect(await engine.sweep({ ...nothing, builds: new Set(['old']) })).toEqual([]);
+    expect(await engine.sweep(async () => ({ ...(await nothing()), builds: new Set(['old']) }))).toEqual([]);
     expect(await engine.sweep(nothing)).toEqual(['old']);
     expect(await ended).toEqual([null, 'SIGKILL']);
     expect(readdirSync(join(folder, 'process/builds'))).toEqual([]);

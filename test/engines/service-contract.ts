@@ -350,11 +350,22 @@ function casesOf({ open, close, clock, store, left, isIsolated }: ServiceHarness
     await becomes({ state: 'ready' });
     await becomes({ state: 'ready' }, 'web', 'env_two');
     await begin();
-    const known = { builds: new Set<string>(), environments: new Set([environmentId]) };
+    const known = async () => ({ builds: new Set<string>(), environments: new Set([environmentId]) });
     expect(await engine.sweep(known)).toEqual(['env_two']);
     expect(await engine.observe('env_two')).toEqual([]);
     await becomes({ state: 'ready' });
     expect(await engine.sweep(known)).toEqual([]);
+  });
+
+  test('the sweep leaves an Environment alone that begins while it reads what is known', async () => {
+    await begin();
+    const processes = [await desire(store)];
+    const gone = await engine.sweep(async () => {
+      await engine.apply({ environmentId: 'env_two', processes });
+      return { builds: new Set(), environments: new Set() };
+    });
+    expect(gone).toEqual([]);
+    await becomes({ state: 'ready' }, 'web', 'env_two');
   });
 
   test('services of one Environment reach each other at their addresses', async () => {

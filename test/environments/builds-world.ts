@@ -373,7 +373,7 @@ function fakeEngine(root: string, blobs: ReturnType<typeof fileBlobs>, name: Bui
       }
     },
     async sweep(known) {
-      swept.push([...known.builds]);
+      swept.push([...(await known()).builds]);
       return [];
     },
   };

@@ -1,5 +1,6 @@
-import { writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openShop, page, type Shop } from './shop.ts';
 
@@ -37,7 +38,7 @@ beforeAll(async () => {
     'api/server.js': server("process.env.GREETING + ' with ' + process.env.BACK"),
     'back/server.js': server("'back'"),
   };
-  for (const branch of ['two', 'switched']) shop.repository.commit(files, branch);
+  for (const branch of ['two', 'switched', 'left']) shop.repository.commit(files, branch);
 });
 afterAll(() => shop.close());
 
@@ -221,4 +222,21 @@ test('a service that was switched off is shown as inactive, and runs again when 
   expect((await deployWith(false)).services).toMatchObject([web, back, inactive]);
   expect((await shop.fetch(`${on.services[1].url}/`)).status).toBe(404);
   await shop.call('DELETE', path);
+});
+
+test('what runs for no Environment is ended and removed while the worker runs, and nothing else', async () => {
+  const [lost, kept] = [
+    await shop.create({ branch: 'left', access: 'public' }),
+    await shop.create({ branch: 'left', access: 'public' }),
+  ];
+  await shop.settle(lost.data.id);
+  const { services } = await shop.settle(kept.data.id);
+  const folders = () => readdirSync(join(shop.folder, 'builds', 'environments'));
+  expect(folders()).toContain(lost.data.id);
+  await sql`update environments set status = 'torn_down' where id = ${lost.data.id}`.execute(
+    shop.h.database.sql,
+  );
+  await shop.h.app.jobs.runNow('engine-sweep');
+  expect(folders()).not.toContain(lost.data.id);
+  expect((await shop.fetch(`${services[1].url}/`)).body).toMatch(/^from left with/);
 });

@@ -32,7 +32,7 @@ export type RunnerDeps = RunDeps & {
   /** True: no other worker runs, so running builds of others are those of an earlier start. */
   readonly isAlone: boolean;
   /** Ends what the engine runs and nobody needs, except these builds. Called once, before the first build. */
-  readonly sweep: (running: readonly string[]) => Promise<unknown>;
+  readonly sweep: (running: () => Promise<readonly string[]>) => Promise<unknown>;
   readonly log: Log;
   /** Called when lines of its log are written. */
   readonly onLogged: (jobId: string) => void;
@@ -81,7 +81,7 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
     const back = await tx(({ builds }) => builds.takeBack(holder, isAlone ? null : clock.now() - silenceMs));
     if (back.length > 0) log.info({ builds: back }, 'builds of a worker that is gone are queued again');
     if (hasSwept) return;
-    await deps.sweep(await read.builds.running());
+    await deps.sweep(read.builds.running);
     hasSwept = true;
   }
 

@@ -33,6 +33,8 @@ export type BuildStore = {
   /** Ids of the builds that `holder` runs. */
   runningOf(holder: string): Promise<string[]>;
   running(): Promise<string[]>;
+  /** Those that run or may still run. */
+  notEnded(): Promise<string[]>;
   /**
    * Queues the builds again whose holder is not `holder` and was last heard before `heardBefore`; null: whenever it was
    * heard. Returns their ids.
@@ -174,6 +176,9 @@ export function buildStore(db: Sql): BuildStore {
     },
     async running() {
       return idsOf(await sql<{ id: string }>`select id from build_jobs where status = 'running'`.execute(db));
+    },
+    async notEnded() {
+      return idsOf(await sql<{ id: string }>`select id from build_jobs where ended_at is null`.execute(db));
     },
     async takeBack(holder, heardBefore) {
       return idsOf(

@@ -30,9 +30,9 @@ export type Engine = {
   remove(environmentId: string): Promise<void>;
   /**
    * Ends and removes every build and Environment that is not known; builds under way here stay. Returns the ids of what it
-   * removed.
+   * removed. Calls `known` after it has looked at what is here, so that it leaves alone what begins meanwhile.
    */
-  sweep(known: Known): Promise<readonly string[]>;
+  sweep(known: () => Promise<Known>): Promise<readonly string[]>;
 };
 
 export type Known = { readonly builds: ReadonlySet<string>; readonly environments: ReadonlySet<string> };

@@ -26,8 +26,10 @@ export type Builds = {
   build(job: BuildJob, log: BuildLog, signal: AbortSignal, isolation: Isolation): Promise<BuildOutcome>;
   /** Why no command can run like this. `holder`: in the network that this process has. */
   tryOut(isolation: Isolation, holder?: number): Promise<EngineUnavailable | undefined>;
-  /** Ends and removes every build that is not known and not under way here. Returns their ids. */
-  sweep(known: ReadonlySet<string>): Promise<readonly string[]>;
+  /** Ids of those that have a folder here. */
+  found(): Promise<readonly string[]>;
+  /** Ends and removes those of these builds that are not under way here. Returns their ids. */
+  sweep(ids: readonly string[]): Promise<readonly string[]>;
 };
 
 type Failure = Omit<BuildFailure, 'lastLines'>;
@@ -195,8 +197,9 @@ export function createBuilds(deps: {
       return outcome as BuildOutcome;
     },
 
-    async sweep(known) {
-      const gone = (await readdir(root)).filter((id) => !known.has(id) && !underWay.has(id));
+    found: () => readdir(root),
+    async sweep(ids) {
+      const gone = ids.filter((id) => !underWay.has(id));
       for (const id of gone) {
         await endMarked(markOf(id));
         await removeFolder(join(root, id));

@@ -17,8 +17,8 @@ export type Environments = Pick<Engine, 'apply' | 'observe' | 'logs' | 'address'
   start(): Promise<void>;
   /** Everything keeps running, and nothing looks after it. */
   stop(): Promise<void>;
-  /** Ends and removes what is not known. Returns the ids. */
-  sweep(known: ReadonlySet<string>): Promise<readonly string[]>;
+  /** Ids of those that are here. */
+  found(): readonly string[];
 };
 
 type Environment = {
@@ -166,10 +166,6 @@ export function createEnvironments(
 
     remove: async (id) => await inTurn(id, () => remove(id)),
 
-    async sweep(known) {
-      const gone = [...environments.keys()].filter((id) => !known.has(id));
-      for (const id of gone) await inTurn(id, () => remove(id));
-      return gone;
-    },
+    found: () => [...environments.keys()],
   };
 }

@@ -118,7 +118,12 @@ export function createLocalEngine(deps: {
 
     async sweep(known) {
       const { environments } = whenPrepared();
-      return [...(await builds.sweep(known.builds)), ...(await environments.sweep(known.environments))];
+      const found = { builds: await builds.found(), environments: environments.found() };
+      const kept = await known();
+      const ended = await builds.sweep(found.builds.filter((id) => !kept.builds.has(id)));
+      const gone = found.environments.filter((id) => !kept.environments.has(id));
+      for (const id of gone) await environments.remove(id);
+      return [...ended, ...gone];
     },
 
     async stop() {
