@@ -8,7 +8,9 @@ import type { RequestRecords } from '../src/surfaces/web/request-records.ts';
 export function fixedCaller(
   caller: Caller | (() => Caller),
   principal: () => PrincipalFacts = () => ({ kind: 'active', roles: ['user', 'admin'] }),
-): Pick<RequestStepsDeps, 'authentication' | 'authorization' | 'limits'> & { records: RequestRecords } {
+): Pick<RequestStepsDeps, 'authentication' | 'authorization' | 'limits' | 'openStreams'> & {
+  records: RequestRecords;
+} {
   const callerNow = () => (typeof caller === 'function' ? caller() : caller);
   return {
     authentication: {
@@ -24,6 +26,7 @@ export function fixedCaller(
       },
     }),
     limits: { limitKey: () => undefined, limitChange: async () => undefined },
+    openStreams: { enter: () => () => undefined },
     records: { denied: () => undefined, finished: () => undefined },
   };
 }

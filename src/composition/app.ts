@@ -124,6 +124,7 @@ import { sitePages } from '../surfaces/web/pages/site-routes.ts';
 import { readWebApp } from '../surfaces/web/pages/web-app.ts';
 import { referencePage } from '../surfaces/web/reference/reference.ts';
 import { patternOf } from '../surfaces/web/refusals.ts';
+import { createOpenStreams } from '../surfaces/web/open-streams.ts';
 import { createWebServer } from '../surfaces/web/server.ts';
 
 export type { AppBackends, AppSettings } from './app-settings.ts';
@@ -808,6 +809,7 @@ export async function createApp(
     authentication,
     authorization,
     limits,
+    openStreams: createOpenStreams(feed),
     records,
     pages: [
       openApiPage(document),

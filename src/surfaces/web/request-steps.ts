@@ -6,6 +6,7 @@ import { isLimitedChange, type Route } from '../../platform/http.ts';
 import { endOfTurn } from '../../platform/turns.ts';
 import type { Authentication } from './authentication.ts';
 import type { Authorization } from './authorization.ts';
+import type { OpenStreams } from './open-streams.ts';
 import type { RequestLimits } from './request-limits.ts';
 
 /**
@@ -20,6 +21,7 @@ export type RequestStepsDeps = {
   readonly authentication: Authentication;
   readonly authorization: Authorization;
   readonly limits: RequestLimits;
+  readonly openStreams: OpenStreams;
   /** False: the process has not started on its database yet, and serves only routes that need none; absent = true. */
   readonly hasStarted?: () => boolean;
 };

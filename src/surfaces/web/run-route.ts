@@ -13,33 +13,33 @@ import type {
 import { findCredential } from './credential.ts';
 import { successBody } from './envelope.ts';
 import { parseInput } from './input.ts';
+import type { OpenStreams } from './open-streams.ts';
 import { budgetOf } from './request-limits.ts';
 import { reauthorize, type RequestStepsDeps } from './request-steps.ts';
 import { sendStream } from './stream-reply.ts';
 
 /** Runs the route's handler and sends its result; returns no promise when there is nothing to wait for. */
-export function runRoute(
-  route: Route,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  deps: ReauthorizeDeps,
-): unknown {
+export function runRoute(route: Route, request: FastifyRequest, reply: FastifyReply, deps: RunDeps): unknown {
+  const { openStreams } = deps;
   const again = () => reauthorize(request, route.policy, deps);
   const result = route.handle(new ApiRequest(route, request, again));
-  if (!(result instanceof Promise)) return answer(route, request, reply, result, again);
-  return result.then((settled): unknown => answer(route, request, reply, settled, again));
+  if (!(result instanceof Promise)) return answer(route, request, reply, result, { again, openStreams });
+  return result.then((settled): unknown => answer(route, request, reply, settled, { again, openStreams }));
 }
 
-type ReauthorizeDeps = Pick<RequestStepsDeps, 'authentication' | 'authorization'>;
+type RunDeps = Pick<RequestStepsDeps, 'authentication' | 'authorization' | 'openStreams'>;
 
 function answer(
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
   result: RouteReply<unknown> | StreamReply,
-  again: () => Promise<void>,
+  { again, openStreams }: { again: () => Promise<void>; openStreams: OpenStreams },
 ): string | undefined | Promise<void> {
-  if ('stream' in result) return sendStream(reply, result, inSameReach(request, again));
+  if ('stream' in result)
+    return sendStream(reply, result, inSameReach(request, again), (check) =>
+      openStreams.enter(request.caller, check),
+    );
   if ('empty' in route.success) return void reply.code(204).send();
   reply.code(result.status ?? route.success.status);
   if (result.isCheck === true && request.keyUse !== null)

@@ -10,11 +10,15 @@ function attachment(fileName: string): string {
     : `attachment; filename="${plain}"; filename*=UTF-8''${encodeURIComponent(fileName).replaceAll("'", '%27')}`;
 }
 
-/** `reauthorize` rejects when the caller may no longer read: a long response must not outlive its session. */
+/**
+ * `reauthorize` rejects when the caller may no longer read: a long response must not outlive its session. `enter` registers
+ * a check for changes, and returns how to end it.
+ */
 export async function sendStream(
   reply: FastifyReply,
   result: StreamReply,
   reauthorize: () => Promise<void>,
+  enter: (check: () => void) => () => void,
 ): Promise<void> {
   reply.hijack();
   const { raw } = reply;
@@ -24,11 +28,10 @@ export async function sendStream(
     'content-type': result.contentType,
     'content-disposition': attachment(result.fileName),
   });
+  const leave = enter(() => void reauthorize().catch(() => raw.destroy()));
   try {
-    let isFirst = true;
     for await (const chunk of result.stream) {
-      if (!isFirst) await reauthorize();
-      isFirst = false;
+      await reauthorize();
       if (raw.destroyed) return;
       if (!raw.write(chunk)) await drained(raw);
     }
@@ -36,6 +39,8 @@ export async function sendStream(
   } catch {
     // The status is already sent, so cutting the connection is the only way to report that the export is incomplete.
     raw.destroy();
+  } finally {
+    leave();
   }
 }
 

@@ -1,0 +1,47 @@
+import { type Caller, userOf } from '../../core/caller.ts';
+import { type Change, concerns } from '../../platform/database/change-feed.ts';
+
+/**
+ * Tracks answers that are sent piece by piece. A change that may end the right of a caller to read one makes the server
+ * authorize that caller again at once. Without it, a stream that sends nothing would stay open until its next piece.
+ */
+export type OpenStreams = {
+  /** `check` is called at each such change. Call the returned function when the stream has ended. */
+  enter(caller: Caller, check: () => void): () => void;
+};
+
+export function createOpenStreams(deps: {
+  subscribe(listener: (change: Change) => void): void;
+}): OpenStreams {
+  type Entry = { readonly caller: Caller; readonly check: () => void };
+  const open = new Set<Entry>();
+  deps.subscribe((change) => {
+    for (const { caller, check } of open) if (mayEndRights(change, caller)) check();
+  });
+  return {
+    enter(caller, check) {
+      const entry = { caller, check };
+      open.add(entry);
+      return () => void open.delete(entry);
+    },
+  };
+}
+
+function mayEndRights(change: Change, caller: Caller): boolean {
+  switch (change.topic) {
+    case 'key':
+      return 'key' in caller && concerns(change, caller.key.id);
+    case 'session':
+      return caller.kind === 'session' && concerns(change, caller.sessionId);
+    case 'principal': {
+      const user = userOf(caller);
+      return user !== null && concerns(change, user.subject);
+    }
+    // The switches of key types, and the repositories that a key reaches.
+    case 'policy':
+    case 'repository':
+      return 'key' in caller;
+    default:
+      return false;
+  }
+}
