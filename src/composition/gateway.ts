@@ -169,7 +169,14 @@ export function createGatewayServer(deps: GatewayServerDeps): {
   });
   const upgrades = createUpgrades();
   const pools = createProcessPools();
-  const proxy = createProxy({ pools, upgrades });
+  const proxy = createProxy({
+    pools,
+    upgrades,
+    later(work, ms) {
+      const timer = setTimeout(work, ms).unref();
+      return () => clearTimeout(timer);
+    },
+  });
   const server = createGateway({
     ...gatewayLimits,
     ...deps.gatewayLimits,

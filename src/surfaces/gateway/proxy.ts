@@ -43,14 +43,24 @@ export type Destination = Forwarded & {
   readonly refuse: (answer: GatewayAnswer) => void;
 };
 
-/** Milliseconds until the head of an answer, and without a byte in either direction after it. */
+/**
+ * Milliseconds without a byte until the head of an answer, from its first byte to its end, and without a byte in either
+ * direction after it.
+ */
 const maxHeadMs = 2 * minute;
 const maxSilenceMs = 15 * minute;
 
 /** Chunks that are read of one answer before others have their turn. A process may send one for each byte. */
 const maxPieces = 64;
 
-export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades: Upgrades }): Proxy {
+export function createProxy(deps: {
+  readonly pools: ProcessPools;
+  readonly upgrades: Upgrades;
+  /** Calls `work` after this many milliseconds, unless the returned function is called before. */
+  readonly later: (work: () => void, ms: number) => () => void;
+}): Proxy {
+  const { pools, upgrades, later } = deps;
+
   function pass(
     request: HttpRequest,
     response: HttpResponse,
@@ -81,6 +91,14 @@ export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades
       // The client must not take a part for the whole.
       if (response.headersSent) response.destroy();
       else to.refuse(refusal);
+    };
+
+    let forgetLimit: (() => void) | undefined;
+    /** Each byte restarts the time without a byte, so a head that comes byte by byte needs a limit of its own. */
+    const limitHead = (): void => {
+      const isSent = body === undefined || body.writableFinished;
+      if (reader.head !== undefined) forgetLimit?.();
+      else if (isSent && !isRefused) forgetLimit ??= later(() => refuse(tooSlow), maxHeadMs);
     };
 
     const release = (head: AnswerHead): void => {
@@ -145,6 +163,7 @@ export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades
           } catch (error) {
             refuse(error instanceof UnreadableAnswer ? badAnswer(error.message) : processGone);
           }
+          limitHead();
           // Pieces that the client has not taken are views of these bytes.
           return isBehind || response.writableLength === 0;
         },
@@ -153,6 +172,7 @@ export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades
           if (reader.isOver) send([]);
         },
         closed() {
+          forgetLimit?.();
           if (reader.isOver || isRefused || response.destroyed) return;
           // A process may close an idle connection while a request is on its way to it.
           const isStale = connection.isReused && !isHeard && body === undefined && isSafe(request);
