@@ -26,7 +26,7 @@ export type Secrets = {
    * The values of those of `names` that are stored: logs must not show them.
    * @throws AppError store_unavailable, as read()
    */
-  stored(repositoryId: string, names: readonly string[]): Promise<readonly string[]>;
+  readStored(repositoryId: string, names: readonly string[]): Promise<readonly string[]>;
 };
 
 const maxBytes = 64 * 1024;
@@ -45,7 +45,7 @@ export function secretsIn(folder: string | null): Secrets {
       }
       return { kind: 'read', values: Object.fromEntries(values) };
     },
-    async stored(repositoryId, names) {
+    async readStored(repositoryId, names) {
       const found = await Promise.all(names.map((name) => readSecret(folder, repositoryId, name)));
       return found.flatMap((one) => ('value' in one ? [one.value] : []));
     },

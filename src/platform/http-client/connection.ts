@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import { headerLines, lastChunk, writeChunk } from '../http-lines.ts';
 
 /** Hears what happens on a connection during one exchange. `closed` comes last. */
-export type Exchange = {
+export type ExchangeListener = {
   /** Takes bytes. True: nothing refers to them any more, so the next read may overwrite them. */
   read(chunk: Buffer): boolean;
   /** The other side sends no more. */
@@ -19,14 +19,14 @@ export class Connection {
   /** True after the first exchange. The server may close such a connection while the next request is on its way. */
   isReused = false;
   readonly #socket: Socket;
-  #exchange: Exchange | undefined;
+  #listener: ExchangeListener | undefined;
   /** Used for one read after the other: a new one for each would soon be most of the garbage of the process. */
   #buffer: Buffer;
   readonly #onData = (chunk: Buffer) => this.#read(chunk);
-  readonly #onEnd = () => this.#exchange?.ended();
+  readonly #onEnd = () => this.#listener?.ended();
   readonly #onTimeout = () => {
-    if (this.#exchange === undefined) this.#socket.destroy();
-    else this.#exchange.timedOut();
+    if (this.#listener === undefined) this.#socket.destroy();
+    else this.#listener.timedOut();
   };
 
   constructor(
@@ -51,7 +51,7 @@ export class Connection {
       .on('error', () => undefined)
       .once('close', () => {
         onClose();
-        this.#exchange?.closed();
+        this.#listener?.closed();
       });
   }
 
@@ -62,13 +62,16 @@ export class Connection {
 
   #read(chunk: Buffer): void {
     // Bytes that answer no request.
-    if (this.#exchange === undefined) this.#socket.destroy();
-    else if (!this.#exchange.read(chunk)) this.#buffer = Buffer.allocUnsafeSlow(this.#buffer.length);
+    if (this.#listener === undefined) this.#socket.destroy();
+    else if (!this.#listener.read(chunk)) this.#buffer = Buffer.allocUnsafeSlow(this.#buffer.length);
   }
 
   /** Sends the head of a request. `headers`: names and values in turn, which hold no line breaks. */
-  begin(exchange: Exchange, request: { method: string; path: string; headers: readonly string[] }): void {
-    this.#exchange = exchange;
+  begin(
+    listener: ExchangeListener,
+    request: { method: string; path: string; headers: readonly string[] },
+  ): void {
+    this.#listener = listener;
     const { method, path, headers } = request;
     this.#socket.write(`${method} ${path} HTTP/1.1\r\n${headerLines(headers)}\r\n`, 'latin1');
   }
@@ -104,8 +107,8 @@ export class Connection {
   }
 
   /** The exchange is over. Idle, the connection closes after `idleMs`, and at the first byte. */
-  rest(idleMs: number): void {
-    this.#exchange = undefined;
+  keepIdle(idleMs: number): void {
+    this.#listener = undefined;
     this.isReused = true;
     this.#socket.setTimeout(idleMs);
     this.#socket.resume();
@@ -113,7 +116,7 @@ export class Connection {
 
   /** Gives the socket away, to be read by others. */
   detach(): Socket {
-    this.#exchange = undefined;
+    this.#listener = undefined;
     return this.#socket
       .off('data', this.#onData)
       .off('end', this.#onEnd)

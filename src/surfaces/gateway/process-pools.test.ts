@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Connection, Exchange } from '../../platform/http-client/connection.ts';
+import type { Connection, ExchangeListener } from '../../platform/http-client/connection.ts';
 import { createProcessPools } from './process-pools.ts';
 
 let server: Server;
@@ -54,7 +54,7 @@ test('a connection ends instead of being kept: soon closed by the process, of an
   const ended = async (act: (connection: Connection) => void) => {
     const connection = opened(pools.open(service, { ...plain, isNew: true }));
     const closed = new Promise<void>((resolve) => {
-      const exchange: Exchange = {
+      const exchange: ExchangeListener = {
         read: () => true,
         ended: () => undefined,
         closed: resolve,

@@ -69,7 +69,7 @@ export function createProcessPools(limits = { busy: maxBusy }): ProcessPools {
       const ms = Math.min(idleMs, promisedMs - marginMs);
       if (pool?.address !== service.address || pool.idle.length >= maxIdle || ms <= 0)
         return connection.destroy();
-      connection.rest(ms);
+      connection.keepIdle(ms);
       pool.idle.push(connection);
     },
     close: () => pools.clear(),

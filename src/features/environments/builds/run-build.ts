@@ -38,7 +38,7 @@ export async function runBuild(
     if (remote === undefined) return failed(gone);
     const stored = await secrets.read(key.repositoryId, build.secrets);
     if (stored.kind === 'missing') return failed(stored);
-    const redacted = await secrets.stored(key.repositoryId, input.redactedSecrets ?? []);
+    const redacted = await secrets.readStored(key.repositoryId, input.redactedSecrets ?? []);
     const { buildTimeoutMinutes, logBytes, resources } = await policy();
     const log: BuildLog = createBuildLog({
       secrets: [...Object.values(stored.values), ...redacted],

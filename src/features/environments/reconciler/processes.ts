@@ -56,7 +56,7 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
     const names = secretNamesOf(Object.values(plan.services));
     const repository = names.length === 0 ? undefined : await deps.repositories.find(repositoryId);
     if (repository === undefined || !deps.maySecrets(repository, branch)) return [];
-    return await deps.secrets.stored(repositoryId, names);
+    return await deps.secrets.readStored(repositoryId, names);
   }
 
   /** `asleep`: it is stopped, whatever its variables are. `redacted`: see redactedIn(). */
