@@ -26,7 +26,7 @@ async function textOf(path: string): Promise<string> {
 }
 
 test.each([
-  ['/admin/users', ['Everyone who can sign in, and their roles.', 'New user'], ['New account', 'Everybody']],
+  ['/admin/users', ['Everyone who can sign in, and their roles.', 'New user'], ['New account']],
   [
     '/settings/notices',
     ['Expiring keys and sites, exposed keys, and keys still used after they expired.'],

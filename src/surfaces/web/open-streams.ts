@@ -1,5 +1,5 @@
 import { type Caller, userOf } from '../../core/caller.ts';
-import { type Change, concerns } from '../../platform/database/change-feed.ts';
+import { type Change, type ChangeTopic, concerns } from '../../platform/database/change-feed.ts';
 
 /**
  * Tracks answers that are sent piece by piece. A change that may end the right of a caller to read one makes the server
@@ -16,7 +16,7 @@ export function createOpenStreams(deps: {
   type Entry = { readonly caller: Caller; readonly check: () => void };
   const open = new Set<Entry>();
   deps.subscribe((change) => {
-    for (const { caller, check } of open) if (mayEndRights(change, caller)) check();
+    for (const { caller, check } of open) if (mayEndRights[change.topic]?.(change, caller) === true) check();
   });
   return {
     enter(caller, check) {
@@ -27,21 +27,15 @@ export function createOpenStreams(deps: {
   };
 }
 
-function mayEndRights(change: Change, caller: Caller): boolean {
-  switch (change.topic) {
-    case 'key':
-      return 'key' in caller && concerns(change, caller.key.id);
-    case 'session':
-      return caller.kind === 'session' && concerns(change, caller.sessionId);
-    case 'principal': {
-      const user = userOf(caller);
-      return user !== null && concerns(change, user.subject);
-    }
-    // The switches of key types, and the repositories that a key reaches.
-    case 'policy':
-    case 'repository':
-      return 'key' in caller;
-    default:
-      return false;
-  }
-}
+/** Whether a change with this topic may end what the caller may read; changes with another topic may not. */
+const mayEndRights: { readonly [topic in ChangeTopic]?: (change: Change, caller: Caller) => boolean } = {
+  key: (change, caller) => 'key' in caller && concerns(change, caller.key.id),
+  session: (change, caller) => caller.kind === 'session' && concerns(change, caller.sessionId),
+  principal(change, caller) {
+    const user = userOf(caller);
+    return user !== null && concerns(change, user.subject);
+  },
+  // The switches of key types, and the repositories that a key reaches.
+  policy: (_change, caller) => 'key' in caller,
+  repository: (_change, caller) => 'key' in caller,
+};

@@ -161,10 +161,10 @@ test('after a first deploy that failed, nothing runs, and each service says so',
   });
   expect(lines).toContainEqual(expect.objectContaining({ text: 'no database' }));
   // The next deploy starts them again.
-  shop.repository.commit({ 'api/server.js': server("'mended'") }, 'broken');
+  shop.repository.commit({ 'api/server.js': server("'fixed'") }, 'broken');
   await shop.call('POST', `/environments/${data.id}/deploy`, { body: {} });
-  const mended = await shop.settle(data.id);
-  expect((await shop.fetch(`${mended.services[1].url}/`)).body).toBe('mended');
+  const fixed = await shop.settle(data.id);
+  expect((await shop.fetch(`${fixed.services[1].url}/`)).body).toBe('fixed');
   await shop.call('DELETE', `/environments/${data.id}`);
 });
 
