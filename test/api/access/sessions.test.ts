@@ -259,7 +259,7 @@ describe('requests of other pages', () => {
       .replace('{owner}/{name}', repository);
     const isBodiless =
       route.method === 'DELETE' ||
-      /sign-out|read$|sites.*\/extend$|\/(?:content|restore|publish|preview|deploy|redeploy|destroy|cancel|retry)$/.test(
+      /sign-out|read$|sites.*\/extend$|\/(?:content|restore|publish|preview|deploy|redeploy|destroy|cancel|retry|webhook)$/.test(
         route.path,
       );
     const body = bodies[`${route.method} ${route.path}`] ?? (isBodiless ? undefined : { name: 'renamed' });
