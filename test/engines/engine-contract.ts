@@ -268,9 +268,9 @@ export function engineContract({ open, left, isIsolated }: EngineHarness): void 
   test('a folder that the inputs do not have, or inputs that are missing, are reported before anything runs', async () => {
     const { outcome } = await build('echo ran', { directory: 'web' });
     expect(outcome).toMatchObject({ kind: 'failed', reason: 'no_directory' });
-    const gone = { message: 'The branch is gone.', fix: 'Choose another.' };
+    const gone = { reason: 'no_source', message: 'The branch is gone.', fix: 'Choose another.' } as const;
     const other = await build('echo ran', { fill: async () => gone });
-    expect(other.outcome).toMatchObject({ kind: 'failed', reason: 'no_source', ...gone });
+    expect(other.outcome).toMatchObject({ kind: 'failed', ...gone });
     expect(other.output).toEqual([]);
   });
 

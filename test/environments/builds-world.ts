@@ -324,7 +324,7 @@ function fakeEngine(root: string, blobs: ReturnType<typeof fileBlobs>, name: Bui
       const problem = await job.fill(folder);
       if (problem !== undefined) {
         log.end();
-        return { kind: 'failed', reason: 'no_source', ...problem, lastLines: [] };
+        return { kind: 'failed', ...problem, lastLines: [] };
       }
       const result = Promise.withResolvers<BuildOutcome>();
       const closed = Promise.withResolvers<void>();

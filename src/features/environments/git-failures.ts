@@ -64,6 +64,9 @@ const failures: Record<GitFailure, readonly [message: string, hint: string]> = {
 /** Failures that pass: the same request may succeed later. What else fails needs a change of the repository. */
 const passing: readonly GitFailure[] = ['not_installed', 'host_not_found', 'timed_out', 'unreachable'];
 
+/** Failures that a change of postern.yaml ends. */
+const ofConfiguration: readonly GitFailure[] = ['no_such_files', 'submodule', 'lfs_pointer', 'link_outside'];
+
 /** `path`: the file of the repository that is the reason. */
 export function errorOf(reason: GitFailure, path?: string): AppError {
   const [sentence, hint] = failures[reason];
@@ -71,5 +74,13 @@ export function errorOf(reason: GitFailure, path?: string): AppError {
   if (reason === 'branch_not_found') return new AppError('invalid_branch', { message, hint });
   if (passing.includes(reason))
     return new AppError('git_unavailable', { message, hint, retryAfterSeconds: 10 });
-  return new AppError('invalid_repository', { message, hint, details: { reason } });
+  const code = ofConfiguration.includes(reason) ? 'config_invalid' : 'invalid_repository';
+  return new AppError(code, { message, hint, details: { reason } });
+}
+
+/** Why a build has no inputs. @throws the error itself when it passes without a change */
+export function sourceFailure(error: AppError) {
+  if (error.status === 503) throw error;
+  const reason = error.code === 'config_invalid' ? 'wrong_inputs' : 'no_source';
+  return { reason, message: error.message, fix: error.hint } as const;
 }

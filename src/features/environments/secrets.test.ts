@@ -118,6 +118,7 @@ test('a branch without the right to secrets gets neither a build with them nor w
   const build = { secrets: { TOKEN: 'stripe' } };
   expect(await world.request({ build, maySecrets: true })).toEqual({
     kind: 'refused',
+    reason: 'no_secret',
     message: 'The secret stripe is not stored for this repository.',
     fix: 'An operator stores its value in the file repo_one/stripe below SECRETS_DIR.',
   });

@@ -138,6 +138,36 @@ describe('what is wrong is said in words, and what was served is still served', 
     expect(why[2]).toMatchObject({ step: 'build', ok: false, fix: expect.stringContaining('log') });
   });
 
+  test.each([
+    ['a pointer of Git LFS', 'is stored in Git LFS', 'film.mp4'],
+    ['a submodule', 'is a submodule', 'module'],
+  ])('%s among the inputs of a build', async (_, words, path) => {
+    const pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n';
+    const isSubmodule = path === 'module';
+    const files = isSubmodule ? {} : { [path]: pointer };
+    const sha = shop.repository.commit({ 'postern.yaml': configurationFile, ...files }, path);
+    if (isSubmodule) {
+      shop.repository.git('update-index', '--add', '--cacheinfo', `160000,${sha},${path}`);
+      shop.repository.git('commit', '--quiet', '--message', 'A submodule');
+    }
+    const { data } = await shop.create({ branch: path });
+    const environment = await shop.settle(data.id);
+    expect(environment.status).toBe('config_error');
+    expect(environment.statusMessage).toContain(`web: An input of the build ${words}`);
+    expect(environment.statusMessage).toContain(`The file is ${path}.`);
+    const [build] = (await shop.call('GET', '/builds', { query: { environment: data.id } })).data;
+    expect(build).toMatchObject({
+      status: 'config_error',
+      steps: [
+        { step: 'fetch', status: 'done' },
+        { service: 'web', step: 'build', status: 'failed' },
+      ],
+    });
+    const { data: why } = await shop.call('GET', `/environments/${data.id}/why`);
+    expect(why[0]).toMatchObject({ step: 'configuration', ok: false, message: environment.statusMessage });
+    expect(why[0].fix).toContain('build.inputs');
+  });
+
   test('a branch that was deleted meanwhile', async () => {
     shop.repository.commit({ 'postern.yaml': configurationFile }, 'short-lived');
     const { data } = await shop.create({ branch: 'short-lived' });

@@ -2,6 +2,7 @@ import type { GitRemote } from '../../../platform/git/git.ts';
 import type { DesiredBuild } from '../configuration-file/plan.ts';
 import type { ArtifactKey } from '../engine/artifact-key.ts';
 import type { LogStream } from '../engine/build-log.ts';
+import type { BuildFailureReason } from '../engine/engine.ts';
 
 /** What is built, what came of it, and the verbs on both. No I/O. */
 export type BuildRequest = {
@@ -25,7 +26,12 @@ export type Requested =
   /** Queued or running, also when another deploy requested it first. */
   | { readonly kind: 'building'; readonly jobId: string }
   /** The repository or a secret is at fault, in words for people. The same request fails again until that changes. */
-  | { readonly kind: 'refused'; readonly message: string; readonly fix: string };
+  | {
+      readonly kind: 'refused';
+      readonly reason: 'no_secret' | 'no_source' | 'wrong_inputs';
+      readonly message: string;
+      readonly fix: string;
+    };
 
 export type BuildJobStatus = 'queued' | 'running' | 'built' | 'failed' | 'cancelled';
 
@@ -36,6 +42,8 @@ export type BuildJobState = {
   /** Why it failed, or why it still waits, in words for people. */
   readonly message: string | null;
   readonly fix: string | null;
+  /** Null unless it failed, and for builds that an earlier version ran. */
+  readonly reason: BuildFailureReason | null;
   /** Of the output of a failed build, without secrets. */
   readonly lastLines: readonly string[];
   /** Set when it is built. */

@@ -217,13 +217,13 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
 
   async function fail(
     one: UnderWay,
-    { message, fix, lastLines }: Pick<BuildFailure, 'message' | 'fix' | 'lastLines'>,
+    { reason, message, fix, lastLines }: Omit<BuildFailure, 'kind'>,
   ): Promise<boolean> {
     const { lines } = one;
     // The lines may be what cannot be written.
     if (one.end === ownMistake) await lines.flush().catch(() => undefined);
     else await lines.flush();
-    const end: BuildEnd = { status: 'failed', message, fix, lastLines };
+    const end: BuildEnd = { status: 'failed', reason, message, fix, lastLines };
     return await tx(({ builds }) => builds.end(one.build.id, holder, end, clock.now()));
   }
 

@@ -3,6 +3,7 @@ import type { Sql } from '../../../platform/database/database.ts';
 import { toDate, toMs } from '../../../platform/database/values.ts';
 import type { ArtifactKey, BuildPlace } from '../engine/artifact-key.ts';
 import type { LogLine, LogStream } from '../engine/build-log.ts';
+import type { BuildFailure, BuildFailureReason } from '../engine/engine.ts';
 import type { BuildInput, BuildJobState, BuildJobStatus, BuildLogLine, TakenBuild } from './build-job.ts';
 
 /** SQL of builds and their logs. */
@@ -63,18 +64,14 @@ type NewBuild = {
 
 export type BuildEnd =
   | { readonly status: 'built'; readonly artifactId: string }
-  | {
-      readonly status: 'failed';
-      readonly message: string;
-      readonly fix: string;
-      readonly lastLines: readonly string[];
-    };
+  | ({ readonly status: 'failed' } & Omit<BuildFailure, 'kind'>);
 
 type Row = {
   id: string;
   status: BuildJobStatus;
   message: string | null;
   fix: string | null;
+  failure: BuildFailureReason | null;
   last_lines: string[] | null;
   artifact_id: string | null;
   started_at: Date | null;
@@ -123,7 +120,7 @@ export function buildStore(db: Sql): BuildStore {
     },
     async find(id) {
       const { rows } = await sql<Row>`
-        select id, status, message, fix, last_lines, artifact_id, started_at, ended_at from build_jobs
+        select id, status, message, fix, failure, last_lines, artifact_id, started_at, ended_at from build_jobs
          where id = ${id}`.execute(db);
       return rows[0] && toState(rows[0]);
     },
@@ -197,14 +194,14 @@ export function buildStore(db: Sql): BuildStore {
          where id = ${id} and status = 'running' and holder = ${holder}`.execute(db);
     },
     async end(id, holder, end, now) {
-      const [message, fix, lastLines, artifactId] =
+      const [message, fix, reason, lastLines, artifactId] =
         end.status === 'built'
-          ? [null, null, null, end.artifactId]
-          : [end.message, end.fix, JSON.stringify(end.lastLines), null];
+          ? [null, null, null, null, end.artifactId]
+          : [end.message, end.fix, end.reason, JSON.stringify(end.lastLines), null];
       const { rows } = await sql`
         update build_jobs
-           set status = ${end.status}, message = ${message}, fix = ${fix}, last_lines = ${lastLines}::jsonb,
-               artifact_id = ${artifactId}, ended_at = ${new Date(now)}, input = null
+           set status = ${end.status}, message = ${message}, fix = ${fix}, failure = ${reason},
+               last_lines = ${lastLines}::jsonb, artifact_id = ${artifactId}, ended_at = ${new Date(now)}, input = null
          where id = ${id} and status = 'running' and holder = ${holder} returning id`.execute(db);
       return rows.length > 0;
     },
@@ -262,6 +259,7 @@ function toState(row: Row): BuildJobState {
     status: row.status,
     message: row.message,
     fix: row.fix,
+    reason: row.failure,
     lastLines: row.last_lines ?? [],
     artifactId: row.artifact_id,
     startedAt: toMs(row.started_at),

@@ -175,6 +175,7 @@ test('a repository that cannot be built from is refused in words, and one that i
   const world = await openWorldWithGit();
   expect(await world.request({ build: { inputs: ['web/**'] } })).toEqual({
     kind: 'refused',
+    reason: 'wrong_inputs',
     message: 'No file of the commit is an input of the build.',
     fix: 'Correct build.directory or build.inputs in postern.yaml.',
   });
@@ -182,10 +183,11 @@ test('a repository that cannot be built from is refused in words, and one that i
   const jobId = await world.requestBuild();
   await world.runner.run();
   await world.runner.settled();
-  const state = await world.builds.job(jobId);
-  expect(state?.message).toBe(
-    'An input of the build is stored in Git LFS, from which Postern does not fetch. The file is src/large.bin.',
-  );
+  expect(await world.builds.job(jobId)).toMatchObject({
+    reason: 'wrong_inputs',
+    message:
+      'An input of the build is stored in Git LFS, from which Postern does not fetch. The file is src/large.bin.',
+  });
   world.git.treeOf = async () => ({ kind: 'failed', reason: 'timed_out' });
   await expect(world.request()).rejects.toMatchObject({ code: 'git_unavailable' });
 });

@@ -6,7 +6,7 @@ import type { Tx } from '../../../platform/database/database.ts';
 import type { Git } from '../../../platform/git/git.ts';
 import { type ArtifactKey, artifactKeyOf } from '../engine/artifact-key.ts';
 import type { Engine } from '../engine/engine.ts';
-import { errorOf } from '../git-failures.ts';
+import { errorOf, sourceFailure } from '../git-failures.ts';
 import { type Secrets, secretsRefused } from '../secrets.ts';
 import type { ArtifactStore } from './artifact-store.ts';
 import type { BuildInput, BuildRequest, Builds, Requested } from './build-job.ts';
@@ -79,12 +79,13 @@ export function createBuilds(deps: {
         });
       // Before anything is reused: an artifact can contain what its build read.
       if (Object.keys(build.secrets).length > 0) {
-        if (!maySecrets) return { kind: 'refused', ...secretsRefused(branch, build.secrets) };
+        if (!maySecrets) return noSecret(secretsRefused(branch, build.secrets));
         const stored = await secrets.read(repositoryId, build.secrets);
-        if (stored.kind === 'missing') return { kind: 'refused', message: stored.message, fix: stored.fix };
+        if (stored.kind === 'missing') return noSecret(stored);
       }
       const found = await git.treeOf(remote, { branch, sha, patterns: build.inputs });
-      if (found.kind === 'failed') return refused(errorOf(found.reason, found.path));
+      if (found.kind === 'failed')
+        return { kind: 'refused', ...sourceFailure(errorOf(found.reason, found.path)) };
       const { tree } = found.value;
       const inputs = { planDigest: build.digest, tree, variables };
       const key = artifactKeyOf(inputs, { ...engine.place, repositoryId }, hmacKey);
@@ -117,8 +118,6 @@ function whatRuns({ image, command, directory, output, inputs, secrets }: BuildR
   return { image, command, directory, output, inputs, secrets };
 }
 
-/** @throws the error itself when it passes without a change */
-function refused(error: AppError): Requested {
-  if (error.status === 503) throw error;
-  return { kind: 'refused', message: error.message, fix: error.hint };
+function noSecret({ message, fix }: { readonly message: string; readonly fix: string }): Requested {
+  return { kind: 'refused', reason: 'no_secret', message, fix };
 }

@@ -5,7 +5,7 @@ import type { Git, GitRemote } from '../../../platform/git/git.ts';
 import { type BuildLog, createBuildLog, type LogLine } from '../engine/build-log.ts';
 import type { BuildOutcome, Engine } from '../engine/engine.ts';
 import { EngineUnavailable } from '../engine/engine.ts';
-import { errorOf } from '../git-failures.ts';
+import { errorOf, sourceFailure } from '../git-failures.ts';
 import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
 import type { Secrets } from '../secrets.ts';
 import type { TakenBuild } from './build-job.ts';
@@ -60,7 +60,7 @@ export async function runBuild(
       limits: { timeMs: buildTimeoutMinutes * minute, memoryBytes: resources.maxMemoryBytes },
       async fill(folder: string) {
         const found = await git.checkOut(remote, { branch, sha, patterns: build.inputs }, folder);
-        if (found.kind === 'failed') return wordsOf(errorOf(found.reason, found.path));
+        if (found.kind === 'failed') return sourceFailure(errorOf(found.reason, found.path));
         return found.value.tree === input.tree ? undefined : otherFiles;
       },
     };
@@ -82,21 +82,16 @@ export async function runBuild(
   }
 }
 
-/** @throws the error itself when it passes without a change */
-function wordsOf(error: AppError) {
-  if (error.status === 503) throw error;
-  return { message: error.message, fix: error.hint };
-}
-
 const gone = {
   message: 'The repository is not registered any more.',
   fix: 'Register the repository, and deploy again.',
 };
 /** The artifact would be found under inputs that it was not built from. */
 const otherFiles = {
+  reason: 'no_source',
   message: 'The files of the commit are not those that were requested.',
   fix: 'Deploy again.',
-};
+} as const;
 
 function failed({ message, fix }: { readonly message: string; readonly fix: string }) {
   return { kind: 'failed', reason: 'no_source', message, fix, lastLines: [] } as const;

@@ -102,7 +102,7 @@ export type BuildJob = {
   /** In place of those of the engine. */
   readonly limits?: Partial<Pick<BuildLimits, 'timeMs' | 'memoryBytes'>>;
   /** Writes the inputs into an empty folder, the root of the repository. Undefined: done. */
-  readonly fill: (folder: string) => Promise<{ readonly message: string; readonly fix: string } | undefined>;
+  readonly fill: (folder: string) => Promise<Omit<BuildFailure, 'kind' | 'lastLines'> | undefined>;
 };
 
 /**
@@ -136,6 +136,8 @@ export type BuildFailure = {
 
 export type BuildFailureReason =
   | 'no_source'
+  /** postern.yaml names files that cannot be inputs. */
+  | 'wrong_inputs'
   | 'no_directory'
   | 'exited'
   | 'timed_out'

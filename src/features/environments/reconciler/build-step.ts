@@ -47,29 +47,13 @@ export function buildStep(deps: ReconcilerDeps) {
         return { step: done(step, now, { reused: true, artifactId: requested.artifactId }) };
       if (requested.kind === 'building')
         return { step: { ...step, status: 'running', startedAt: now, buildJobId: requested.jobId } };
-      return failedLook(
-        step,
-        {
-          status: 'error',
-          message: `${service}: ${requested.message}`,
-          fix: requested.fix,
-          at: { service, step: 'build' },
-        },
-        now,
-      );
+      return failedLook(step, requested, now);
     }
     const job = await builds.job(step.buildJobId);
     if (job === undefined || job.status === 'cancelled')
       return { step: { ...step, status: 'waiting', buildJobId: null } };
     if (job.status === 'built') return { step: done(step, now, { artifactId: job.artifactId }) };
-    if (job.status === 'failed') {
-      const message = `${service}: ${job.message ?? 'The build failed.'}`;
-      return failedLook(
-        step,
-        { status: 'error', message, fix: job.fix, at: { service, step: 'build' } },
-        now,
-      );
-    }
+    if (job.status === 'failed') return failedLook(step, job, now);
     return { step: { ...step, message: job.message } };
   }
 
@@ -108,7 +92,18 @@ export function buildStep(deps: ReconcilerDeps) {
   };
 }
 
-function failedLook(step: DeployStep, failure: Failure, now: number): Looked {
+function failedLook(
+  step: DeployStep,
+  why: { readonly reason: string | null; readonly message: string | null; readonly fix: string | null },
+  now: number,
+): Looked {
+  const { service } = step;
+  const failure: Failure = {
+    status: why.reason === 'wrong_inputs' ? 'config_error' : 'error',
+    message: `${service}: ${why.message ?? 'The build failed.'}`,
+    fix: why.fix,
+    at: { service, step: 'build' },
+  };
   return { step: { ...step, status: 'failed', endedAt: now, message: failure.message }, failure };
 }
 

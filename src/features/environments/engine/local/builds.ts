@@ -147,7 +147,7 @@ export function createBuilds(deps: {
   async function buildIn(place: string, job: BuildJob, context: Context): Promise<BuildOutcome | Failure> {
     const work = join(place, 'work');
     const missing = await job.fill(work);
-    if (missing !== undefined) return { kind: 'failed', reason: 'no_source', ...missing };
+    if (missing !== undefined) return { kind: 'failed', ...missing };
     for (const [name, content] of Object.entries(job.secrets))
       await writeFile(join(place, 'secrets', name), content, { mode: 0o400, flag: 'wx' });
     const directory = await folderIn(work, job.directory);
