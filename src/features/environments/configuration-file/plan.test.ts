@@ -187,6 +187,15 @@ describe('what this version cannot deploy', () => {
     ]);
     const image = services('  cache: { image: "redis:8", run: { port: 6379 } }');
     expect(unsupportedIn(image)).toMatchObject([{ service: 'cache' }]);
-    expect(unsupportedIn(services(`  api: { ${node} }`))).toEqual([]);
+    const ofNode = (replicas: number) =>
+      unsupportedIn(services(`  api: { ${node.replace(/run: \{/, `run: { replicas: ${replicas},`)} }`));
+    expect(ofNode(2)).toEqual([
+      {
+        service: 'api',
+        message: 'The service api runs 2 processes, which this version of Postern cannot do.',
+        fix: 'Remove run.replicas: a service has one process.',
+      },
+    ]);
+    expect(ofNode(1)).toEqual([]);
   });
 });

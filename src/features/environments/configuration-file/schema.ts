@@ -175,7 +175,10 @@ const run = z.strictObject({
     .min(1)
     .max(10)
     .default(1)
-    .meta({ description: 'How many processes run.', examples: [1] }),
+    .meta({
+      description: 'How many processes run. This version runs one, and refuses to deploy more.',
+      examples: [1],
+    }),
   resources: z
     .strictObject({
       cpu: cpu.meta({ description: 'Processors: `500m` is half of one.', examples: ['500m'] }).optional(),

@@ -19,7 +19,7 @@ export function unsupportedIn(file: ConfigurationFile): Unsupported[] {
   });
 }
 
-function saidOf({ build, image, postgres }: Service): readonly [what: string, fix: string] | undefined {
+function saidOf({ build, image, postgres, run }: Service): readonly [what: string, fix: string] | undefined {
   if (build?.dockerfile !== undefined)
     return [
       'is built from a Dockerfile',
@@ -29,5 +29,7 @@ function saidOf({ build, image, postgres }: Service): readonly [what: string, fi
     return ['runs a ready image', 'Use build.image and run.command, or an external service.'];
   if (postgres !== undefined)
     return ['is a database', 'Use a database that runs elsewhere, as an external service.'];
+  if (run !== undefined && run.replicas > 1)
+    return [`runs ${run.replicas} processes`, 'Remove run.replicas: a service has one process.'];
   return undefined;
 }
