@@ -42,6 +42,7 @@ export function toEnvironmentResponse(
     url ?? (isExposed ? addresses.urlOf(name, label) : null);
   const first = services.find(({ isExposed }) => isExposed);
   const url = first === undefined ? addresses.linkOf(id) : addresses.urlOf(first.name, label);
+  const urls = new Map(services.map((service) => [service.name, urlOf(service)]));
   const isActive = ({ status }: EnvironmentService) => status !== 'inactive';
   return {
     id,
@@ -71,7 +72,7 @@ export function toEnvironmentResponse(
       reason: service.reason,
       active: isActive(service),
     })),
-    links: renderLinks(links, { id, name: uuid, branch, sha: sha ?? '', url }),
+    links: renderLinks(links, { id, name: uuid, branch, sha: sha ?? '', url, services: urls }),
     link: addresses.linkOf(id),
     statusUrl: addresses.statusUrlOf(id),
   };

@@ -3716,7 +3716,7 @@ export interface components {
             text: string;
             /** @enum {string} */
             icon: "book" | "branch" | "bug" | "chart" | "chat" | "database" | "file" | "gauge" | "link" | "shield" | "terminal" | "window";
-            /** @description An http or https address. After its host it can contain ${environment.{id,name,branch,sha,url}}; the values are URL-encoded */
+            /** @description An http or https address. After its host it can contain ${environment.{id,name,branch,sha,url}} and ${services.<name>.url}; the values are URL-encoded. An Environment without that service does not show the link */
             link: string;
             /** @description The place in the list, from 1; beyond the last place: at the end */
             position?: number;
@@ -3725,7 +3725,7 @@ export interface components {
             text?: string;
             /** @enum {string} */
             icon?: "book" | "branch" | "bug" | "chart" | "chat" | "database" | "file" | "gauge" | "link" | "shield" | "terminal" | "window";
-            /** @description An http or https address. After its host it can contain ${environment.{id,name,branch,sha,url}}; the values are URL-encoded */
+            /** @description An http or https address. After its host it can contain ${environment.{id,name,branch,sha,url}} and ${services.<name>.url}; the values are URL-encoded. An Environment without that service does not show the link */
             link?: string;
             /** @description The place in the list, from 1; beyond the last place: at the end */
             position?: number;

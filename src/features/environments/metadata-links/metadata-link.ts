@@ -2,6 +2,7 @@ import {
   type EnvironmentField,
   environmentFields,
   filled,
+  type Reference,
   readTemplate,
 } from '../configuration-file/references.ts';
 
@@ -30,10 +31,12 @@ export const linkIcons = [
 ] as const;
 type LinkIcon = (typeof linkIcons)[number];
 
-/** The values of one Environment that a link can contain. */
-type LinkValues = Readonly<Record<EnvironmentField, string>>;
+/** The values of one Environment that a link can contain. `services`: name → URL, null for one without. */
+type LinkValues = Readonly<Record<EnvironmentField, string>> & {
+  readonly services: ReadonlyMap<string, string | null>;
+};
 
-const allowed = `A link can contain \${environment.{${environmentFields.join(',')}}}, and $\${ for the characters themselves.`;
+const allowed = `A link can contain \${environment.{${environmentFields.join(',')}}}, \${services.<name>.url}, and $\${ for the characters themselves.`;
 
 // The host is written out, so that a branch with a chosen name cannot lead people elsewhere.
 const withWrittenHost = /^https?:\/\/[^/?#\\@\s]+(?:[/?#]|$)/i;
@@ -43,27 +46,32 @@ export function mistakeInLink(link: string): string | null {
   const { template, mistakes } = readTemplate(link);
   const [mistake] = mistakes;
   if (mistake !== undefined) return `${mistake.message} ${allowed}`;
-  if (template.some((piece) => typeof piece !== 'string' && piece.kind === 'service'))
-    return `An Environment need not have the services that the link names. ${allowed}`;
+  if (
+    template.some((piece) => typeof piece !== 'string' && piece.kind === 'service' && piece.field !== 'url')
+  )
+    return `Browsers do not reach the host and the port of a service, which are internal. ${allowed}`;
   // No host has an @.
-  const sample = filledLink(link, () => '@');
+  const sample = filled(template, () => '@');
   if (withWrittenHost.test(sample) && URL.canParse(sample)) return null;
   return 'must be an http or https address without a user name, and contain references only after its host';
 }
 
-/** What one Environment shows. Values are URL-encoded: none of them adds a path, a query or a host. */
+/**
+ * What one Environment shows. Values are URL-encoded: none of them adds a path, a query or a host. A link to a service that
+ * the Environment does not have, or that has no URL, is left out.
+ */
 export function renderLinks(
   links: readonly MetadataLink[],
   values: LinkValues,
 ): { readonly text: string; readonly icon: LinkIcon; readonly url: string }[] {
-  return links.map(({ text, icon, link }) => {
-    const url = new URL(filledLink(link, (field) => encodeURIComponent(values[field])));
-    return { text, icon, url: url.href };
+  const valueOf = (reference: Reference) =>
+    reference.kind === 'environment'
+      ? values[reference.field]
+      : (values.services.get(reference.service) ?? null);
+  return links.flatMap(({ text, icon, link }) => {
+    const { template } = readTemplate(link);
+    if (template.some((piece) => typeof piece !== 'string' && valueOf(piece) === null)) return [];
+    const url = new URL(filled(template, (reference) => encodeURIComponent(valueOf(reference) ?? '')));
+    return [{ text, icon, url: url.href }];
   });
-}
-
-function filledLink(link: string, valueOf: (field: EnvironmentField) => string): string {
-  return filled(readTemplate(link).template, (reference) =>
-    reference.kind === 'environment' ? valueOf(reference.field) : '',
-  );
 }

@@ -17,7 +17,7 @@ const fields = {
       if (mistake !== null) context.addIssue({ code: 'custom', message: mistake });
     })
     .describe(
-      `An http or https address. After its host it can contain \${environment.{${environmentFields.join(',')}}}; the values are URL-encoded`,
+      `An http or https address. After its host it can contain \${environment.{${environmentFields.join(',')}}} and \${services.<name>.url}; the values are URL-encoded. An Environment without that service does not show the link`,
     ),
   position: z
     .number()
