@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
 import { type Clock, second } from '../core/clock.ts';
 import type { Random } from '../core/ids.ts';
 import {
@@ -192,7 +193,7 @@ export function createGatewayServer(deps: GatewayServerDeps): {
       steps: side.environments,
       streams: environmentStreams,
       proxy,
-      held: createHeldRequests({ askToWake: side.sleepSignals.askToWake }),
+      held: createHeldRequests({ askToWake: side.sleepSignals.askToWake, pause: (ms) => wait(ms) }),
       used: side.sleepSignals.used,
       isEnabled: isEnvironmentsEnabled,
       isInformed: (now) => isInformed({ sitesConfig: environmentPolicy, feed }, now),

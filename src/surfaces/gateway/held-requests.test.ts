@@ -1,16 +1,21 @@
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createHeldRequests } from './held-requests.ts';
 
 const request = () => ({ headers: {}, socket: new EventEmitter() }) as unknown as IncomingMessage;
 
 function made() {
-  const state = { isAsleep: true, asked: 0 };
+  const state = { isAsleep: true, asked: 0, pausedMs: 0 };
   const held = createHeldRequests({
     async askToWake() {
       state.asked += 1;
       throw new Error('The store is away.');
+    },
+    async pause(ms) {
+      state.pausedMs += ms;
+      await setImmediate();
     },
   });
   const hold = (one: IncomingMessage, service = 'api') =>
@@ -38,4 +43,12 @@ test('256 requests wait in all', async () => {
   expect(await hold(request(), 'another')).toBe(false);
   state.isAsleep = false;
   expect(new Set(await Promise.all(waiting))).toEqual(new Set([true]));
+});
+
+test('a request waits 30 seconds for a service that does not wake, and the next one waits as long', async () => {
+  const { state, hold } = made();
+  expect(await hold(request())).toBe(false);
+  expect(state.pausedMs).toBe(30_000);
+  expect(await hold(request())).toBe(false);
+  expect(state.pausedMs).toBe(60_000);
 });

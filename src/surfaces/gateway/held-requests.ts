@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import type { HttpRequest } from '../../platform/fast-http/fast-server.ts';
 
 /**
@@ -26,6 +25,8 @@ const maxBodyBytes = 1_048_576;
 export function createHeldRequests(deps: {
   /** May be lost, and rejects while the key-value store is away. */
   readonly askToWake: (environmentId: string) => Promise<void>;
+  /** Resolves after this many milliseconds. */
+  readonly pause: (ms: number) => Promise<void>;
 }): HeldRequests {
   /** Requests that wait, by service. */
   const held = new Map<string, number>();
@@ -35,7 +36,7 @@ export function createHeldRequests(deps: {
     for (let waitedMs = 0; waitedMs < maxMs; waitedMs += lookMs) {
       // While either is away nobody is let through, and the next look tries again.
       await deps.askToWake(environmentId).catch(() => undefined);
-      await wait(lookMs);
+      await deps.pause(lookMs);
       try {
         if (!(await isAsleep())) return true;
       } catch {
