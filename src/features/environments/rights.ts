@@ -1,6 +1,7 @@
 import { canReachRepository } from '../../core/authorize.ts';
 import { type Caller, type CallerKey, ownerOf } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
+import { type DesiredEnvironment, secretVariablesOf } from './configuration-file/plan.ts';
 import { type Access, accessKinds } from './configuration-file/schema.ts';
 import { type Creator, type Environment, isCreator, isEnding } from './environment.ts';
 import type { EnvironmentPolicy } from './policy/environment-policy.ts';
@@ -65,6 +66,23 @@ export function requireAccess(creator: Creator, access: Access, policy: Environm
     hint: `Send one of: ${policy.allowedAccess.join(', ')}.`,
     details: { field: 'access', allowed: policy.allowedAccess },
   });
+}
+
+/** `plan`: of the file as it was read last. The file of the next deploy can differ; then that deploy refuses. */
+export function requireNoSecret(
+  chosen: { readonly [Field in 'env' | 'initEnv']?: Environment[Field] | undefined },
+  plan: DesiredEnvironment,
+): void {
+  const secret = new Set(secretVariablesOf(Object.values(plan.services)));
+  for (const field of ['env', 'initEnv'] as const) {
+    const name = Object.keys(chosen[field] ?? {}).find((one) => secret.has(one));
+    if (name !== undefined)
+      throw new AppError('override_not_allowed', {
+        message: `postern.yaml takes ${name} from a stored secret, so ${field} cannot choose its value.`,
+        hint: `Remove ${name} from ${field}.`,
+        details: { field, name },
+      });
+  }
 }
 
 export function isWider(access: Access, than: Access): boolean {

@@ -54,11 +54,17 @@ type Secrets = Readonly<Record<string, string>>;
 
 /** Names of the stored secrets that these services and their builds use, in a stable order. */
 export function secretNamesOf(services: readonly DesiredService[]): readonly string[] {
-  const maps = services.flatMap((service) => [
-    'secrets' in service ? service.secrets : {},
-    'build' in service ? service.build.secrets : {},
-  ]);
-  return [...new Set(maps.flatMap((map) => Object.values(map)))].toSorted();
+  const names = services.flatMap(secretMapsOf).flatMap((map) => Object.values(map));
+  return [...new Set(names)].toSorted();
+}
+
+/** Names of the variables, and of the files of builds, that hold stored secrets. */
+export function secretVariablesOf(services: readonly DesiredService[]): readonly string[] {
+  return services.flatMap(secretMapsOf).flatMap((map) => Object.keys(map));
+}
+
+function secretMapsOf(service: DesiredService): readonly Secrets[] {
+  return ['secrets' in service ? service.secrets : {}, 'build' in service ? service.build.secrets : {}];
 }
 
 export type DesiredBuild = {

@@ -10,7 +10,15 @@ import { type Creator, type Environment, isEnding, type ServiceChoice } from '..
 import type { Asked, EnvironmentDeps, EnvironmentStores } from '../environments-deps.ts';
 import { generateEnvironmentLabel } from '../labels.ts';
 import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
-import { changeable, holdCredential, isWider, requireAccess, requireEnabled, seen } from '../rights.ts';
+import {
+  changeable,
+  holdCredential,
+  isWider,
+  requireAccess,
+  requireEnabled,
+  requireNoSecret,
+  seen,
+} from '../rights.ts';
 import { leaseNotice } from '../lease-notices.ts';
 import { creating } from './create.ts';
 import { factsOf } from './facts.ts';
@@ -136,6 +144,8 @@ export function lifecycle(deps: EnvironmentDeps) {
         idOrName,
         async (stores, held, now) => {
           const environment = changeable(asked.caller, held);
+          const plan = await planOf(stores, environment);
+          if (plan !== null) requireNoSecret(change, plan);
           const wanted = merged(environment, change);
           const after = wanted.deployEnabled
             ? wanted
@@ -259,6 +269,12 @@ export function lifecycle(deps: EnvironmentDeps) {
     if (live === undefined || !mayDeploy) return step;
     return { ...step, deploys: { creator: changer, sha } };
   }
+}
+
+/** What was read last; null before the first time. */
+async function planOf({ deploys }: EnvironmentStores, { id, liveDeployId }: Environment) {
+  const newest = await deploys.newestOf(id);
+  return newest?.plan ?? (await deploys.find(liveDeployId ?? ''))?.plan ?? null;
 }
 
 function merged(environment: Environment, change: Change): Environment {
