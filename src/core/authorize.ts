@@ -240,6 +240,8 @@ export function grantedScopes(caller: Caller): readonly Scope[] {
 
 function personChecks(caller: Caller, policy: RoutePolicy, principal: PrincipalFacts): Check[] {
   if (!asksAbout(caller.kind, policy)) return [];
+  // An imported key without a user acts by the key alone on Environments (contract 7).
+  if (caller.kind === 'personal_key' && !caller.key.isBound && policy.scope?.startsWith('env:')) return [];
   const checks: Check[] = [ownerCheck(principal)];
   if (policy.role !== undefined) checks.push(roleCheck(policy.role, principal));
   return checks;

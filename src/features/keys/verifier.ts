@@ -224,7 +224,7 @@ function toCaller(key: Key, user: UserRef | null, isTypeEnabled: boolean): KeyCa
     repositories: key.repositories,
     repositoryNames: key.repositoryNames,
     expiresAt: key.expiresAt,
-    isBound: key.type === 'service' || user !== null,
+    isBound: key.type === 'service' || key.ownerUserId !== null,
     isSuspended: key.suspendedAt !== null,
     isTypeEnabled,
   };

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Person, TestKey } from '../../harness.ts';
 import { openShop, type Shop } from './shop.ts';
@@ -208,4 +209,50 @@ test('lists are filtered', async () => {
   expect(await ids({ search: 'listed', hasReadyActiveService: 'true' })).toEqual([]);
   const wrong = await shop.call('GET', '/environments', { query: { exclude: 'gone' } });
   expect(wrong.error.code).toBe('invalid_query');
+});
+
+test('lists keep apart what is ready and what is not, and what created it', async () => {
+  const names = async (query: Record<string, string>) => {
+    const { data } = await shop.call('GET', '/environments', { query: { search: 'apart-', ...query } });
+    return data.map(({ uuid }: { uuid: string }) => uuid);
+  };
+  const { data } = await shop.create({ name: 'apart-ready' });
+  await shop.settle(data.id);
+  shop.h.clock.advance(1);
+  await shop.create({ name: 'apart-paused', deployEnabled: false });
+  expect(await names({ hasReadyActiveService: 'true' })).toEqual(['apart-ready']);
+  expect(await names({ hasReadyActiveService: 'false' })).toEqual(['apart-paused']);
+  expect(await names({ trigger: 'api' })).toEqual(['apart-paused', 'apart-ready']);
+  expect(await names({ trigger: 'push' })).toEqual([]);
+});
+
+test('an older key without a user has no Environments of its own, and works with those of members', async () => {
+  const value = `app_pat_${'0123456789abcdef'.repeat(3).slice(0, 40)}`;
+  await shop.h.app.services.importKeys([
+    JSON.stringify({
+      digest: createHash('sha256').update(value).digest('hex'),
+      prefix: 'app_pat_',
+      name: 'older',
+      scopes: ['env:read', 'env:write'],
+      createdAt: '2025-01-01T00:00:00Z',
+      expiresAt: null,
+    }),
+  ]);
+  const as = `Bearer ${value}`;
+  const mine = await shop.call('GET', '/environments', { as, query: { mine: 'true' } });
+  expect([mine.status, mine.error.code]).toEqual([400, 'mine_requires_identity']);
+  const created = await shop.create({ access: 'members' }, as);
+  expect([created.status, created.error.code]).toEqual([403, 'identity_binding_required']);
+
+  const { data } = await shop.create({ access: 'members' });
+  const path = `/environments/${data.id}`;
+  const statuses = [];
+  for (const [method, of, body] of [
+    ['PATCH', '', { env: { A: '1' } }],
+    ['POST', '/deploy', {}],
+    ['POST', '/extend', {}],
+    ['DELETE', '', undefined],
+  ] as const)
+    statuses.push((await shop.call(method, `${path}${of}`, { as, body })).status);
+  expect(statuses).toEqual([200, 202, 200, 202]);
 });
