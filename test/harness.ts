@@ -19,6 +19,7 @@ import type { RepositorySelection } from '../src/features/keys/keys.ts';
 import { type LimitSource, memorySource } from '../src/features/rate-limit/rate-limit.ts';
 import type { Database } from '../src/platform/database/database.ts';
 import type { Engine } from '../src/features/environments/engine/engine.ts';
+import type { IsolationInForce } from '../src/features/environments/policy/environment-policy.ts';
 import type { Blobs } from '../src/platform/blobs/blobs.ts';
 import { fileBlobs } from '../src/platform/blobs/file-blobs.ts';
 import type { Route } from '../src/platform/http.ts';
@@ -148,6 +149,7 @@ type Shared = {
   settings: AppSettings;
   tracing: Tracing | null;
   engine: ((blobs: Blobs) => Promise<Engine>) | undefined;
+  isolation: IsolationInForce | null;
   others: number;
 };
 
@@ -164,6 +166,7 @@ export async function openHarness(
     secretsDir?: string;
     /** What builds and runs Environments, on the blobs of the installation. Default: nothing. */
     engine?: (blobs: Blobs) => Promise<Engine>;
+    isolation?: IsolationInForce;
     /** Public addresses of the web app and content; default: those above. */
     uiUrl?: string;
     contentUrl?: string;
@@ -188,6 +191,7 @@ export async function openHarness(
       directory: options.directory,
       tracing: options.tracing ?? null,
       engine: options.engine,
+      isolation: options.isolation ?? null,
       limitSource: options.limitSource ?? memorySource({ clock }),
       clock,
       settings: {
@@ -238,6 +242,7 @@ async function build(
     kv: shared.kv,
     blobs,
     engine,
+    isolation: shared.isolation,
     temporaryFiles,
     git,
     directory: shared.directory ?? ((builtin) => withSessionTokens(builtin, shared)),

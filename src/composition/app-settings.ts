@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts';
 import type { Random } from '../core/ids.ts';
 import type { PasswordCost } from '../features/accounts/passwords.ts';
 import type { Engine } from '../features/environments/engine/engine.ts';
+import type { IsolationInForce } from '../features/environments/policy/environment-policy.ts';
 import type { Directory } from '../features/people/directory/directory.ts';
 import type { Fetch } from '../platform/fetch.ts';
 import type { LimitSource } from '../features/rate-limit/rate-limit.ts';
@@ -28,6 +29,8 @@ export type AppBackends = {
   readonly git: Git;
   /** Builds and runs Environments. Null or absent: nothing does. */
   readonly engine?: Engine | null;
+  /** What isolates Environments from this machine. Null or absent: nothing runs them. */
+  readonly isolation?: IsolationInForce | null;
   /** Replaces the built-in provider's directory, which decides about people's accounts and roles. */
   readonly directory?: (builtin: Directory) => Directory;
   /** How to reach Keycloak: over the network, unless a test replaces it. */

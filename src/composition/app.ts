@@ -448,6 +448,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     environmentPolicy,
     secrets,
     engine: backends.engine ?? null,
+    isolation: backends.isolation ?? null,
     withdraw: environmentGrantServices.states.withdraw,
     // Only a session can be an administrator's, so nobody asks the directory about a key.
     isAdministrator: async (caller) =>

@@ -34,8 +34,6 @@ import { awaited, blaming, isInUse, Unprepared } from './start-errors.ts';
 export type OpenBackends = AppBackends & {
   /** Where the data is, for people. Never an address with a password. */
   readonly description: string;
-  /** What running the code of repositories means here, in words that follow "Environments"; null when nothing runs it. */
-  readonly engineMeaning: string | null;
   /** Stores that were unavailable: a server starts without them and opens them later (decision 0042). */
   readonly missing: readonly MissingStore[];
   pingKv(): Promise<void>;
@@ -151,7 +149,7 @@ export async function openBackends(config: Config, options: OpenOptions): Promis
       temporaryFiles,
       git,
       engine: environments?.engine ?? null,
-      engineMeaning: environments?.meaning ?? null,
+      isolation: environments?.isolation ?? null,
       ...(tracing === null || config.keycloak === null
         ? {}
         : { identityFetch: tracing.aroundCall('identity fetch', networkFetch) }),

@@ -50,9 +50,14 @@ test('off: there is no engine, on any machine and for any user', async () => {
   expect(await refusedFor(off, { platform: 'darwin', uid: 0 })).toBeUndefined();
 });
 
-test('plain processes: the start says what that means', async () => {
+test('plain processes: Postern says what that means', async () => {
   const opened = await open({});
-  expect(opened?.meaning).toContain('whoever can push to a registered repository controls Postern');
+  expect(opened?.isolation).toEqual({
+    kind: 'process',
+    message: expect.stringContaining(
+      'everyone who can push to a registered repository controls Postern',
+    ) as string,
+  });
   expect(opened?.engine.place).toEqual({ engine: 'local', platform: `linux-${process.arch}` });
 });
 

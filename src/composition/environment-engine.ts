@@ -6,11 +6,11 @@ import { type Clock, minute } from '../core/clock.ts';
 import { type BuildLimits, EngineUnavailable } from '../features/environments/engine/engine.ts';
 import { createLocalEngine, type LocalEngine } from '../features/environments/engine/local/local-engine.ts';
 import type { Isolation } from '../features/environments/engine/local/sandbox.ts';
+import type { IsolationInForce } from '../features/environments/policy/environment-policy.ts';
 import type { Blobs } from '../platform/blobs/blobs.ts';
 import type { Log } from '../platform/log.ts';
 
-/** `meaning`: what running the code of repositories means here, in one sentence that follows "Environments". */
-export type OpenEngine = { readonly engine: LocalEngine; readonly meaning: string };
+export type OpenEngine = { readonly engine: LocalEngine; readonly isolation: IsolationInForce };
 
 /** The machine that the process runs on. */
 type Machine = {
@@ -81,7 +81,8 @@ export async function openEnvironmentEngine(
     onDefect: (error) => log.error({ err: error }, 'the engine of Environments failed between two requests'),
   });
   try {
-    return { engine, meaning: meaningOf(await engine.prepare()) };
+    const isolation = await engine.prepare();
+    return { engine, isolation: { kind: isolation.kind, message: meaningOf(isolation) } };
   } catch (error) {
     if (!(error instanceof EngineUnavailable)) throw error;
     throw refused(
@@ -94,12 +95,13 @@ export async function openEnvironmentEngine(
   }
 }
 
+/** What running the code of repositories means here, in one sentence for operators and for everyone who uses the pages. */
 function meaningOf(isolation: Isolation): string {
   if (isolation.kind === 'process')
-    return 'run without isolation: whoever can push to a registered repository controls Postern and all that its user may do.';
+    return 'Environments run without isolation: everyone who can push to a registered repository controls Postern and all that its user may do.';
   return isolation.network === 'own'
-    ? 'run in a sandbox: only a flaw in the kernel would let the code of a repository reach files, processes or loopback addresses of this machine.'
-    : 'run in a sandbox without a network of its own: the code of a repository reaches loopback addresses of this machine, until slirp4netns is installed.';
+    ? 'Environments run in a sandbox: code reaches other machines, but no file, process or loopback address of this one without a flaw in the kernel.'
+    : 'Environments run in a sandbox without a network of its own: code can reach loopback addresses and other Environments until slirp4netns is installed.';
 }
 
 function refused(setting: string, problem: string, fix: string): ConfigError {

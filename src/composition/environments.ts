@@ -13,6 +13,7 @@ import {
   defaultEnvironmentPolicy,
   type EnvironmentPolicy,
   environmentPolicySchema,
+  type IsolationInForce,
 } from '../features/environments/policy/environment-policy.ts';
 import { environmentPolicyRoutes } from '../features/environments/policy/routes.ts';
 import { previewRoute } from '../features/environments/preview-route.ts';
@@ -123,6 +124,7 @@ export function createEnvironmentServices(deps: {
   readonly secrets: Secrets;
   /** Null: ENVIRONMENTS_ENGINE is off. */
   readonly engine: Engine | null;
+  readonly isolation: IsolationInForce | null;
   readonly sleepSignals: SleepSignals;
   /** See EnvironmentDeps. */
   readonly withdraw: EnvironmentDeps['withdraw'];
@@ -227,6 +229,7 @@ export function createEnvironmentServices(deps: {
     leaseNotices: createLeaseNotices({ read, tx, clock }),
     prune: () => read.environments.prune(clock.now() - keptMs, prunedAtOnce),
     hasEngine,
+    isolation: deps.isolation,
     uiUrl: deps.uiUrl,
     clock,
     reportKeys: deps.reportKeys,
@@ -241,13 +244,13 @@ export function createEnvironmentRoutes(
   services: ReturnType<typeof createEnvironmentServices>,
   { names, auditEventSchema }: { names: CreatorNames; auditEventSchema: z.ZodType<AuditEventResponse> },
 ): Route[] {
-  const { branches, environmentPolicy, policy, metadataLinks, reportKeys, uiUrl, clock, lifecycle } =
+  const { branches, environmentPolicy, isolation, policy, metadataLinks, reportKeys, uiUrl, clock, lifecycle } =
     services;
   const olderViews = createOlderViews(services);
   return [
     branchesRoute(branches),
     previewRoute({ branches, policy, reportKeys }),
-    ...environmentPolicyRoutes(environmentPolicy, { clock }),
+    ...environmentPolicyRoutes(environmentPolicy, { isolation, clock }),
     ...metadataLinkRoutes(metadataLinks),
     ...environmentRoutes({ ...services, names, auditEventSchema }),
     ...buildRoutes({ ...services, names, olderViews }),

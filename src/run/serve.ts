@@ -100,7 +100,7 @@ async function greet(
     ]),
     `  operations    http://${config.host}:${config.metricsPort}/readyz`,
     `  data          ${backends.description}`,
-    ...(backends.engineMeaning === null ? [] : [`  Environments  ${backends.engineMeaning}`]),
+    ...(backends.isolation ? [`  isolation     ${backends.isolation.message}`] : []),
   ];
   if (!(await administrator.hasAdministrator())) {
     lines.push(

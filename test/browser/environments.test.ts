@@ -23,6 +23,7 @@ let ada: Person;
 let website: TestRepository;
 let people = 0;
 const written: string[] = [];
+const isolation = { kind: 'process', message: 'Environments run without isolation.' } as const;
 
 const twoServices = `version: 1
 services:
@@ -31,7 +32,7 @@ services:
 `;
 
 beforeAll(async () => {
-  world = await openWorld({ engine: engineWith(written) });
+  world = await openWorld({ engine: engineWith(written), isolation });
   root = await world.h.person('Root', { admin: true });
   await setPolicy(world, root, { enabled: true });
   website = await registered(world, root, 'acme/website');
@@ -122,6 +123,7 @@ test('who has none is taught what an Environment is, and creates one from a bran
   const { page, context, complaints } = await at('/environments');
   await page.getByText('No Environments yet').waitFor();
   await page.getByRole('link', { name: 'Create an Environment' }).click();
+  await page.getByText(isolation.message).waitFor();
   await press(page, 'Create the Environment');
   await page.getByText('Choose a repository.').waitFor();
   await choose(page, 'Repository', 'acme/website');
@@ -432,6 +434,7 @@ test('Environments are found from the keyboard, from their repository and from t
   await page.waitForURL(/environments\/new\?repository=acme/);
   expect(await page.getByRole('combobox', { name: 'Repository' }).inputValue()).toBe('acme/website');
   await page.goto(`${world.uiUrl}/admin/environments`);
+  await page.getByText(isolation.message).waitFor();
   await page.getByRole('link', { name: 'All Environments' }).click();
   await page.waitForURL(/environments\?whose=all/);
   expect(complaints()).toEqual([]);

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { findPostgres } from '../../scripts/local-servers.ts';
 import { startObjectStore, type TestObjectStore } from '../../scripts/object-store.ts';
 import { isRedisMissing, type RedisServer, startRedis } from '../contract/kv-redis-server.ts';
+import { isBwrapMissing } from '../engines/local-machine.ts';
 import { isObjectStoreMissing, settingOf, startBadWay } from '../objects/object-store.ts';
 import { Browser } from './browser.ts';
 import { createDatabase, type PostgresServer, startPostgres } from './postgres-server.ts';
@@ -17,6 +18,22 @@ import { administrator, freePorts, type Ports, runCommand, startListening, start
 const bin = findPostgres();
 const isMissing =
   process.env['CI'] !== 'true' && (bin === undefined || isRedisMissing || isObjectStoreMissing);
+
+test.skipIf(isBwrapMissing)(
+  'a start says which isolation is in force, and what it does not stop',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'postern-start-isolated-'));
+    const settings = { ENVIRONMENTS_ENGINE: 'local' };
+    const program = await startProgram({ dataDir: folder, ports: await freePorts(), settings });
+    onTestFinished(async () => {
+      await program.end('SIGTERM');
+      rmSync(folder, { recursive: true, force: true });
+    });
+    expect(program.output()).toMatch(
+      /^ {2}isolation {5}Environments run in a sandbox.* code (?:can )?reach/m,
+    );
+  },
+);
 
 describe.skipIf(isMissing)('a start', () => {
   let database: PostgresServer;

@@ -1407,7 +1407,7 @@ export interface paths {
         };
         /**
          * Read what Environments may be
-         * @description The part of the Environment policy that people need: what is allowed, lifetimes and quotas.
+         * @description The part of the Environment policy that people need: what is allowed, lifetimes, quotas, and what isolates the code of repositories.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`.
          */
@@ -3629,11 +3629,22 @@ export interface components {
             /** @description Who may be allowed to open an Environment. Restricts new Environments and changes of access */
             allowedAccess: ("owner" | "members" | "public")[];
             resources: components["schemas"]["EnvironmentPolicyForEveryoneResources"];
+            /** @description Null: nothing runs Environments here */
+            isolation: components["schemas"]["EnvironmentIsolation"] | null;
             /**
              * Format: date-time
              * @description The clock that decides about the ends of leases
              */
             serverTime: string;
+        };
+        EnvironmentIsolation: {
+            /**
+             * @description `process` isolates nothing
+             * @enum {string}
+             */
+            kind: "process" | "bwrap";
+            /** @description What it stops and what it does not stop, for people */
+            message: string;
         };
         EnvironmentPolicyVersion: {
             /**

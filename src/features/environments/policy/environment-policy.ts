@@ -64,6 +64,16 @@ export const environmentPolicySchema = z
   })
   .meta({ id: 'EnvironmentPolicy' });
 
+/** What isolates the code of repositories from the machine that runs it. */
+export const isolationSchema = z
+  .strictObject({
+    kind: z.enum(['process', 'bwrap']).describe('`process` isolates nothing'),
+    message: z.string().describe('What it stops and what it does not stop, for people'),
+  })
+  .meta({ id: 'EnvironmentIsolation' });
+
+export type IsolationInForce = z.infer<typeof isolationSchema>;
+
 export const policyForEveryoneSchema = z.strictObject(forEveryone);
 
 export type EnvironmentPolicy = z.infer<typeof environmentPolicySchema>;

@@ -2,10 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Harness, openHarness, type Person } from '../../../../test/harness.ts';
 import { defaultEnvironmentPolicy, environmentPolicySchema } from './environment-policy.ts';
 
+const isolation = { kind: 'process', message: 'Environments run without isolation.' } as const;
 let h: Harness;
 let root: Person;
 beforeAll(async () => {
-  h = await openHarness();
+  h = await openHarness({ isolation });
   root = await h.person('Root', { admin: true });
 });
 afterAll(() => h.close());
@@ -62,6 +63,7 @@ test('a change is tried out, made, read by everyone, audited, kept in the histor
       enabled: true,
       maxPerOwner: 3,
       allowedAccess: ['owner', 'members'],
+      isolation,
       serverTime: new Date(h.clock.now()).toISOString(),
     });
     expect(data).not.toHaveProperty('maxConcurrentBuilds');

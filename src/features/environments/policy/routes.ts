@@ -8,6 +8,8 @@ import {
   defaultEnvironmentPolicy,
   type EnvironmentPolicy,
   environmentPolicySchema,
+  type IsolationInForce,
+  isolationSchema,
   policyForEveryoneSchema,
 } from './environment-policy.ts';
 
@@ -38,13 +40,22 @@ const exampleVersion = {
   policy: defaultEnvironmentPolicy,
 };
 
+const exampleIsolation: IsolationInForce = {
+  kind: 'bwrap',
+  message:
+    'Environments run in a sandbox: code reaches other machines, but no file, process or loopback address of this one without a flaw in the kernel.',
+};
+
 const shownSchema = policyForEveryoneSchema
-  .extend({ serverTime: timestampSchema.describe('The clock that decides about the ends of leases') })
+  .extend({
+    isolation: isolationSchema.nullable().describe('Null: nothing runs Environments here'),
+    serverTime: timestampSchema.describe('The clock that decides about the ends of leases'),
+  })
   .meta({ id: 'EnvironmentPolicyForEveryone' });
 
 export function environmentPolicyRoutes(
   policy: ConfigDocument<EnvironmentPolicy>,
-  { clock }: { readonly clock: Clock },
+  { isolation, clock }: { readonly isolation: IsolationInForce | null; readonly clock: Clock },
 ): Route[] {
   return [
     defineRoute({
@@ -54,15 +65,19 @@ export function environmentPolicyRoutes(
       tag: 'Environments',
       summary: 'Read what Environments may be',
       description:
-        'The part of the Environment policy that people need: what is allowed, lifetimes and quotas.',
+        'The part of the Environment policy that people need: what is allowed, lifetimes, quotas, and what isolates the code of repositories.',
       policy: { callers: callerKinds, role: 'user', identity: 'people' },
       success: { status: 200, data: shownSchema },
       example: {
-        data: { ...forEveryone(defaultEnvironmentPolicy), serverTime: '2026-01-01T09:00:00.000Z' },
+        data: {
+          ...forEveryone(defaultEnvironmentPolicy),
+          isolation: exampleIsolation,
+          serverTime: '2026-01-01T09:00:00.000Z',
+        },
       },
       async handle() {
         const { value } = await policy.inForce();
-        return { data: { ...forEveryone(value), serverTime: timestamp(clock.now()) } };
+        return { data: { ...forEveryone(value), isolation, serverTime: timestamp(clock.now()) } };
       },
     }),
     ...documentRoutes({

@@ -1,6 +1,7 @@
 import { Button } from '@mantine/core';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { PageHead } from '../../lists/page-head.tsx';
+import { IsolationNote } from '../../environments/isolation-note.tsx';
 import { DocumentView } from '../documents/document-view.tsx';
 import { environmentSections } from './environment-fields.ts';
 import { environmentPolicyApi } from './environment-policy-api.ts';
@@ -27,6 +28,7 @@ export function EnvironmentsPage() {
           Metadata links
         </Button>
       </PageHead>
+      <IsolationNote />
       <DocumentView
         api={environmentPolicyApi}
         sections={environmentSections}

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { environmentPolicy } from '../../shell/environment-policy.ts';
 import { Problem } from '../../shell/problem.tsx';
+import { IsolationNote } from '../isolation-note.tsx';
 import { EnvironmentsOff } from '../environments-off.tsx';
 import { NewEnvironment } from './new-environment.tsx';
 import styles from './new.module.css';
@@ -24,6 +25,7 @@ export function NewEnvironmentPage() {
           New Environment
         </Title>
       </div>
+      <IsolationNote />
       {data === undefined && error !== null && <Problem error={error} onRetry={() => void refetch()} />}
       {data === undefined && error === null && (
         <Skeleton height={420} radius="lg" aria-label="Loading" role="status" />

@@ -1,0 +1,19 @@
+import { Alert } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { environmentPolicy } from '../shell/environment-policy.ts';
+
+/** What isolates the code of repositories here, and what it does not stop. Nothing while nothing runs Environments. */
+export function IsolationNote() {
+  const isolation = useQuery(environmentPolicy).data?.isolation;
+  if (isolation === undefined || isolation === null) return null;
+  const isNone = isolation.kind === 'process';
+  return (
+    <Alert
+      color={isNone ? 'yellow' : 'blue'}
+      mb="md"
+      title={isNone ? 'No isolation is in force' : 'Isolation in force'}
+    >
+      {isolation.message}
+    </Alert>
+  );
+}
