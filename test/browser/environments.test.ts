@@ -369,6 +369,9 @@ test('a log whose connection was lost continues after its last line', async () =
 });
 
 test('a failed deploy says what to do, and the same commit is deployed again', async () => {
+  const link = 'https://git.example.com/${environment.sha}';
+  const added = { text: 'Commit', icon: 'branch', link };
+  await world.call('POST', '/config/metadata', { as: root, body: added });
   const environment = await insertEnvironment(world, ada, {
     status: 'config_error',
     statusMessage: 'postern.yaml has 1 problem.',
@@ -396,6 +399,8 @@ test('a failed deploy says what to do, and the same commit is deployed again', a
   await page.getByText('used again').waitFor();
   await page.getByRole('link', { name: '8c36b1a' }).click();
   await heading(page, 'Deploy of 8c36b1a');
+  const commit = await page.getByRole('link', { name: 'Commit', exact: true }).getAttribute('href');
+  expect(commit).toBe(`https://git.example.com/${environment.sha}`);
   await page.getByText('Correct it, and push.').waitFor();
   expect(await page.getByRole('table', { name: 'Problems' }).locator('tbody').textContent()).toBe(
     '4:14services.web.build.outptuoutptu is not a field. Write output.',

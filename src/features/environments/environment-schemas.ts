@@ -147,7 +147,7 @@ const serviceSchema = z
   })
   .meta({ id: 'EnvironmentService' });
 
-const linkSchema = z.strictObject({ text: z.string(), icon: z.enum(linkIcons), url: z.string() });
+export const linkSchema = z.strictObject({ text: z.string(), icon: z.enum(linkIcons), url: z.string() });
 
 export const environmentSchema = z
   .strictObject({

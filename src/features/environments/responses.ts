@@ -24,6 +24,26 @@ export function environmentAddresses(uiUrl: string, contentUrl: string): Environ
   };
 }
 
+/** The metadata links of an Environment, or of one of its deploys, which has a branch and a commit of its own. */
+export function linksOf(
+  { id, uuid, branch, sha, label }: Pick<Environment, 'id' | 'uuid' | 'branch' | 'sha' | 'label'>,
+  services: readonly EnvironmentService[],
+  { addresses, links }: { readonly addresses: EnvironmentAddresses; readonly links: readonly MetadataLink[] },
+) {
+  const first = services.find(({ isExposed }) => isExposed);
+  const url = first === undefined ? addresses.linkOf(id) : addresses.urlOf(first.name, label);
+  const urls = new Map(services.map((service) => [service.name, urlOf(service, { addresses, label })]));
+  return renderLinks(links, { id, name: uuid, branch, sha: sha ?? '', url, services: urls });
+}
+
+/** Null: it has no address of its own. */
+function urlOf(
+  { name, isExposed, url }: EnvironmentService,
+  { addresses, label }: { readonly addresses: EnvironmentAddresses; readonly label: string },
+): string | null {
+  return url ?? (isExposed ? addresses.urlOf(name, label) : null);
+}
+
 export function toEnvironmentResponse(
   environment: Environment,
   services: readonly EnvironmentService[],
@@ -38,11 +58,6 @@ export function toEnvironmentResponse(
   },
 ) {
   const { id, uuid, branch, sha, label, creator } = environment;
-  const urlOf = ({ name, isExposed, url }: EnvironmentService) =>
-    url ?? (isExposed ? addresses.urlOf(name, label) : null);
-  const first = services.find(({ isExposed }) => isExposed);
-  const url = first === undefined ? addresses.linkOf(id) : addresses.urlOf(first.name, label);
-  const urls = new Map(services.map((service) => [service.name, urlOf(service)]));
   const isActive = ({ status }: EnvironmentService) => status !== 'inactive';
   return {
     id,
@@ -68,11 +83,11 @@ export function toEnvironmentResponse(
       name: service.name,
       kind: service.kind,
       status: service.status,
-      url: urlOf(service),
+      url: urlOf(service, { addresses, label }),
       reason: service.reason,
       active: isActive(service),
     })),
-    links: renderLinks(links, { id, name: uuid, branch, sha: sha ?? '', url, services: urls }),
+    links: linksOf(environment, services, { addresses, links }),
     link: addresses.linkOf(id),
     statusUrl: addresses.statusUrlOf(id),
   };

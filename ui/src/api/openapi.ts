@@ -3966,6 +3966,8 @@ export interface components {
             /** @description Of postern.yaml */
             problems: components["schemas"]["ConfigurationFileProblem"][];
             steps: components["schemas"]["BuildStep"][];
+            /** @description The metadata links, with the values of this build */
+            links: components["schemas"]["BuildLinksItem"][];
             /** @description Null: Postern itself */
             createdBy: components["schemas"]["BuildCreatedBy"] | null;
             /**
@@ -5022,6 +5024,12 @@ export interface components {
         BuildEnvironment: {
             id: string;
             uuid: string;
+        };
+        BuildLinksItem: {
+            text: string;
+            /** @enum {string} */
+            icon: "book" | "branch" | "bug" | "chart" | "chat" | "database" | "file" | "gauge" | "link" | "shield" | "terminal" | "window";
+            url: string;
         };
         BuildCreatedBy: {
             /** @enum {string} */

@@ -2,9 +2,11 @@ import { z } from 'zod';
 import { timestamp, timestampOrNull } from '../../../core/clock.ts';
 import { defineRoute, pagePagination, type Route } from '../../../platform/http.ts';
 import type { Lifecycle } from '../lifecycle/lifecycle.ts';
+import type { MetadataLinks } from '../metadata-links/metadata-links.ts';
 import { olderBuildSchema, anyBuildParams } from '../older-clients/schemas.ts';
 import type { OlderViews } from '../older-clients/older-views.ts';
-import type { CreatorNames } from '../responses.ts';
+import type { EnvironmentReading } from '../reading.ts';
+import { type CreatorNames, type EnvironmentAddresses, linksOf } from '../responses.ts';
 import { readers, writers } from '../route-policies.ts';
 import type { Deploys, DeployWithSteps } from './deploys.ts';
 import { logForms, logStreams, replyWithLogs } from './log-reply.ts';
@@ -41,6 +43,7 @@ const example = {
       message: null,
     },
   ],
+  links: [],
   createdBy: { kind: 'user' as const, id: 'usr_8fQ2mV6sT0aXk4RjB1Zc', name: 'Ada' },
   createdAt: '2026-01-01T09:00:00.000Z',
   startedAt: '2026-01-01T09:00:01.000Z',
@@ -59,15 +62,23 @@ const exampleLine = {
 export function buildRoutes(deps: {
   readonly deploys: Deploys;
   readonly lifecycle: Pick<Lifecycle, 'find'>;
+  readonly reading: Pick<EnvironmentReading, 'services'>;
+  readonly metadataLinks: Pick<MetadataLinks, 'list'>;
+  readonly addresses: EnvironmentAddresses;
   readonly tail: LogTail;
   readonly names: CreatorNames;
   readonly olderViews: Pick<OlderViews, 'findBuild'>;
 }): Route[] {
-  const { deploys, lifecycle, tail, olderViews } = deps;
+  const { deploys, lifecycle, addresses, tail, olderViews } = deps;
 
   async function toResponses(found: readonly DeployWithSteps[]) {
     const creators = found.flatMap(({ deploy }) => deploy.creator ?? []);
-    const names = creators.length === 0 ? new Map<string, string>() : await deps.names(creators);
+    const ids = [...new Set(found.map(({ environment }) => environment.id))];
+    const [services, links, names] = await Promise.all([
+      deps.reading.services(ids),
+      deps.metadataLinks.list(),
+      creators.length === 0 ? new Map<string, string>() : deps.names(creators),
+    ]);
     return found.map(({ deploy, environment, steps }) => ({
       id: deploy.id,
       environment: { id: environment.id, uuid: environment.uuid },
@@ -88,6 +99,11 @@ export function buildRoutes(deps: {
         reused,
         message,
       })),
+      links: linksOf(
+        { ...environment, branch: deploy.branch, sha: deploy.sha },
+        services.get(environment.id) ?? [],
+        { addresses, links },
+      ),
       createdBy:
         deploy.creator === null ? null : { ...deploy.creator, name: names.get(deploy.creator.id) ?? null },
       createdAt: timestamp(deploy.createdAt),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { idParams, pageQuery, timestampSchema } from '../../../platform/schemas.ts';
+import { linkSchema } from '../environment-schemas.ts';
 import { problemSchema } from '../schemas.ts';
 import { deployStatuses, deployTriggers, stepNames, stepStatuses } from './deploy.ts';
 
@@ -32,6 +33,7 @@ export const buildSchema = z
     fix: z.string().nullable().describe('What to do about it'),
     problems: z.array(problemSchema).describe('Of postern.yaml'),
     steps: z.array(stepSchema),
+    links: z.array(linkSchema).describe('The metadata links, with the values of this build'),
     createdBy: z
       .strictObject({ kind: z.enum(['user', 'service_key']), id: z.string(), name: z.string().nullable() })
       .nullable()

@@ -16,6 +16,7 @@ import {
   triggerWords,
 } from '../environment-words.ts';
 import { useEnvironmentsNow } from '../environments-now.ts';
+import { LinksCard } from '../links-card.tsx';
 import { LogView } from '../log/log-view.tsx';
 import { NoSuchEnvironment } from '../no-such-environment.tsx';
 import { ProblemTable } from '../problem-table.tsx';
@@ -101,6 +102,7 @@ function Shown({ deploy }: { deploy: Deploy }) {
           <h2 id="steps">Steps</h2>
           <StepTimeline of={deploy} now={now} />
         </section>
+        <LinksCard links={deploy.links} />
         <div>
           <Title order={2} size="h4" mb="xs">
             Log

@@ -3,7 +3,7 @@ import { Table } from '../../lists/table.tsx';
 import { Moment } from '../../shell/moment.tsx';
 import { exactly } from '../../shell/time.ts';
 import { accessFacts, isEnding, kindWords, type Service } from '../environment-words.ts';
-import { linkPictures } from '../link-icon.tsx';
+import { LinksCard } from '../links-card.tsx';
 import { ServiceBadge } from '../status-badge.tsx';
 import shared from '../environments.module.css';
 import type { Facts } from './facts.ts';
@@ -65,24 +65,7 @@ export function Overview({ environment, now }: Facts) {
           </dd>
         </dl>
       </section>
-      {links.length > 0 && (
-        <section className={shared['card']} aria-labelledby="links">
-          <h2 id="links">Links</h2>
-          <ul className={styles['links']}>
-            {links.map(({ text, icon, url }) => {
-              const Picture = linkPictures[icon];
-              return (
-                <li key={`${text} ${url}`}>
-                  <Picture size={16} />
-                  <Anchor href={url} target="_blank" rel="noreferrer" inherit>
-                    <bdi>{text}</bdi>
-                  </Anchor>
-                </li>
-              );
-            })}
-          </ul>
-        </section>
-      )}
+      <LinksCard links={links} />
     </div>
   );
 }
