@@ -13,6 +13,7 @@ import {
   updateEnvironment,
   writeLog,
 } from './environment-pages.ts';
+import { create, fillIn, store, valueShown } from './app-pages.ts';
 import { openWorld, type World } from './real-ports.ts';
 import { atPage, type Look } from './site-pages.ts';
 
@@ -410,6 +411,28 @@ test('a failed deploy says what to do, and the same commit is deployed again', a
   await page.getByText('Queued', { exact: true }).first().waitFor();
   await press(page, 'Cancel the deploy');
   await page.getByText('Cancelled', { exact: true }).first().waitFor();
+  expect(complaints()).toEqual([]);
+  await context.close();
+});
+
+test('a key with the preset “Deploy Environments” creates one; its story and the audit log lead to it', async () => {
+  const { page, context, complaints } = await at('/settings/keys/new', {}, root);
+  await fillIn(page, { name: 'ci', preset: 'Deploy Environments', where: ['acme/website'] });
+  await create(page);
+  const token = await valueShown(page);
+  await store(page);
+  const body = { repository: 'acme/website', branch: 'search', name: 'from-ci' };
+  const made = await world.call('POST', '/environments', { as: `Bearer ${token}`, body });
+  expect(made.status).toBe(202);
+  const { id } = made.data;
+
+  await page.goto(`${world.uiUrl}/settings/keys`);
+  await page.getByRole('link', { name: 'ci', exact: true }).click();
+  await page.getByText('Created the Environment').getByRole('link', { name: id }).click();
+  await heading(page, 'from-ci');
+  await page.goto(`${world.uiUrl}/admin/audit?event=environment.created`);
+  await page.getByRole('link', { name: id }).click();
+  await heading(page, 'from-ci');
   expect(complaints()).toEqual([]);
   await context.close();
 });

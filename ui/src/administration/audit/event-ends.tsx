@@ -31,5 +31,11 @@ function Named({ kind, id, name }: { kind: string; id: string; name: string | nu
         {shown}
       </TextLink>
     );
+  if (kind === 'environment')
+    return (
+      <TextLink to="/environments/$id" params={{ id }} inherit>
+        {shown}
+      </TextLink>
+    );
   return shown;
 }

@@ -26,7 +26,7 @@ const siteDeeds: Readonly<Record<string, string>> = {
   'site.restored': 'Restored the site',
 };
 
-/** What the key did to an Environment; its id follows. */
+/** What the key did to an Environment; a link to it follows. */
 const environmentDeeds: Readonly<Record<string, string>> = {
   'environment.created': 'Created the Environment',
   'environment.changed': 'Changed the Environment',
@@ -47,9 +47,14 @@ export function deedOf(event: Event): string {
     return 'No longer suspended: the account may be used again';
   if (event.event === 'api_key.suspended' && event.reason === 'owner_without_role')
     return 'Suspended, because the account lost the role user';
-  const deed = siteDeeds[event.event] ?? environmentDeeds[event.event];
-  if (deed !== undefined) return `${deed} ${event.target.id}`;
-  return `${deeds[event.event] ?? event.event}${times}`;
+  const siteDeed = siteDeeds[event.event];
+  if (siteDeed !== undefined) return `${siteDeed} ${event.target.id}`;
+  return environmentDeeds[event.event] ?? `${deeds[event.event] ?? event.event}${times}`;
+}
+
+/** The Environment that the key did something to. */
+export function environmentOf({ event, target }: Event): string | undefined {
+  return event in environmentDeeds ? target.id : undefined;
 }
 
 /** Who changed the key. Empty if the key itself did it: in a refused request, or as a service key. */

@@ -5,7 +5,7 @@ import type { Schemas } from '../../api/contract.ts';
 import { Moment } from '../../shell/moment.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import type { KeyHome } from '../key-home.ts';
-import { deedOf, isBad, whoOf } from './event-words.ts';
+import { deedOf, environmentOf, isBad, whoOf } from './event-words.ts';
 import styles from './key-page.module.css';
 import { timelineAt } from '../queries.ts';
 
@@ -42,9 +42,20 @@ export function Timeline({ home, id, now }: { home: KeyHome; id: string; now: nu
 
 function Event({ of: event, home, now }: { of: Schemas['AuditEvent']; home: KeyHome; now: number }) {
   const who = whoOf(event);
+  const environment = environmentOf(event);
   return (
     <li data-bad={isBad(event)}>
-      <div>{deedOf(event)}</div>
+      <div>
+        {deedOf(event)}{' '}
+        {environment !== undefined && (
+          <Anchor
+            inherit
+            renderRoot={(props) => <Link to="/environments/$id" params={{ id: environment }} {...props} />}
+          >
+            {environment}
+          </Anchor>
+        )}
+      </div>
       {typeof event.details['note'] === 'string' && (
         <div>
           Reason: <bdi>{event.details['note']}</bdi>
