@@ -244,8 +244,17 @@ export function createEnvironmentRoutes(
   services: ReturnType<typeof createEnvironmentServices>,
   { names, auditEventSchema }: { names: CreatorNames; auditEventSchema: z.ZodType<AuditEventResponse> },
 ): Route[] {
-  const { branches, environmentPolicy, isolation, policy, metadataLinks, reportKeys, uiUrl, clock, lifecycle } =
-    services;
+  const {
+    branches,
+    environmentPolicy,
+    isolation,
+    policy,
+    metadataLinks,
+    reportKeys,
+    uiUrl,
+    clock,
+    lifecycle,
+  } = services;
   const olderViews = createOlderViews(services);
   return [
     branchesRoute(branches),

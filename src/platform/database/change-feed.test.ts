@@ -87,6 +87,7 @@ test('who could not read for longer than half of the time that changes are kept 
       'key',
       'policy',
       'principal',
+      'push',
       'repository',
       'session',
       'site',

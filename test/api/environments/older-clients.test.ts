@@ -166,7 +166,10 @@ const writes = [
 
 describe('the rights are those of the Environment', () => {
   test('SC-01 SC-02 reading needs env:read, and changing env:write', async () => {
-    const { id, uuid } = await deployed('scoped');
+    // With a build of its own: a result that is used again has none.
+    const files = { 'postern.yaml': built('echo scoped'), 'index.html': page('scoped') };
+    shop.repository.commit(files, 'scoped');
+    const { id, uuid } = await deployed('scoped', { branch: 'scoped' });
     const [build] = (await shop.call('GET', '/builds', { query: { environment: id } })).data;
     const without = await shop.h.serviceKey({ scopes: ['repos:write', 'sites:write'] });
     for (const path of [...reads, `/services/web/build-jobs/${build.id}`]) {
