@@ -19,8 +19,8 @@ import {
 } from '../faults/program.ts';
 
 /**
- * The server is killed at every step of a deploy, and started again: the deploy continues, and what is served is whole.
- * FAULT_CYCLES: how many kills, rounded up to whole deploys of five.
+ * The server is killed at every step of a deploy, and right after it acknowledged a creation and a teardown. Started again,
+ * it continues them, and what is served is whole. FAULT_CYCLES: how many kills, rounded up to whole rounds of seven.
  */
 const isCi = process.env['CI'] === 'true';
 
@@ -38,8 +38,9 @@ const moments = {
   'it is served': ({ status }: Deploy) => status === 'deployed',
 };
 const names = Object.keys(moments) as (keyof typeof moments)[];
-const deploys = Math.ceil(Number(process.env['FAULT_CYCLES'] ?? (isCi ? 50 : 1)) / names.length);
-const cycles = deploys * names.length;
+const killsInRound = names.length + 2;
+const rounds = Math.ceil(Number(process.env['FAULT_CYCLES'] ?? (isCi ? 56 : 1)) / killsInRound);
+const cycles = rounds * killsInRound;
 
 const file = `version: 1
 services:
@@ -140,18 +141,27 @@ async function killAt(wanted: keyof typeof moments, buildId: string): Promise<ke
   }
 }
 
+/** A request that is acknowledged just before the server is killed and started again. */
+async function acknowledged(method: string, path: string, body?: object) {
+  const { status, data } = await ada.api(method, path, body);
+  await program.end('SIGKILL');
+  expect(status).toBe(202);
+  program = await startProgram(installation);
+  return data;
+}
+
 const runningRecorders = () => processesWithText(`POSTERN_RECORDER=${folder}`).length;
 
-test(`FT-01 a server that is killed ${cycles} times, at every step of a deploy, continues it`, {
+test(`FT-01 a server that is killed ${cycles} times, at every step of a deploy, a creation and a teardown, continues it`, {
   timeout: 5 * 60_000 + cycles * 40_000,
 }, async () => {
-  const body = { repository: 'acme/shop', branch: 'main', access: 'public' };
+  const body = { repository: 'acme/shop', branch: 'main', access: 'public', autoTrack: false };
   const { id } = (await ada.api('POST', '/environments', body)).data;
   const first = await settled(id);
   expect([first.status, first.statusMessage]).toEqual(['deployed', null]);
   const [{ url }] = first.services;
   const kills = new Map<string, number>();
-  for (let edition = 1; edition <= deploys; edition += 1) {
+  for (let edition = 1; edition <= rounds; edition += 1) {
     commit(edition);
     const asked = await ada.api('POST', `/environments/${id}/deploy`, {});
     expect(asked.status).toBe(202);
@@ -165,14 +175,21 @@ test(`FT-01 a server that is killed ${cycles} times, at every step of a deploy, 
     expect(await opened(`${url}/`)).toBe(`<p>web ${edition}</p>`);
     await expect.poll(() => opened(`${url}/api`), { timeout: 30_000 }).toBe(`api ${edition}`);
     expect(runningRecorders()).toBe(1);
+
+    const other = await acknowledged('POST', '/environments', body);
+    const created = await settled(other.id);
+    expect([created.status, created.statusMessage]).toEqual(['deployed', null]);
+    await acknowledged('DELETE', `/environments/${other.id}`);
+    expect((await settled(other.id)).status).toBe('torn_down');
+    expect(runningRecorders()).toBe(1);
   }
   for (const name of names) tell(`kills of a deploy when ${name}`, String(kills.get(name) ?? 0));
   // A step can be over before it is seen.
   const minKills = Math.min(...names.map((name) => kills.get(name) ?? 0));
-  expect(minKills).toBeGreaterThanOrEqual(Math.floor(deploys * 0.6));
+  expect(minKills).toBeGreaterThanOrEqual(Math.floor(rounds * 0.6));
   const { data: builds } = await ada.api('GET', `/builds?environment=${id}&limit=100`);
   expect(builds.map(({ status }: { status: string }) => status)).toEqual(
-    Array.from({ length: deploys + 1 }, () => 'deployed'),
+    Array.from({ length: rounds + 1 }, () => 'deployed'),
   );
   expect((await ada.api('DELETE', `/environments/${id}`)).status).toBe(202);
   expect((await settled(id)).status).toBe('torn_down');
