@@ -23,7 +23,7 @@ export async function uiBudget({ quick }: BenchOptions): Promise<Figure[]> {
 
     const paths = quick
       ? ['/']
-      : ['/', '/settings/keys', '/settings/keys/new', '/sites', '/admin', '/admin/audit'];
+      : ['/', '/settings/keys', '/settings/keys/new', '/sites', '/environments', '/admin', '/admin/audit'];
     const figures: Figure[] = [];
     for (const path of paths) {
       const context = await program.browser.newContext({

@@ -26,6 +26,12 @@ describe('a creation that is refused says why', () => {
       'auto_track_pinned_source',
     ],
     [
+      'a branch for one service',
+      { services: [{ name: 'docs', branchOrExternalUrl: 'main' }] },
+      400,
+      'invalid_body',
+    ],
+    [
       'a URL with a password',
       { services: [{ name: 'docs', branchOrExternalUrl: 'https://a:b@docs.example' }] },
       400,
