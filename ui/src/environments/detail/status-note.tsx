@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { Environment } from '../environment-words.ts';
 
 const titles: Readonly<Partial<Record<Environment['status'], string>>> = {
-  error: 'The last deploy failed',
+  error: 'The last deploy did not succeed',
   config_error: 'postern.yaml cannot be deployed',
   paused: 'Deploys are paused',
   asleep: 'It is asleep',
