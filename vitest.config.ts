@@ -58,6 +58,8 @@ function project(name: string, { setup = [], workers, testMs, hookMs = testMs }:
     maxWorkers: workers,
     testTimeout: testMs,
     hookTimeout: hookMs,
+    // One second, the default, is less than a page needs on a crowded machine.
+    expect: { poll: { timeout: Math.min(testMs, 15_000) } },
     // Projects of different size cannot share one group; npm scripts run one project at a time.
     sequence: { groupOrder: workers },
   };

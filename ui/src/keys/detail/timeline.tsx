@@ -46,14 +46,17 @@ function Event({ of: event, home, now }: { of: Schemas['AuditEvent']; home: KeyH
   return (
     <li data-bad={isBad(event)}>
       <div>
-        {deedOf(event)}{' '}
+        {deedOf(event)}
         {environment !== undefined && (
-          <Anchor
-            inherit
-            renderRoot={(props) => <Link to="/environments/$id" params={{ id: environment }} {...props} />}
-          >
-            {environment}
-          </Anchor>
+          <>
+            {' '}
+            <Anchor
+              inherit
+              renderRoot={(props) => <Link to="/environments/$id" params={{ id: environment }} {...props} />}
+            >
+              {environment}
+            </Anchor>
+          </>
         )}
       </div>
       {typeof event.details['note'] === 'string' && (
