@@ -91,7 +91,7 @@ export const webhookSchema = z
     url: z.string().describe('Where the git server sends its webhooks'),
     secret: z.string().describe('The secret of the webhook. No later answer has it.'),
   })
-  .meta({ id: 'NewRepositoryWebhook' });
+  .meta({ id: 'RepositoryWebhookSecret' });
 
 export const repositoryDeletedSchema = z.strictObject({ id: z.string(), fullName: z.string() });
 

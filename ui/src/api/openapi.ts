@@ -3544,7 +3544,7 @@ export interface components {
             /** @description With privateKey: lines of known_hosts for the git server, such as the output of ssh-keyscan */
             knownHosts?: string;
         };
-        NewRepositoryWebhook: {
+        RepositoryWebhookSecret: {
             /** @description Where the git server sends its webhooks */
             url: string;
             /** @description The secret of the webhook. No later answer has it. */
@@ -7579,7 +7579,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         request_id: components["schemas"]["RequestId"];
-                        data: components["schemas"]["NewRepositoryWebhook"];
+                        data: components["schemas"]["RepositoryWebhookSecret"];
                         /**
                          * @description Always null here.
                          * @enum {unknown}

@@ -9,7 +9,7 @@ import { Confirm, Dialog } from '../act.tsx';
 import common from '../admin.module.css';
 import { paramsOf } from './repository-form.tsx';
 
-type NewWebhook = Schemas['NewRepositoryWebhook'];
+type NewWebhook = Schemas['RepositoryWebhookSecret'];
 
 /** How the git server notifies Postern of a push. The secret is shown once, so it can only be replaced or removed. */
 export function GitWebhook({ of: { fullName, webhook } }: { of: Schemas['Repository'] }) {
