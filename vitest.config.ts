@@ -25,7 +25,7 @@ const startPrograms = [
 /** The suites besides `npm test`, each in the folder test/NAME: `npm run test:NAME` (CONTRIBUTING.md says what each needs). */
 const suites: Readonly<Record<string, Suite>> = {
   // Pages in Debian's Chromium.
-  browser: { setup: [database], workers: 2, testMs: minute },
+  browser: { setup: [database], workers: 2, testMs: 3 * minute },
   // The rendered chart, with the real Helm 3 and 4.
   chart: { setup: ['scripts/chart-tools.ts'], workers: 2, testMs: minute },
   // Clients that four generators make of the OpenAPI document, against a real server.
