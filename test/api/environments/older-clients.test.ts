@@ -337,6 +337,10 @@ describe('what older clients read', () => {
 
   test('metadata links with the values of the Environment', async () => {
     const text = 'Source';
+    // In front, and not shown: the Environment has no such service.
+    const { data: other } = await shop.call('POST', '/config/metadata', {
+      body: { text: 'Database', icon: 'database', link: 'https://db.example.com/${services.db.url}' },
+    });
     const { data: made } = await shop.call('POST', '/config/metadata', {
       body: { text, icon: 'branch', link: 'https://git.example.com/tree/${environment.name}' },
     });
@@ -344,7 +348,7 @@ describe('what older clients read', () => {
     expect((await shop.call('GET', `/builds/${uuid}/metadata`)).data).toEqual({
       links: [
         {
-          id: made.links[0].id,
+          id: made.links[1].id,
           text,
           icon: 'branch',
           link: 'https://git.example.com/tree/linked',
@@ -352,7 +356,8 @@ describe('what older clients read', () => {
         },
       ],
     });
-    await shop.call('DELETE', `/config/metadata/${made.links[0].id}`);
+    await shop.call('DELETE', `/config/metadata/${made.links[1].id}`);
+    await shop.call('DELETE', `/config/metadata/${other.links[0].id}`);
   });
 });
 

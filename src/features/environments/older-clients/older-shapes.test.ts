@@ -64,7 +64,6 @@ function viewed(
     environment: one,
     row: toEnvironmentResponse(one, [{ ...web, ...service }], context),
     steps,
-    links: [],
   };
 }
 

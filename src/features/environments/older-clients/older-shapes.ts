@@ -57,8 +57,6 @@ export type Viewed = {
   readonly row: Row;
   /** Of its newest deploy. */
   readonly steps: readonly DeployStep[];
-  /** Those of `row`, before its values were filled in. */
-  readonly links: readonly MetadataLink[];
 };
 
 /** A client of the older system polls until `deployed`, `error`, `config_error` or `torn_down`. */
@@ -170,16 +168,10 @@ export function toServiceOverrides({ environment, row, steps }: Viewed) {
   });
 }
 
-/** The links with the values of the Environment. */
-export function toOlderMetadata({ row, links }: Viewed) {
+/** `links`: those that the Environment shows, with its values. */
+export function toOlderMetadata(links: readonly (Row['links'][number] & Pick<MetadataLink, 'id'>)[]) {
   return {
-    links: row.links.map(({ text, icon, url }, at) => ({
-      id: links[at]?.id ?? '',
-      text,
-      icon,
-      link: url,
-      position: at + 1,
-    })),
+    links: links.map(({ id, text, icon, url }, at) => ({ id, text, icon, link: url, position: at + 1 })),
   };
 }
 

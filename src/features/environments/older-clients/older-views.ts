@@ -6,7 +6,7 @@ import type { Environment } from '../environment.ts';
 import type { Lifecycle } from '../lifecycle/lifecycle.ts';
 import type { MetadataLinks } from '../metadata-links/metadata-links.ts';
 import type { EnvironmentReading } from '../reading.ts';
-import { type EnvironmentAddresses, toEnvironmentResponse } from '../responses.ts';
+import { type EnvironmentAddresses, linksOf, toEnvironmentResponse } from '../responses.ts';
 import {
   isBuildOf,
   toBuildJob,
@@ -37,14 +37,14 @@ export function createOlderViews(deps: {
 
   async function viewed(caller: Caller, environment: Environment): Promise<Viewed> {
     const { id } = environment;
-    const [services, newest, links] = await Promise.all([
+    const [services, newest] = await Promise.all([
       reading.services([id]),
       deploys.list(caller, { environmentId: id }, 1, 1),
-      metadataLinks.list(),
     ]);
-    const context = { addresses, links, names: new Map() };
+    // Metadata links have a route of their own.
+    const context = { addresses, links: [], names: new Map() };
     const row = toEnvironmentResponse(environment, services.get(id) ?? [], context);
-    return { environment, row, steps: newest.items[0]?.steps ?? [], links };
+    return { environment, row, steps: newest.items[0]?.steps ?? [] };
   }
   const build = async (caller: Caller, environment: Environment) =>
     toOlderBuild(await viewed(caller, environment));
@@ -58,7 +58,14 @@ export function createOlderViews(deps: {
       return toServiceOverrides(await viewed(caller, environment));
     },
     async metadata(caller: Caller, idOrName: string) {
-      return toOlderMetadata(await viewed(caller, await lifecycle.findRow(caller, idOrName)));
+      const environment = await lifecycle.findRow(caller, idOrName);
+      const [services, links] = await Promise.all([reading.services([environment.id]), metadataLinks.list()]);
+      const own = services.get(environment.id) ?? [];
+      // One by one, because an Environment does not show every link.
+      const shown = links.flatMap((link) =>
+        linksOf(environment, own, { addresses, links: [link] }).map((one) => ({ ...one, id: link.id })),
+      );
+      return toOlderMetadata(shown);
     },
 
     /** Newest first. */
