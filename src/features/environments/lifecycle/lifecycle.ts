@@ -144,7 +144,8 @@ export function lifecycle(deps: EnvironmentDeps) {
         idOrName,
         async (stores, held, now) => {
           const environment = changeable(asked.caller, held);
-          const plan = await planOf(stores, environment);
+          const choosesVariables = change.env !== undefined || change.initEnv !== undefined;
+          const plan = choosesVariables ? await planOf(stores, environment) : null;
           if (plan !== null) requireNoSecret(change, plan);
           const wanted = merged(environment, change);
           const after = wanted.deployEnabled
