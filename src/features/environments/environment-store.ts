@@ -76,7 +76,7 @@ export type EnvironmentStore = {
   unsettled(limit: number): Promise<string[]>;
   /** Ids of those of which something may be there. */
   living(): Promise<string[]>;
-  /** Ids of those that have processes, and are served. */
+  /** Ids of those that have processes and are served, or whose first deploy failed: its processes are to be stopped. */
   withProcesses(): Promise<string[]>;
   /** Of those, the ones that run since before, and may fall asleep. */
   awakeSince(before: number): Promise<{ id: string; liveDeployId: string }[]>;

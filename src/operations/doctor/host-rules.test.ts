@@ -26,7 +26,7 @@ test('GW-05 a content domain that shares the web app’s is told at the start, i
   expect(fix).toContain('SITES_ALLOW_SHARED_APEX=true on every process');
 });
 
-test('GW-05 a domain of Environments that shares the web app’s is told at the start, with its own setting', () => {
+test('GW-05 a start warns of a domain of Environments that shares the web app’s, and names ENVIRONMENTS_CONTENT_URL', () => {
   const { config, lines } = toldAtStart('https://sites.example.net', false, 'https://branches.example.com');
   const { says, fix, check } = checkRules(config, environmentGrants);
   expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([

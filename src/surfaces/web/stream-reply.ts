@@ -31,6 +31,7 @@ export async function sendStream(
   const leave = enter(() => void reauthorize().catch(() => raw.destroy()));
   try {
     for await (const chunk of result.stream) {
+      // Also before the first piece: a change before enter() was not heard.
       await reauthorize();
       if (raw.destroyed) return;
       if (!raw.write(chunk)) await drained(raw);

@@ -46,7 +46,7 @@ test('an older client creates, polls, reads the builds, deploys again and destro
     const { data, error } = (await json(answer)) as any;
     return { status: answer.statusCode, data, error };
   }
-  /** As the worker goes on, until a status that ends the polls. */
+  /** Polls while the worker deploys, until a terminal status. */
   async function poll(id: string) {
     const seen = new Set<string>();
     for (;;) {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Change } from '../../../platform/database/change-feed.ts';
 import { createTracking } from './tracking.ts';
 
-/** The Environments of two repositories, which are at the newest commit, and a git server that answers when it is told. */
+/** Environments of two repositories at the newest commit, and a git server that answers when the test calls answer(). */
 function world({ isEnabled = true } = {}) {
   const listeners: ((change: Change) => void)[] = [];
   /** The repositories that git was asked about, in order. */
