@@ -72,6 +72,7 @@ export function engineContract({ open, left, isIsolated }: EngineHarness): void 
     builds += 1;
     const job: BuildJob = {
       id: `build-${builds}`,
+      image: null,
       command,
       directory: '.',
       output: '.',
@@ -305,6 +306,7 @@ export function engineContract({ open, left, isIsolated }: EngineHarness): void 
     });
     const job = {
       id: 'under-way',
+      image: null,
       command: `echo started; ${sleeps.long}`,
       directory: '.',
       output: '.',
@@ -360,7 +362,15 @@ export function engineContract({ open, left, isIsolated }: EngineHarness): void 
         write: (line) => lines.push(line.text),
       });
       const command = `kill -0 ${other.pid} 2>/dev/null && echo "can signal"; ls /proc | grep -c '^[0-9]'; cat /proc/*/environ 2>/dev/null | grep -c 'of-another\\|of-the-neighbour'; find / -path /usr -prune -o -path /proc -prune -o -name 'trace-of-*' -print 2>/dev/null; ls "$BUILD_SECRETS_DIR"`;
-      const job = { id: 'curious', command, directory: '.', output: '.', variables: {}, secrets: {} };
+      const job = {
+        id: 'curious',
+        image: null,
+        command,
+        directory: '.',
+        output: '.',
+        variables: {},
+        secrets: {},
+      };
       await engine.build({ ...job, fill: async () => undefined }, log, new AbortController().signal);
       neighbour.abort();
       await first;

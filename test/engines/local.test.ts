@@ -70,7 +70,7 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
         onLine(() => controller.abort());
       },
     });
-    const job = { id: 'a-build', command, directory: '.', output: '.', variables, secrets: {} };
+    const job = { id: 'a-build', image: null, command, directory: '.', output: '.', variables, secrets: {} };
     await engine.build({ ...job, fill: async () => undefined }, log, controller.signal);
     return { isolation, lines };
   }

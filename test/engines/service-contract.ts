@@ -54,6 +54,7 @@ export async function desire(
     service: 'web',
     revision: 'first',
     artifact: changes.artifact ?? (await store(files)),
+    image: null,
     command: 'node server.js',
     port: 8080,
     health: null,

@@ -52,6 +52,7 @@ export async function runBuild(
     );
     const job = {
       id,
+      image: build.image,
       command: build.command,
       directory: build.directory,
       output: build.output,

@@ -50,6 +50,8 @@ export type DesiredProcess = {
   /** The engine replaces what runs exactly when this changes. */
   readonly revision: string;
   readonly artifact: Pick<Artifact, 'digest' | 'size'>;
+  /** Container image in which it runs. Null, or an engine without containers: on the machine of the engine. */
+  readonly image: string | null;
   /** Runs in a POSIX shell in the tree of the artifact. */
   readonly command: string;
   /** What the service listens on where it has an address of its own. The variable PORT names the port that it must use. */
@@ -90,6 +92,8 @@ export type Address = { readonly host: string; readonly port: number };
 export type BuildJob = {
   /** Letters, digits, `_` and `-`. No two builds under way have the same. */
   readonly id: string;
+  /** Container image in which the command runs. Null, or an engine without containers: on the machine of the engine. */
+  readonly image: string | null;
   /** Runs in a POSIX shell in `directory`. Null: the files are the result as they are. */
   readonly command: string | null;
   /** From the root of the repository. */

@@ -81,6 +81,7 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
     const whole = {
       service: name,
       artifact,
+      image: service.build.image,
       command,
       port,
       health,
