@@ -3,14 +3,14 @@ import { useQuery } from '@tanstack/react-query';
 import { environmentPolicy } from '../shell/environment-policy.ts';
 
 /** What isolates the code of repositories here, and what it does not stop. Nothing while nothing runs Environments. */
-export function IsolationNote() {
+export function IsolationNote({ mb = 0 }: { readonly mb?: 'md' | 0 }) {
   const isolation = useQuery(environmentPolicy).data?.isolation;
   if (isolation === undefined || isolation === null) return null;
   const isNone = isolation.kind === 'process';
   return (
     <Alert
       color={isNone ? 'yellow' : 'blue'}
-      mb="md"
+      mb={mb}
       title={isNone ? 'No isolation is in force' : 'Isolation in force'}
     >
       {isolation.message}

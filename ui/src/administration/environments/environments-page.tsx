@@ -28,7 +28,7 @@ export function EnvironmentsPage() {
           Metadata links
         </Button>
       </PageHead>
-      <IsolationNote />
+      <IsolationNote mb="md" />
       <DocumentView
         api={environmentPolicyApi}
         sections={environmentSections}
