@@ -225,6 +225,7 @@ test('who has none yet, and who may have none, is told what to do', async () => 
   await setPolicy(world, ada, { enabled: false });
   await page.reload();
   await page.getByText('Environments are switched off').waitFor();
+  await page.getByText('An operator sets ENVIRONMENTS_ENGINE').waitFor();
   expect(await barriersOn(page)).toEqual([]);
   await setPolicy(world, ada, { enabled: true });
   expect(complaints()).toEqual([]);

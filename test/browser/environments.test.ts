@@ -472,7 +472,9 @@ test('Environments are found from the keyboard, from their repository and from t
 test('while Environments are switched off, the navigation leaves them out and their page says what to do', async () => {
   await setPolicy(world, root, { enabled: false });
   const { page, context } = await at('/environments');
-  await page.getByText('An operator sets ENVIRONMENTS_ENGINE').waitFor();
+  await page.getByText('An administrator switches Environments on.').waitFor();
+  // There is an engine.
+  expect(await page.getByText('An operator sets ENVIRONMENTS_ENGINE').count()).toBe(0);
   await page.getByText('Ask an administrator to switch them on.').waitFor();
   const entry = page.getByRole('navigation', { name: 'Areas' }).getByRole('link', { name: 'Environments' });
   expect(await entry.count()).toBe(0);

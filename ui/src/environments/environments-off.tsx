@@ -4,22 +4,23 @@ import { Link } from '@tanstack/react-router';
 import { whoAmI } from '../api/queries.ts';
 import { Empty } from '../lists/empty.tsx';
 import { PageHead } from '../lists/page-head.tsx';
+import { environmentPolicy } from '../shell/environment-policy.ts';
 import { StackIcon } from '../shell/icons.tsx';
 
-const steps = [
-  {
-    do: 'An operator sets ENVIRONMENTS_ENGINE and restarts Postern.',
-    why: 'Without an engine nothing can build or run.',
-  },
-  {
-    do: 'An administrator switches Environments on.',
-    why: 'The switch is in the Environment policy, with lifetimes, quotas and who may open one.',
-  },
-];
+const engineStep = {
+  do: 'An operator sets ENVIRONMENTS_ENGINE and restarts Postern.',
+  why: 'Without an engine nothing can build or run.',
+};
+const switchStep = {
+  do: 'An administrator switches Environments on.',
+  why: 'The switch is in the Environment policy, with lifetimes, quotas and who may open one.',
+};
 
 /** In place of the list and the form while Environments are switched off: what they are, and what an administrator does. */
 export function EnvironmentsOff() {
   const { data: me } = useQuery(whoAmI);
+  const isolation = useQuery(environmentPolicy).data?.isolation ?? null;
+  const steps = isolation === null ? [engineStep, switchStep] : [switchStep];
   return (
     <>
       <PageHead
