@@ -4,13 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { V1Deployment } from '@kubernetes/client-node';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import {
   type Cluster,
   type Kind,
   openCluster,
 } from '../../src/features/environments/engine/kubernetes/cluster.ts';
+import { createBuildLog } from '../../src/features/environments/engine/build-log.ts';
+import { createKubernetesEngine } from '../../src/features/environments/engine/kubernetes/kubernetes-engine.ts';
+import { generousLimits } from '../engines/engine-contract.ts';
 import { run } from './cluster.ts';
 
 /** The rights that the chart gives the worker: those that the engine needs, and no others. */
@@ -193,6 +196,83 @@ test('each right is needed: with it, an operation of the engine works; without i
     await expect.poll(refused, { message: `${right.verb} ${right.kind}` }).toContain('is forbidden');
   }
   await setRules(rules);
+});
+
+test('a build and a service need no right that the page does not list', async () => {
+  const defects: unknown[] = [];
+  const nothing = async () => undefined;
+  const ticket = async () => 'ticket';
+  const kubernetes = createKubernetesEngine({
+    place: {
+      namespace,
+      podImage: 'localhost/postern:test',
+      // Nothing answers there, so that pods wait.
+      transferUrl: 'http://10.77.0.1:9',
+      web: { namespace: release, labels: {} },
+      gateway: { namespace: release, labels: {} },
+    },
+    kubeconfig: join(folder, 'kubeconfig'),
+    folder: join(folder, 'engine'),
+    transfers: {
+      offerSource: ticket,
+      expectOutput: ticket,
+      outputOf: nothing,
+      closeBuild: nothing,
+      offerTree: ticket,
+      closeEnvironment: nothing,
+    },
+    logs: { append: nothing, read: async () => [], trim: nothing, remove: nothing },
+    limits: generousLimits,
+    now: Date.now,
+    later: (work, ms) => void setTimeout(work, ms),
+    onDefect: (error) => void defects.push(error),
+  });
+  await kubernetes.prepare();
+  onTestFinished(() => kubernetes.stop());
+
+  const service = {
+    service: 'api',
+    artifact: { digest: '0'.repeat(64), size: 1 },
+    image: 'localhost/pause:1',
+    command: 'true',
+    port: 8_080,
+    health: null,
+    variables: {},
+    secrets: { KEY: 'value' },
+    redacted: [],
+    memoryBytes: 64 * 1024 ** 2,
+    milliCpu: 100,
+    logBytes: 1_000,
+    isAsleep: false,
+  };
+  for (const revision of ['one', 'two'])
+    await kubernetes.apply({ environmentId: 'env_1', processes: [{ ...service, revision }] });
+  await expect
+    .poll(() => kubernetes.observe('env_1'))
+    .toMatchObject([{ service: 'api', revision: 'two', state: 'starting' }]);
+  expect(await kubernetes.address('env_1', 'api')).toBeNull();
+
+  const cancelling = new AbortController();
+  const log = createBuildLog({ secrets: [], maxBytes: 1_000, now: Date.now, write: () => undefined });
+  const build = {
+    image: service.image,
+    command: 'true',
+    directory: '.',
+    output: '.',
+    variables: {},
+    secrets: {},
+  };
+  const built = kubernetes.build({ id: 'build_1', ...build, fill: nothing }, log, cancelling.signal);
+  const pods = () => inNamespace('get', 'pods', '--selector=postern.dev/build', '--output=name');
+  await expect.poll(pods).toContain('pod/build-');
+  cancelling.abort();
+  expect(await built).toEqual({ kind: 'cancelled' });
+
+  const known = async () => ({ builds: new Set<string>(), environments: new Set<string>() });
+  expect(await kubernetes.sweep(known)).toEqual(['env_1']);
+  await kubernetes.remove('env_1');
+  expect(await kubernetes.observe('env_1')).toEqual([]);
+  expect(defects).toEqual([]);
 });
 
 test('the label of the page makes Kubernetes refuse a pod that is not restricted', async () => {
