@@ -190,9 +190,53 @@ is built on it) each rendering would make new ones: everyone signed out, and sto
 {{- end -}}
 {{- end }}
 
+{{- define "postern.checkEnvironments" -}}
+{{- $root := index . 0 -}}
+{{- $wrong := index . 1 -}}
+{{- with $root.Values.environments -}}
+{{- if not .engine -}}
+{{- range $name, $value := pick . "namespace" "secrets" "egress" "quota" "limitRange" -}}
+{{- if $value -}}
+{{- include "postern.wrong" (list $wrong (printf "environments.%s" $name) "is set while environments.engine is empty" "Set environments.engine to kubernetes, or leave it empty.") -}}
+{{- end -}}
+{{- end -}}
+{{- else if not .namespace -}}
+{{- include "postern.wrong" (list $wrong "environments.namespace" "is missing" "Create a namespace for Environments alone, and name it.") -}}
+{{- else if eq .namespace $root.Release.Namespace -}}
+{{- include "postern.wrong" (list $wrong "environments.namespace" "is the namespace of the release: code of repositories would run beside the Secrets of Postern" "Create a namespace for Environments alone, and name it.") -}}
+{{- end -}}
+{{- if and .engine (eq (include "postern.serviceAccount" $root) (include "postern.workerAccount" $root)) -}}
+{{- include "postern.wrong" (list $wrong "serviceAccount.name" "is the account of the worker, which may change Environments" "Choose another name.") -}}
+{{- end -}}
+{{- $own := include "postern.ownSecrets" $root | splitList "\n" -}}
+{{- $seen := list -}}
+{{- range .secrets -}}
+{{- if has .existingSecret $own -}}
+{{- include "postern.wrong" (list $wrong "environments.secrets" (printf "gives %s, which holds a credential of Postern, to the repository %s" .existingSecret .repository) "Put the secrets of a repository into a Secret of their own.") -}}
+{{- end -}}
+{{- if has .repository $seen -}}
+{{- include "postern.wrong" (list $wrong "environments.secrets" (printf "names the repository %s twice" .repository) "Put all secrets of a repository into one Secret.") -}}
+{{- end -}}
+{{- $seen = append $seen .repository -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* Names of the Secrets with credentials of Postern, one a line. */}}
+{{- define "postern.ownSecrets" -}}
+{{- with .Values -}}
+{{- $clients := .identity.clients -}}
+{{- $store := .objectStore -}}
+{{- range list .database .database.gateway .database.migrations .kv $store.accessKey $store.secretKey $store.gateway.accessKey $store.gateway.secretKey .secrets.session .secrets.encryption .secrets.grant $clients.login $clients.principalSync $clients.management .bootstrapAdmin -}}
+{{- with .existingSecret -}}{{ . }}{{ "\n" }}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- include "postern.generatedSecret" . -}}
+{{- end }}
+
 {{/* What the chart sets; a second value beside it would win or lose by chance. */}}
 {{- define "postern.ownVariables" -}}
-^(NODE_ENV|SERVICE_UI_URL|SITES_CONTENT_URL|ENVIRONMENTS_CONTENT_URL|HOST|PORT|GATEWAY_PORT|METRICS_PORT|DATA_DIR|KEY_PREFIX|OWNER_SWEEP_MINUTES|LOG_LEVEL|TRUSTED_PROXIES|GATEWAY_DATABASE_ROLE|(DATABASE_URL|KV_URL|OBJECT_[A-Z_]+|SESSION_SECRET|ENCRYPTION_KEY|GRANT_SECRET|IDENTITY_[A-Z_]+|OIDC_[A-Z_]+|PRINCIPAL_SYNC_[A-Z_]+|BOOTSTRAP_[A-Z_]+?)(_FILE)?)$
+^(NODE_ENV|SERVICE_UI_URL|SITES_CONTENT_URL|ENVIRONMENTS_(CONTENT_URL|ENGINE|NAMESPACE|POD_IMAGE|WEB_URL)|SECRETS_DIR|HOST|PORT|GATEWAY_PORT|METRICS_PORT|DATA_DIR|KEY_PREFIX|OWNER_SWEEP_MINUTES|LOG_LEVEL|TRUSTED_PROXIES|GATEWAY_DATABASE_ROLE|(DATABASE_URL|KV_URL|OBJECT_[A-Z_]+|SESSION_SECRET|ENCRYPTION_KEY|GRANT_SECRET|IDENTITY_[A-Z_]+|OIDC_[A-Z_]+|PRINCIPAL_SYNC_[A-Z_]+|BOOTSTRAP_[A-Z_]+?)(_FILE)?)$
 {{- end }}
 
 {{/* Secret references of extraEnv, extraEnvFrom and extraVolumes as lines NAME/KEY, or NAME/* for all of it. */}}
@@ -260,7 +304,7 @@ is built on it) each rendering would make new ones: everyone signed out, and sto
 {{- end -}}
 {{- end -}}
 {{- range $own.extraVolumes -}}
-{{- if has .name (list "data" "tmp") -}}
+{{- if regexMatch "^(data|tmp|environment-secrets-[0-9]+)$" .name -}}
 {{- include "postern.wrong" (list $wrong (printf "%s.extraVolumes" $component) (printf "has a volume %s, which the chart has too" .name) "Choose another name.") -}}
 {{- end -}}
 {{- end -}}

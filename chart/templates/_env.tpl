@@ -87,6 +87,15 @@ the gateway has no identity client, no session secret and no encryption key; a m
 {{- end }}
 {{- end }}
 {{- end }}
+{{- if and .environments.engine (not $isGateway) }}
+{{ include "postern.fromValue" (list "ENVIRONMENTS_ENGINE" .environments.engine) }}
+{{ include "postern.fromValue" (list "ENVIRONMENTS_NAMESPACE" .environments.namespace) }}
+{{ include "postern.fromValue" (list "ENVIRONMENTS_POD_IMAGE" (include "postern.image" $root)) }}
+{{ include "postern.fromValue" (list "ENVIRONMENTS_WEB_URL" (printf "http://%s-web.%s.svc:80" (include "postern.fullname" $root) $root.Release.Namespace)) }}
+{{- end }}
+{{- if and .environments.secrets (eq $component "worker") }}
+{{ include "postern.fromValue" (list "SECRETS_DIR" "/secrets") }}
+{{- end }}
 {{- if eq $component "web" }}
 {{- with .bootstrapAdmin }}
 {{- if .email }}

@@ -25,6 +25,11 @@ default
 {{- end -}}
 {{- end }}
 
+{{/* The account of the worker, while it runs Environments. */}}
+{{- define "postern.workerAccount" -}}
+{{- printf "%s-worker" (include "postern.fullname" .) -}}
+{{- end }}
+
 {{- define "postern.generatedSecret" -}}
 {{- printf "%s-generated" (include "postern.fullname" .) -}}
 {{- end }}
@@ -41,11 +46,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
-{{/* metadata of an object: (list $ NAME-SUFFIX COMPONENT) */}}
+{{/* metadata of an object: (list $ NAME-SUFFIX COMPONENT), and with NAMESPACE if it is not that of the release */}}
 {{- define "postern.metadata" -}}
 {{- $root := index . 0 -}}
 name: {{ include "postern.fullname" $root }}{{ with index . 1 }}-{{ . }}{{ end }}
-namespace: {{ $root.Release.Namespace }}
+namespace: {{ if gt (len .) 3 }}{{ index . 3 }}{{ else }}{{ $root.Release.Namespace }}{{ end }}
 labels:
   {{- include "postern.labels" $root | nindent 2 }}
   {{- with index . 2 }}

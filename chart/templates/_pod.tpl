@@ -1,17 +1,19 @@
 {{/* What every pod has: the restricted profile of the pod security standards, and a root nobody writes to. */}}
 
+{{/* (list $ HAS-TOKEN) */}}
 {{- define "postern.podSecurity" -}}
-automountServiceAccountToken: false
+{{- $root := index . 0 -}}
+automountServiceAccountToken: {{ index . 1 }}
 enableServiceLinks: false
-{{- with .Values.global.imagePullSecrets }}
+{{- with $root.Values.global.imagePullSecrets }}
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 securityContext:
   runAsNonRoot: true
-  runAsUser: {{ .Values.podSecurity.runAsUser }}
-  runAsGroup: {{ .Values.podSecurity.runAsGroup }}
-  fsGroup: {{ .Values.podSecurity.fsGroup }}
+  runAsUser: {{ $root.Values.podSecurity.runAsUser }}
+  runAsGroup: {{ $root.Values.podSecurity.runAsGroup }}
+  fsGroup: {{ $root.Values.podSecurity.fsGroup }}
   fsGroupChangePolicy: OnRootMismatch
   seccompProfile:
     type: RuntimeDefault

@@ -10,6 +10,7 @@ const kinds: Readonly<Record<string, readonly string[]>> = {
   'batch/v1': ['Job'],
   'policy/v1': ['PodDisruptionBudget'],
   'networking.k8s.io/v1': ['NetworkPolicy', 'Ingress'],
+  'rbac.authorization.k8s.io/v1': ['Role', 'RoleBinding'],
 };
 
 const plural = (kind: string) =>

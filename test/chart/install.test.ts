@@ -135,6 +135,14 @@ withEachHelm((helm) => {
       expect(info.notes).toContain(line);
   });
 
+  test('the notes say how Kubernetes refuses pods of Environments that are not restricted', async () => {
+    const on = over(generated, { environments: { engine: 'kubernetes', namespace: 'branches' } });
+    const { info } = await install(helm, on, namespace);
+    const label = 'kubectl label namespace branches pod-security.kubernetes.io/enforce=restricted';
+    expect(info.notes).toContain(label);
+    expect((await install(helm, generated, namespace)).info.notes).not.toContain('pod-security');
+  });
+
   test('the notes say where it is, how the first administrator comes in, and what is still to be done', async () => {
     const { info } = await install(helm, generated, namespace);
     for (const line of [

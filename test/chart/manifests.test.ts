@@ -31,7 +31,15 @@ const everything: Values = over(
     global: { imagePullSecrets: [{ name: 'pull' }] },
     trustedProxies: ['10.0.0.0/8'],
     serviceAccount: { annotations: { note: 'yes' } },
-    environments: { contentUrl: 'https://branches.example.org' },
+    environments: {
+      contentUrl: 'https://branches.example.org',
+      engine: 'kubernetes',
+      namespace: 'branches',
+      secrets: [{ repository: 'repo_1', existingSecret: 'website' }],
+      egress: [{ to: [{ ipBlock: { cidr: '10.9.0.0/24' } }], ports: [{ port: 5432 }] }],
+      quota: { pods: 100, 'limits.memory': '64Gi' },
+      limitRange: [{ type: 'Container', max: { memory: '8Gi' } }],
+    },
     ingress: {
       enabled: true,
       className: 'nginx',

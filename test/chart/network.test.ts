@@ -45,8 +45,10 @@ withEachHelm((helm) => {
   });
 
   test('a workload reaches names, database, key-value store and object store', () => {
-    for (const component of workloads)
+    for (const component of ['gateway', 'worker'])
       expect(ports(rules(builtin, component, 'egress'))).toEqual([53, 5432, 6379, 443]);
+    // Web reads repositories, over https and ssh.
+    expect(ports(rules(builtin, 'web', 'egress'))).toEqual([53, 5432, 6379, 443, 443, 22]);
     expect(ports(rules(builtin, 'migrate', 'egress'))).toEqual([53, 5432]);
     expect(rules(builtin, 'migrate', 'ingress')).toEqual([]);
   });
@@ -58,7 +60,7 @@ withEachHelm((helm) => {
 
   test('each part is reached where its value says, and nowhere else', () => {
     const to = (cidr: string) => ({ to: [{ ipBlock: { cidr } }], ports: [7777] });
-    const parts = ['dns', 'database', 'kv', 'objectStore', 'identity'] as const;
+    const parts = ['dns', 'database', 'kv', 'objectStore', 'identity', 'git'] as const;
     const egress = Object.fromEntries(parts.map((part, index) => [part, to(`10.0.${index}.0/24`)]));
     const narrow = render(helm, over(fewest, keycloak, { networkPolicy: { egress } }));
     const found = rules(narrow, 'web', 'egress');

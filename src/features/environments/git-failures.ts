@@ -3,7 +3,10 @@ import type { GitFailure } from '../../platform/git/git.ts';
 
 /** Why a repository cannot be read, and what to do, as clients see it. */
 const failures: Record<GitFailure, readonly [message: string, hint: string]> = {
-  not_installed: ['git is not installed on this machine.', 'Install git 2.37 or newer, and try again.'],
+  not_installed: [
+    'git, or ssh for this clone URL, is not installed on this machine.',
+    'Install git 2.37 or newer and OpenSSH, and try again.',
+  ],
   unsupported_url: [
     'The clone URL is neither https nor ssh.',
     'Register a clone URL that begins with https:// or git@.',

@@ -1,4 +1,13 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -292,6 +301,14 @@ describe.skipIf(isSshServerMissing)('a repository over ssh', () => {
     const answer = await git.readFile(remote(url(), key()), 'main', 'postern.yaml');
     expect(answer).toEqual({ kind: 'ok', value: { sha: commit, text: 'over ssh\n' } });
     expect(readdirSync(folder).filter((name) => name.startsWith('ssh-'))).toEqual([]);
+  });
+
+  test('without ssh on this machine, the answer says that a program is missing', async () => {
+    const place = mkdtempSync(join(tmpdir(), 'postern-only-git-'));
+    onTestFinished(() => rmSync(place, { recursive: true, force: true }));
+    symlinkSync(execFileSync('which', ['git'], { encoding: 'utf8' }).trim(), join(place, 'git'));
+    const { git } = await openGit({ searchPath: place });
+    expect(await git.branches(remote(url(), key()))).toMatchObject(failed('not_installed'));
   });
 
   test('another key, another host key or no key is refused with its reason', async () => {

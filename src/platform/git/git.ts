@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { createFairQueue } from '../fair-queue.ts';
 import type { Outbound } from '../outbound.ts';
 import { type FolderOptions, stagingFolder } from '../staging-folder.ts';
@@ -137,11 +137,13 @@ export function gitIn(
     try {
       await writeFile(join(keys, 'key'), `${mine.privateKey.trim()}\n`, { mode: 0o600 });
       await writeFile(join(keys, 'known_hosts'), `${mine.knownHosts.trim()}\n`, { mode: 0o600 });
-      const command = sshCommand(keys, { ...to, address: found.address });
-      return await work({
-        ...access,
-        env: { ...access.env, GIT_SSH_COMMAND: command, GIT_SSH_VARIANT: 'ssh' },
-      });
+      const ssh = searchPath.split(delimiter).map((place) => join(place, 'ssh'));
+      const installed = ssh.find((path) => existsSync(path));
+      if (installed === undefined) return failed('not_installed');
+      const program = join(keys, 'ssh');
+      const settings = sshSettings(keys, { ...to, address: found.address });
+      await writeFile(program, `#!${installed} -F\n${settings}`, { mode: 0o700 });
+      return await work({ ...access, env: { ...access.env, GIT_SSH: program, GIT_SSH_VARIANT: 'ssh' } });
     } finally {
       await rm(keys, { recursive: true, force: true });
     }
@@ -254,9 +256,12 @@ function basic({ user, token }: { user: string; token: string }): string {
   return `Authorization: Basic ${Buffer.from(`${user}:${token}`).toString('base64')}`;
 }
 
-/** git passes the command to a shell, so each word is quoted. */
-function sshCommand(keys: string, { host, port, address }: { host: string; port: number; address: string }) {
-  const options = {
+/**
+ * ssh_config(5), in a file that is a program, too: its first line starts ssh with the file itself. git passes a command with
+ * options to a shell, which the container image does not have.
+ */
+function sshSettings(keys: string, { host, port, address }: { host: string; port: number; address: string }) {
+  const settings = {
     BatchMode: 'yes',
     ConnectTimeout: '15',
     GlobalKnownHostsFile: '/dev/null',
@@ -265,16 +270,11 @@ function sshCommand(keys: string, { host, port, address }: { host: string; port:
     HostName: address,
     IdentitiesOnly: 'yes',
     IdentityAgent: 'none',
+    IdentityFile: join(keys, 'key'),
     StrictHostKeyChecking: 'yes',
     UserKnownHostsFile: join(keys, 'known_hosts'),
   };
-  const words = [
-    'ssh',
-    '-F',
-    '/dev/null',
-    '-i',
-    join(keys, 'key'),
-    ...Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`]),
-  ];
-  return words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
+  return Object.entries(settings)
+    .map(([name, value]) => `${name} "${value}"\n`)
+    .join('');
 }
