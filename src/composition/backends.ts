@@ -89,6 +89,7 @@ const busyTables = [
   'site_uploads',
   'build_jobs',
   'build_log_chunks',
+  'environment_service_logs',
 ];
 
 export type OpenOptions = {
