@@ -71,31 +71,39 @@ export function isPublic(address: string): boolean {
   return family === 6 && globalUnicast.check(address, 'ipv6') && !reserved.check(address, 'ipv6');
 }
 
+/** In public networks, but not globally reachable unicast (RFC 6890). */
+export const reservedNetworks = {
+  ipv4: [
+    '0.0.0.0/8', // this network
+    '10.0.0.0/8', // private
+    '100.64.0.0/10', // shared by a carrier, RFC 6598
+    '127.0.0.0/8', // loopback
+    '168.63.129.16/32', // Azure's service for its machines, although in a public network
+    '169.254.0.0/16', // link-local, with the metadata services of clouds
+    '172.16.0.0/12', // private
+    '192.0.0.0/24', // protocol assignments
+    '192.0.2.0/24', // documentation
+    '192.88.99.0/24', // 6to4 relays, deprecated
+    '192.168.0.0/16', // private
+    '198.18.0.0/15', // benchmarks
+    '198.51.100.0/24', // documentation
+    '203.0.113.0/24', // documentation
+    '224.0.0.0/3', // multicast and reserved
+  ],
+  ipv6: [
+    '2001::/23', // protocol assignments, such as Teredo, which embeds IPv4 addresses
+    '2001:db8::/32', // documentation
+    '2002::/16', // 6to4, which embeds IPv4 addresses
+    '3fff::/20', // documentation
+  ],
+} as const;
+
 const reserved = new BlockList();
-for (const network of [
-  '0.0.0.0/8', // this network
-  '10.0.0.0/8', // private
-  '100.64.0.0/10', // shared by a carrier, RFC 6598
-  '127.0.0.0/8', // loopback
-  '168.63.129.16/32', // Azure's service for its machines, although in a public network
-  '169.254.0.0/16', // link-local, with the metadata services of clouds
-  '172.16.0.0/12', // private
-  '192.0.0.0/24', // protocol assignments
-  '192.0.2.0/24', // documentation
-  '192.88.99.0/24', // 6to4 relays, deprecated
-  '192.168.0.0/16', // private
-  '198.18.0.0/15', // benchmarks
-  '198.51.100.0/24', // documentation
-  '203.0.113.0/24', // documentation
-  '224.0.0.0/3', // multicast and reserved
-]) {
-  const [address = '', bits = ''] = network.split('/');
-  reserved.addSubnet(address, Number(bits), 'ipv4');
-}
-reserved.addSubnet('2001::', 23, 'ipv6'); // protocol assignments, such as Teredo, which embeds IPv4 addresses
-reserved.addSubnet('2001:db8::', 32, 'ipv6'); // documentation
-reserved.addSubnet('2002::', 16, 'ipv6'); // 6to4, which embeds IPv4 addresses
-reserved.addSubnet('3fff::', 20, 'ipv6'); // documentation
+for (const family of ['ipv4', 'ipv6'] as const)
+  for (const network of reservedNetworks[family]) {
+    const [address = '', bits = ''] = network.split('/');
+    reserved.addSubnet(address, Number(bits), family);
+  }
 
 /** RFC 4291 section 2.4. Loopback, private, link-local, mapped and translated addresses are outside. */
 const globalUnicast = new BlockList();

@@ -142,6 +142,8 @@ export type BuildFailureReason =
   | 'no_source'
   /** postern.yaml names files that cannot be inputs. */
   | 'wrong_inputs'
+  /** The build names none, or it cannot be pulled. */
+  | 'no_image'
   | 'no_directory'
   | 'exited'
   | 'timed_out'

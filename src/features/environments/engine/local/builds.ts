@@ -2,13 +2,8 @@ import { mkdir, readdir, realpath, writeFile } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import type { Blobs } from '../../../../platform/blobs/blobs.ts';
 import type { BuildLog } from '../build-log.ts';
-import {
-  type BuildFailure,
-  type BuildJob,
-  type BuildLimits,
-  type BuildOutcome,
-  EngineUnavailable,
-} from '../engine.ts';
+import { endingLog, exited, type Failure, stopped } from '../build-failures.ts';
+import { type BuildJob, type BuildLimits, type BuildOutcome, EngineUnavailable } from '../engine.ts';
 import { directoryIn, findOutput, outputIn, storeOutput } from '../output.ts';
 import { makeReadable, removeFolder } from './folders.ts';
 import { type Command, endMarked, type Mark, runInSandbox, runPlain } from './run-command.ts';
@@ -19,7 +14,7 @@ import {
   sandboxArguments,
   writeConfiguration,
 } from './sandbox.ts';
-import { stopped, watchOver } from './watch-build.ts';
+import { watchOver } from './watch-build.ts';
 
 /** Runs builds, each in a folder of its own, which goes when the build ends. */
 export type Builds = {
@@ -32,7 +27,6 @@ export type Builds = {
   sweep(ids: readonly string[]): Promise<readonly string[]>;
 };
 
-type Failure = Omit<BuildFailure, 'lastLines'>;
 type Context = { readonly log: BuildLog; readonly signal: AbortSignal; readonly given: Isolation };
 
 export function createBuilds(deps: {
@@ -132,16 +126,7 @@ export function createBuilds(deps: {
     if (signal.aborted) return 'cancelled';
     if (watch.stop !== undefined) return stopped(watch.stop, limits);
     if (status === 0) return 'done';
-    const seconds = Math.round((deps.now() - startedAt) / 1_000);
-    return {
-      kind: 'failed',
-      reason: 'exited',
-      message: `The command exited with ${status} after ${seconds} s.`,
-      fix:
-        status === fileTooLarge
-          ? `It wrote a file of more than ${limits.fileBytes} bytes. Make the file smaller.`
-          : 'Read the last lines of its log, and correct the command or the files.',
-    };
+    return exited(status, deps.now() - startedAt, limits);
   }
 
   async function buildIn(place: string, job: BuildJob, context: Context): Promise<BuildOutcome | Failure> {
@@ -171,18 +156,9 @@ export function createBuilds(deps: {
     tryOut,
 
     async build(job, log, signal, given) {
-      let outcome: BuildOutcome | Failure | undefined;
-      try {
-        outcome = await inFolder(job.id, (place) => buildIn(place, job, { log, signal, given }));
-      } finally {
-        const lastLines = log.end();
-        if (outcome?.kind === 'failed') {
-          log.say(`${outcome.message} ${outcome.fix}`);
-          outcome = { ...outcome, lastLines };
-        }
-      }
-      // The failure was completed above.
-      return outcome as BuildOutcome;
+      return await endingLog(log, () =>
+        inFolder(job.id, (place) => buildIn(place, job, { log, signal, given })),
+      );
     },
 
     found: () => readdir(root),
@@ -198,8 +174,6 @@ export function createBuilds(deps: {
 }
 
 const idShape = /^[A-Za-z0-9_-]{1,100}$/;
-/** 128 and the number of SIGXFSZ. */
-const fileTooLarge = 153;
 
 function markOf(id: string): Mark {
   return ['POSTERN_BUILD', id];

@@ -1,9 +1,8 @@
-import type { BuildFailure, BuildFailureReason, BuildLimits } from '../engine.ts';
+import type { Stop } from '../build-failures.ts';
+import type { BuildLimits } from '../engine.ts';
 import { every } from './every.ts';
 import { bytesBelow } from './folders.ts';
 import type { RunningCommand } from './run-command.ts';
-
-type Stop = Extract<BuildFailureReason, 'timed_out' | 'too_many_processes' | 'out_of_memory' | 'disk_full'>;
 
 /** Milliseconds between two looks at the processes of a build, and between two at the size of its folder. */
 const lookMs = 250;
@@ -53,26 +52,4 @@ export function watchOver(
       for (const timer of [look, measure]) clearInterval(timer);
     },
   };
-}
-
-export function stopped(stop: Stop, limits: BuildLimits): Omit<BuildFailure, 'lastLines'> {
-  const [message, fix] = {
-    timed_out: [
-      `The build did not end within ${Math.round(limits.timeMs / 1_000)} s, so Postern ended it.`,
-      'Make it faster, or ask an administrator for more time.',
-    ],
-    too_many_processes: [
-      `The build started more than ${limits.processes} processes, so Postern ended it.`,
-      'Run less at once.',
-    ],
-    out_of_memory: [
-      `The build used more than ${limits.memoryBytes} bytes of memory, so Postern ended it.`,
-      'Make it use less memory.',
-    ],
-    disk_full: [
-      `The build wrote more than ${limits.diskBytes} bytes, so Postern ended it.`,
-      'Make it write less, or remove files that it no longer needs.',
-    ],
-  }[stop] as [string, string];
-  return { kind: 'failed', reason: stop, message, fix };
 }
