@@ -108,6 +108,7 @@ export function appSettingsOf(
     gatewayFastHttp: config.gatewayFastHttp,
     allowsFileRepositories: config.git.allowsFiles,
     secretsDir: config.environments.secretsDir,
+    namespace: config.environments.kubernetes?.namespace ?? null,
     ...own,
   };
 }

@@ -9,10 +9,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { minute, second } from '../../../src/core/clock.ts';
 import { type Engine, EngineUnavailable } from '../../../src/features/environments/engine/engine.ts';
-import {
-  type ServiceLogStore,
-  serviceLogStore,
-} from '../../../src/features/environments/engine/kubernetes/service-log-store.ts';
+import { serviceLogStore } from '../../../src/features/environments/engine/kubernetes/service-log-store.ts';
+import type { ServiceLogStore } from '../../../src/features/environments/engine/kubernetes/service-logs.ts';
 import type { LocalEngine } from '../../../src/features/environments/engine/local/local-engine.ts';
 import { defaultEnvironmentPolicy } from '../../../src/features/environments/policy/environment-policy.ts';
 import { openTestDatabase } from '../../database.ts';

@@ -4,7 +4,8 @@ import { environmentRow } from '../../../../../test/environment-row.ts';
 import type { Database } from '../../../../platform/database/database.ts';
 import { environmentStore } from '../../environment-store.ts';
 import type { LogLine } from '../build-log.ts';
-import { type ServiceLogStore, serviceLogStore } from './service-log-store.ts';
+import { serviceLogStore } from './service-log-store.ts';
+import type { ServiceLogStore } from './service-logs.ts';
 
 let database: Database;
 let logs: ServiceLogStore;

@@ -1,30 +1,19 @@
 import { sql } from 'kysely';
 import type { Sql } from '../../../../platform/database/database.ts';
-import type { LogLine, LogStream } from '../build-log.ts';
-import type { Engine, LogEntry } from '../engine.ts';
-
-/**
- * SQL of the logs of services that run on Kubernetes. The worker copies them from the pods, and web, which has no engine, reads
- * them. Ids of a service only grow, also after trim().
- */
-export type ServiceLogStore = {
-  /**
-   * Appends lines as one row, so give it as many as there are. One call at a time for each service. Changes nothing when the
-   * Environment was torn down.
-   */
-  append(environmentId: string, service: string, lines: readonly LogLine[]): Promise<void>;
-  read: Engine['logs'];
-  /** Removes the oldest rows while all together have more than `maxBytes`. The newest row stays. */
-  trim(environmentId: string, service: string, maxBytes: number): Promise<void>;
-  /** Of every service. */
-  remove(environmentId: string): Promise<void>;
-};
+import type { LogStream } from '../build-log.ts';
+import type { LogEntry } from '../engine.ts';
+import type { ServiceLogStore } from './service-logs.ts';
 
 type Row = { first_line: number; lines: [at: number, stream: LogStream, text: string][] };
 
 /** Rows that one statement reads. */
 const rowsAtOnce = 16;
 
+/**
+ * SQL of the logs of services that run on Kubernetes. The worker copies them from the pods, and web, which has no engine, reads
+ * them. Ids of a service only grow, also after trim(), which keeps the newest row. append() writes one row, and none for an
+ * Environment that was torn down.
+ */
 export function serviceLogStore(db: Sql): ServiceLogStore {
   return {
     async append(environmentId, service, lines) {
