@@ -149,7 +149,8 @@ async function openKubernetes(
       gateway: podsOf('gateway'),
     },
     kubeconfig,
-    folder: join(dataDir, 'environments'),
+    // Not that of the local engine, whose services may still run: the engine empties its folder.
+    folder: join(dataDir, 'environment-sources'),
     transfers: createTransfersOn(database, { blobs, encryptionKeys, clock, random: systemRandom }),
     logs: serviceLogStore(database.sql),
     limits,
