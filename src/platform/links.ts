@@ -9,6 +9,14 @@ const maxLinks = 40;
  * without a target, which realpath(3) does not. Nothing may change in `root` meanwhile.
  */
 export async function staysInside(root: string, path: string): Promise<boolean> {
+  return await leadsInside(path, (place) => targetOf(join(root, place)));
+}
+
+/** The same for links that need not be on a disk. `targetOf` tells where a place leads; undefined: it is no link. */
+export async function leadsInside(
+  path: string,
+  targetOf: (place: string) => Promise<string | undefined>,
+): Promise<boolean> {
   const ahead = path.split('/');
   const place: string[] = [];
   let links = 0;
@@ -19,7 +27,7 @@ export async function staysInside(root: string, path: string): Promise<boolean> 
       continue;
     }
     place.push(segment);
-    const target = await targetOf(join(root, ...place));
+    const target = await targetOf(place.join('/'));
     if (target === undefined) continue;
     links += 1;
     if (links > maxLinks || target.startsWith('/')) return false;

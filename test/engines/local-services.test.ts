@@ -7,7 +7,7 @@ import type {
   DesiredProcess,
   ObservedProcess,
 } from '../../src/features/environments/engine/engine.ts';
-import { findOutput, storeOutput } from '../../src/features/environments/engine/local/output.ts';
+import { findOutput, storeOutput } from '../../src/features/environments/engine/output.ts';
 import type { LocalEngine } from '../../src/features/environments/engine/local/local-engine.ts';
 import { generousLimits, sleeps } from './engine-contract.ts';
 import { createMachine, isBwrapMissing, processesWithText, programs } from './local-machine.ts';

@@ -12,7 +12,7 @@ import type { BuildPlace } from '../../src/features/environments/engine/artifact
 import type { BuildLog } from '../../src/features/environments/engine/build-log.ts';
 import type { BuildJob, BuildOutcome, Engine } from '../../src/features/environments/engine/engine.ts';
 import { createLocalEngine } from '../../src/features/environments/engine/local/local-engine.ts';
-import { findOutput, storeOutput } from '../../src/features/environments/engine/local/output.ts';
+import { findOutput, storeOutput } from '../../src/features/environments/engine/output.ts';
 import {
   defaultEnvironmentPolicy,
   type EnvironmentPolicy,

@@ -9,8 +9,8 @@ import {
   type BuildOutcome,
   EngineUnavailable,
 } from '../engine.ts';
+import { directoryIn, findOutput, outputIn, storeOutput } from '../output.ts';
 import { makeReadable, removeFolder } from './folders.ts';
-import { findOutput, folderIn, storeOutput } from './output.ts';
 import { type Command, endMarked, type Mark, runInSandbox, runPlain } from './run-command.ts';
 import {
   commandFolders,
@@ -150,14 +150,8 @@ export function createBuilds(deps: {
     if (missing !== undefined) return { kind: 'failed', ...missing };
     for (const [name, content] of Object.entries(job.secrets))
       await writeFile(join(place, 'secrets', name), content, { mode: 0o400, flag: 'wx' });
-    const directory = await folderIn(work, job.directory);
-    if (directory === undefined)
-      return {
-        kind: 'failed',
-        reason: 'no_directory',
-        message: `The inputs of the build have no folder ${job.directory}.`,
-        fix: 'Correct build.directory, or add the folder to build.inputs.',
-      };
+    const directory = await directoryIn(work, job);
+    if (typeof directory !== 'string') return directory;
     if (context.signal.aborted) return { kind: 'cancelled' };
     const { command } = job;
     if (command !== null) {
@@ -165,14 +159,8 @@ export function createBuilds(deps: {
       if (end === 'cancelled') return { kind: 'cancelled' };
       if (end !== 'done') return end;
     }
-    const output = await folderIn(work, posix.join(job.directory, job.output));
-    if (output === undefined)
-      return {
-        kind: 'failed',
-        reason: 'no_output',
-        message: `The build made no folder ${job.output} in ${job.directory}.`,
-        fix: 'Set build.output to the folder that the command makes.',
-      };
+    const output = await outputIn(work, job);
+    if (typeof output !== 'string') return output;
     await makeReadable(output);
     const found = await findOutput(output, limits);
     if (found.kind === 'failed') return found;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Blobs } from '../../../../../platform/blobs/blobs.ts';
 import { listenersOn } from '../../../../../platform/listeners.ts';
 import { type DesiredProcess, EngineUnavailable } from '../../engine.ts';
+import { unpackTree } from '../../tree.ts';
 import { removeFolder } from '../folders.ts';
 import type { EnvironmentNetwork } from '../network.ts';
 import { startRecorder } from '../recorder/start-recorder.ts';
@@ -15,7 +16,6 @@ import {
   sandboxArguments,
   writeConfiguration,
 } from '../sandbox.ts';
-import { unpackTree } from '../tree.ts';
 
 /** What a service needs to start. The same for all services of an Environment. */
 export type StartDeps = {
@@ -41,7 +41,7 @@ export async function unpack(desired: DesiredProcess, folder: string, { blobs }:
     await removeFolder(join(folder, name));
     await mkdir(join(folder, name), { recursive: true, mode: 0o700 });
   }
-  await unpackTree(desired.artifact.digest, join(folder, 'work'), blobs);
+  await unpackTree(await blobs.read(desired.artifact.digest), join(folder, 'work'));
 }
 
 /** Starts the command beside a recorder. Rejects with EngineUnavailable. */

@@ -15,7 +15,7 @@ import { buffer } from 'node:stream/consumers';
 import { createGzip, gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { expect, onTestFinished, test } from 'vitest';
-import { fileBlobs } from '../../../../platform/blobs/file-blobs.ts';
+import { fileBlobs } from '../../../platform/blobs/file-blobs.ts';
 import { findOutput, storeOutput } from './output.ts';
 import { unpackTree } from './tree.ts';
 
@@ -35,7 +35,7 @@ async function unpack(...entries: Header[]): Promise<void> {
   for (const header of entries) tar.entry(header, header.type === 'file' ? 'x' : '');
   tar.finalize();
   const bytes = await buffer(tar.pipe(createGzip()));
-  await unpackTree('', tree, { read: async () => Readable.from([bytes]) }).finally(() =>
+  await unpackTree(Readable.from([bytes]), tree).finally(() =>
     expect(readdirSync(join(tree, '..'))).toEqual(['tree']),
   );
 }
@@ -51,7 +51,7 @@ test('what a build stored is unpacked with its modes and links', async () => {
   await blobs.prepare();
   const found = await findOutput(output, { outputFiles: 10 });
   if (found.kind === 'failed') throw new Error(found.message);
-  await unpackTree((await storeOutput(found, blobs)).digest, tree, blobs);
+  await unpackTree(await blobs.read((await storeOutput(found, blobs)).digest), tree);
   expect((readdirSync(tree, { recursive: true }) as string[]).toSorted((a, b) => (a < b ? -1 : 1))).toEqual([
     'a.txt',
     'bin',
@@ -65,6 +65,15 @@ test('what a build stored is unpacked with its modes and links', async () => {
     (lstatSync(join(tree, name)).mode & 0o777).toString(8),
   );
   expect(modes).toEqual(['755', '644']);
+});
+
+test('a blob store that refuses is the error of storing an output', async () => {
+  const output = openFolder('output');
+  writeFileSync(join(output, 'a.txt'), 'text');
+  const found = await findOutput(output, { outputFiles: 10 });
+  if (found.kind === 'failed') throw new Error(found.message);
+  const full = new Error('full');
+  await expect(storeOutput(found, { write: () => Promise.reject(full) })).rejects.toBe(full);
 });
 
 test.each<[string, Header[]]>([
@@ -108,6 +117,6 @@ test.each<[string, Header[]]>([
 
 test('a tar that is truncated is refused', async () => {
   const bytes = gzipSync(Buffer.alloc(2_000));
-  const read = async () => Readable.from([bytes.subarray(0, bytes.length - 8)]);
-  await expect(unpackTree('', openFolder('tree'), { read })).rejects.toThrow(Error);
+  const cut = Readable.from([bytes.subarray(0, bytes.length - 8)]);
+  await expect(unpackTree(cut, openFolder('tree'))).rejects.toThrow('unexpected end of file');
 });

@@ -1,12 +1,12 @@
 import { createReadStream } from 'node:fs';
 import { lstat, readdir, readlink, realpath } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, posix } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { pack } from 'tar-stream';
-import type { Blobs } from '../../../../platform/blobs/blobs.ts';
-import { staysInside } from '../../../../platform/links.ts';
-import type { Artifact, BuildFailure } from '../engine.ts';
+import type { Blobs } from '../../../platform/blobs/blobs.ts';
+import { staysInside } from '../../../platform/links.ts';
+import type { Artifact, BuildFailure, BuildJob } from './engine.ts';
 
 type Problem = Omit<BuildFailure, 'lastLines'>;
 type Entry = { readonly name: string } & (
@@ -16,11 +16,44 @@ type Entry = { readonly name: string } & (
 );
 type Output = { readonly kind: 'found'; readonly folder: string; readonly entries: readonly Entry[] };
 
+/** What a build may make. `outputFiles`: folders included. */
+export const maxOutput = { outputFiles: 200_000, bytes: 10 * 1024 ** 3 } as const;
+
 /** The folder `path` in `root`, without links on the way out of it; undefined when there is none. */
-export async function folderIn(root: string, path: string): Promise<string | undefined> {
+async function folderIn(root: string, path: string): Promise<string | undefined> {
   if (!(await staysInside(root, path))) return undefined;
   const folder = await realpath(join(root, path)).catch(() => undefined);
   return folder !== undefined && (await lstat(folder)).isDirectory() ? folder : undefined;
+}
+
+/** Where the command of a build runs. `root`: the folder with its inputs. */
+export async function directoryIn(
+  root: string,
+  { directory }: Pick<BuildJob, 'directory'>,
+): Promise<string | Problem> {
+  const folder = await folderIn(root, directory);
+  if (folder !== undefined) return folder;
+  return {
+    kind: 'failed',
+    reason: 'no_directory',
+    message: `The inputs of the build have no folder ${directory}.`,
+    fix: 'Correct build.directory, or add the folder to build.inputs.',
+  };
+}
+
+/** Where the output of a build is, once its command has ended. */
+export async function outputIn(
+  root: string,
+  { directory, output }: Pick<BuildJob, 'directory' | 'output'>,
+): Promise<string | Problem> {
+  const folder = await folderIn(root, posix.join(directory, output));
+  if (folder !== undefined) return folder;
+  return {
+    kind: 'failed',
+    reason: 'no_output',
+    message: `The build made no folder ${output} in ${directory}.`,
+    fix: 'Set build.output to the folder that the command makes.',
+  };
 }
 
 /** Reads what a build made. Every process of the build has ended, so nothing changes meanwhile. */
@@ -72,6 +105,8 @@ export async function storeOutput(
   blobs: Pick<Blobs, 'write'>,
 ): Promise<Artifact> {
   const tar = pack();
+  // `stored` has the failure. Without a listener it would end the process.
+  tar.on('error', () => undefined);
   const compressed = tar.pipe(createGzip());
   const stored = blobs.write(compressed);
   // Awaited below. Until then it must not end the process.
