@@ -19,6 +19,7 @@ import {
   environmentStores,
 } from './environments.ts';
 import { buildStores, createArtifactQueue, createBuildJobs, createBuildServices } from './builds.ts';
+import { createTransferRoutes } from './transfers.ts';
 import { encryptedTables } from './encrypted-tables.ts';
 import { identityStores } from './identity-stores.ts';
 import { identityTimeoutMs } from '../features/people/directory/bounded.ts';
@@ -376,6 +377,12 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     refuse: refuseBadCredential,
     random,
   });
+  const transferRoutes = createTransferRoutes({
+    tickets: read.tickets,
+    blobs,
+    refuse: refuseBadCredential,
+    clock,
+  });
   const { git } = backends;
   // The mirror is a cache of this process, and may hold what its credential no longer opens.
   feed.subscribe(({ topic, subject }) => {
@@ -513,6 +520,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     repositories,
     uiUrl,
     webhookDeliveries,
+    transferRoutes,
     refuseBadCredential,
     environmentServices,
     sleepSignals: gatewaySide.sleepSignals,
@@ -568,6 +576,7 @@ function createRoutes(services: Services): Route[] {
     ...createGrantRoutes(services.grantServices, services.sitesServices),
     ...repositoryRoutes(repositories, { uiUrl: services.uiUrl }),
     webhookRoute(services.webhookDeliveries),
+    ...services.transferRoutes,
     ...createEnvironmentRoutes(services.environmentServices, {
       names: ownerNames(services),
       auditEventSchema: auditEventResponse,

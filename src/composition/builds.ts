@@ -10,6 +10,7 @@ import { createBuildCleanup } from '../features/environments/builds/cleanup.ts';
 import type { Engine } from '../features/environments/engine/engine.ts';
 import type { EnvironmentStore } from '../features/environments/environment-store.ts';
 import type { EnvironmentPolicy } from '../features/environments/policy/environment-policy.ts';
+import { ticketStore } from '../features/environments/transfers/ticket-store.ts';
 import type { Secrets } from '../features/environments/secrets.ts';
 import type { KeyFormat } from '../features/keys/keys.ts';
 import type { Repositories } from '../features/repositories/repositories.ts';
@@ -25,7 +26,7 @@ import type { Log } from '../platform/log.ts';
 
 /** Constructs the stores of builds on a connection or a transaction. */
 export function buildStores(sql: Sql) {
-  return { builds: buildStore(sql), artifacts: artifactStore(sql) };
+  return { builds: buildStore(sql), artifacts: artifactStore(sql), tickets: ticketStore(sql) };
 }
 
 type Stores = ReturnType<typeof buildStores> & {

@@ -8,10 +8,10 @@ import { isScope, satisfies, type Scope } from './scopes.ts';
  */
 export type RoutePolicy = {
   /**
-   * `anyone` needs no credential at all. `git_server` needs the webhook secret of a repository and is no caller of Postern:
-   * the handler checks it, because the signature covers the body.
+   * `anyone` needs no credential at all. The next two are no callers of Postern, and the handler checks what they send.
+   * `git_server` needs the webhook secret of a repository: the signature covers the body. `pod` needs a ticket for one archive.
    */
-  readonly callers: 'anyone' | 'git_server' | readonly Exclude<CallerKind, 'anonymous'>[];
+  readonly callers: 'anyone' | 'git_server' | 'pod' | readonly Exclude<CallerKind, 'anonymous'>[];
   /** Required of keys and access tokens; a browser session is limited by roles and ownership instead. */
   readonly scope?: Scope;
   /** Required of people (session, access token, personal key), read live from the directory. */
@@ -93,7 +93,7 @@ export function decide(
   repository: string | null = null,
 ): Decision {
   if (policy.callers === 'anyone') return { allowed: true, rules: [], denial: null };
-  if (policy.callers === 'git_server')
+  if (policy.callers === 'git_server' || policy.callers === 'pod')
     return { allowed: false, rules: [], denial: { code: 'invalid_credential' } };
   const checks =
     caller.kind === 'anonymous'

@@ -37,6 +37,8 @@ type Who =
   | 'whoever changes repositories'
   /** Not a caller of Postern: it proves that it knows the webhook secret of the repository. */
   | 'a git server'
+  /** Nor is this one: it has a ticket for one archive. */
+  | 'a pod'
   /** No credential is judged: the route looks at the header by itself. */
   | 'anyone';
 
@@ -107,6 +109,8 @@ const table: Record<string, Line> = {
   'POST /repositories/{owner}/{name}/webhook': ['whoever changes repositories', '404 repo_not_onboarded'],
   'DELETE /repositories/{owner}/{name}/webhook': ['whoever changes repositories', '404 repo_not_onboarded'],
   'POST /webhooks/git/{repositoryId}': ['a git server', '202'],
+  'GET /environment-files': ['a pod', '200'],
+  'PUT /environment-files': ['a pod', '201'],
 
   'GET /environments/branches': ['whoever reads environments', '400 invalid_query'],
   'GET /environments/config-preview': ['whoever reads environments', '400 invalid_query'],
@@ -251,7 +255,7 @@ const sessionCallers: readonly CallerName[] = ['a user’s session', 'an adminis
 /** The contract in words: what this caller with these scopes gets. `in` = admitted. */
 function expected(who: Who, caller: CallerName, scopes: readonly string[]): string {
   if (who === 'anyone') return 'in';
-  if (who === 'a git server') return '401 invalid_credential';
+  if (who === 'a git server' || who === 'a pod') return '401 invalid_credential';
   if (caller === 'nobody' || caller === 'a grant cookie') return '401 authentication_required';
   if (deadCallers.includes(caller)) return '401 invalid_credential';
   const isSession = sessionCallers.includes(caller);
@@ -412,7 +416,7 @@ describe('who may call what', () => {
       const asking =
         who === 'anyone' ? (['nobody', 'a grant cookie', ...sessionCallers] as const) : callers();
       // Whatever credential of Postern it carries, nobody looks at it.
-      const isJudged = who !== 'a git server';
+      const isJudged = who !== 'a git server' && who !== 'a pod';
       const wantedFor = (caller: CallerName) => expected(who, caller, [...grantableScopes, 'env:admin']);
       const before = await contents(h);
       for (const caller of asking.filter((one) => wantedFor(one) === 'in')) {
@@ -458,7 +462,8 @@ describe('who may call what', () => {
 
   // Files are sent as they are read, so there is no HEAD of them.
   const isFile = (name: string) =>
-    name === 'GET /audit/export' || name === 'GET /schema/postern.json' || name.endsWith('{path*}');
+    ['GET /audit/export', 'GET /schema/postern.json', 'GET /environment-files'].includes(name) ||
+    name.endsWith('{path*}');
   test.each(names.filter((name) => name.startsWith('GET ') && !isFile(name)))(
     'SC-01 HEAD of %s is no way round its rule',
     async (name) => {

@@ -1354,6 +1354,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/environment-files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Fetch the archive of a ticket
+         * @description The source of a build, once, or the files of a service until its Environment is torn down. A tar.gz.
+         *
+         *     **Who may call it:** A pod of an Environment with a ticket for one archive.
+         */
+        get: operations["fetchEnvironmentFiles"];
+        /**
+         * Send the output of a build
+         * @description A tar.gz of files, folders and links that stay inside, with every folder before what is in it. The ticket is used up with 201. Of two requests at once, one gets it.
+         *
+         *     **Who may call it:** A pod of an Environment with a ticket for one archive.
+         */
+        put: operations["sendEnvironmentFiles"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/environments/branches": {
         parameters: {
             query?: never;
@@ -3553,6 +3581,25 @@ export interface components {
         WebhookDelivery: {
             /** @description Whether Postern now asks git for new commits */
             queued: boolean;
+        };
+        EnvironmentFiles: {
+            /** @description SHA-256 of the archive, in hexadecimal digits */
+            digest: string;
+            /**
+             * Format: int64
+             * @description Of the archive, in bytes
+             */
+            size: number;
+            /**
+             * Format: int64
+             * @description Links included, folders not
+             */
+            files: number;
+            /**
+             * Format: int64
+             * @description Of the files together
+             */
+            bytes: number;
         };
         Branch: {
             name: string;
@@ -7665,6 +7712,56 @@ export interface operations {
                     "application/json": {
                         request_id: components["schemas"]["RequestId"];
                         data: components["schemas"]["WebhookDelivery"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    fetchEnvironmentFiles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file, as a stream. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    sendEnvironmentFiles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "*/*"?: never;
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["EnvironmentFiles"];
                         /**
                          * @description Always null here.
                          * @enum {unknown}

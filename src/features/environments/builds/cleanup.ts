@@ -4,6 +4,7 @@ import { inBatches } from '../../../platform/in-batches.ts';
 import type { Log } from '../../../platform/log.ts';
 import type { ContentStore } from '../../sites/sites.ts';
 import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
+import type { TicketStore } from '../transfers/ticket-store.ts';
 import type { ArtifactStore } from './artifact-store.ts';
 import type { BuildStore } from './build-store.ts';
 
@@ -19,12 +20,17 @@ const artifactsAtOnce = 100;
 const buildsAtOnce = 100;
 
 /**
- * Removes artifacts that no living Environment uses, and builds that ended long ago. The bytes of an artifact are released
+ * Removes artifacts that no living Environment uses, builds that ended long ago, and tickets of what has ended. The bytes of an artifact are released
  * in the transaction that removes it; the clean-up of Sites removes bytes that no owner needs.
  */
 export function createBuildCleanup(deps: {
   readonly read: { readonly artifacts: ArtifactStore; readonly content: ContentStore };
-  readonly tx: Tx<{ builds: BuildStore; artifacts: ArtifactStore; content: ContentStore }>;
+  readonly tx: Tx<{
+    builds: BuildStore;
+    artifacts: ArtifactStore;
+    content: ContentStore;
+    tickets: TicketStore;
+  }>;
   readonly policy: () => Promise<EnvironmentPolicy>;
   readonly clock: Clock;
   readonly log: Log;
@@ -70,6 +76,8 @@ export function createBuildCleanup(deps: {
       await tx(({ artifacts }) => artifacts.useServed(now, now - recordedMs));
       await removeUnused();
       await removeAbove((await policy()).artifactBytesPerRepository);
+      // An engine that stopped did not withdraw them.
+      await tx(({ tickets }) => tickets.removeLeft());
       await inBatches(buildsAtOnce, (limit) => tx(({ builds }) => builds.removeEnded(now - endedMs, limit)));
     },
   };

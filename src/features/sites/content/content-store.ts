@@ -61,6 +61,8 @@ export function contentStore(db: Sql): ContentStore {
     select asked.digest from jsonb_array_elements_text(${JSON.stringify(digests)}::jsonb) as asked (digest)
      where not exists (select 1 from owner_blobs o where o.digest = asked.digest)
        and not exists (select 1 from site_upload_blobs u where u.digest = asked.digest)
+       and not exists (select 1 from environment_tickets t
+                        where t.tar_digest = asked.digest and t.kind = 'source' and t.used_at is null)
        and not exists (select 1 from blob_variants v join owner_blobs o on o.digest = v.digest
                         where v.stored = asked.digest)`;
 

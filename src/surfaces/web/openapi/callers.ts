@@ -12,6 +12,7 @@ const names: Readonly<Record<Exclude<CallerKind, 'anonymous'>, string>> = {
 export function callersInWords(policy: RoutePolicy): string {
   if (policy.callers === 'anyone') return 'Anyone';
   if (policy.callers === 'git_server') return 'A git server with the webhook secret of the repository';
+  if (policy.callers === 'pod') return 'A pod of an Environment with a ticket for one archive';
   const list = policy.callers.map((kind) => names[kind]);
   if (isAdministratorsSession(policy)) return 'An administrator’s browser session';
   return capital(orList(list));

@@ -73,6 +73,7 @@ function writes(route: Route): ErrorCode[] {
 function credentials({ policy, method }: Route): ErrorCode[] {
   if (policy.callers === 'anyone') return [];
   if (policy.callers === 'git_server') return ['invalid_credential', 'rate_limited'];
+  if (policy.callers === 'pod') return ['ambiguous_credential', 'invalid_credential', 'rate_limited'];
   const codes = [...everyCredential];
   if (method !== 'GET') codes.push('forbidden_origin');
   if (!acceptsKeys(policy.callers)) codes.push('interactive_auth_required');

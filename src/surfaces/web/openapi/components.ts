@@ -147,6 +147,11 @@ export function securitySchemes(keyPrefix: string): Readonly<Record<string, Secu
       name: 'X-Gitlab-Token',
       description: 'From GitLab: the webhook secret of the repository.',
     },
+    ticket: {
+      type: 'http',
+      scheme: 'bearer',
+      description: 'Postern gives it to a pod of an Environment: for one archive and one direction.',
+    },
   };
 }
 

@@ -154,6 +154,7 @@ function security({ policy, errors }: Route): Operation['security'] {
     return errors?.includes('authentication_required') ? [{ personalKey: [] }, { serviceKey: [] }] : [];
   }
   if (callers === 'git_server') return [{ webhookSignature: [] }, { webhookToken: [] }];
+  if (callers === 'pod') return [{ ticket: [] }];
   const scopes = scope === undefined ? [] : [scope];
   const requirements = {
     session: { sessionCookie: [] },

@@ -42,8 +42,11 @@ export type Operation = {
     readonly content: Readonly<Record<string, MediaType>>;
   };
   readonly responses: Readonly<Record<string, Answer>>;
-  /** Who may call it: `anyone`, a `git_server` with the webhook secret of a repository, or kinds of callers. */
-  readonly 'x-postern-callers': 'anyone' | 'git_server' | readonly string[];
+  /**
+   * Who may call it: `anyone`, a `git_server` with the webhook secret of a repository, a `pod` with a ticket, or kinds of
+   * callers.
+   */
+  readonly 'x-postern-callers': 'anyone' | 'git_server' | 'pod' | readonly string[];
   /** Required of keys and access tokens. */
   readonly 'x-postern-scope'?: string;
   /** Required of people, read live. */

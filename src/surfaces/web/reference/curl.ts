@@ -37,6 +37,7 @@ function credential(operation: Operation, method: HttpMethod, origin: string): s
   // A route for `anyone` that can return 401 reads the header itself, as revoking a leaked key does.
   if (callers === 'anyone') return '401' in operation.responses ? [bearerKey] : [];
   if (callers === 'git_server') return ['-H "X-Hub-Signature-256: $SIGNATURE"'];
+  if (callers === 'pod') return ['-H "Authorization: Bearer $TRANSFER_TICKET"'];
   if (takesKeys(callers)) return [bearerKey];
   if (needsSession(operation)) {
     return method === 'get' ? ['-b jar'] : ['-b jar', `-H 'Origin: ${origin}'`];

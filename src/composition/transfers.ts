@@ -1,0 +1,44 @@
+import type { Clock } from '../core/clock.ts';
+import type { Random } from '../core/ids.ts';
+import { maxOutput } from '../features/environments/engine/output.ts';
+import { transferRoutes } from '../features/environments/transfers/routes.ts';
+import { createTicketRequests } from '../features/environments/transfers/ticket-requests.ts';
+import { ticketStore } from '../features/environments/transfers/ticket-store.ts';
+import { createTransfers, type Transfers } from '../features/environments/transfers/transfers.ts';
+import { contentStore } from '../features/sites/content/content-store.ts';
+import type { Blobs } from '../platform/blobs/blobs.ts';
+import type { Database } from '../platform/database/database.ts';
+import { mac } from '../platform/encryption.ts';
+import type { Route } from '../platform/http.ts';
+import type { RefuseBadCredential } from '../surfaces/web/bad-credentials.ts';
+
+/** For the engine of a worker, which is opened before the app. */
+export function createTransfersOn(
+  database: Database,
+  {
+    encryptionKeys,
+    ...deps
+  }: {
+    readonly blobs: Blobs;
+    readonly encryptionKeys: readonly string[];
+    readonly clock: Clock;
+    readonly random: Random;
+  },
+): Transfers {
+  return createTransfers({
+    ...deps,
+    read: { tickets: ticketStore(database.sql) },
+    tx: (work) => database.tx((sql) => work({ tickets: ticketStore(sql), content: contentStore(sql) })),
+    // A new first key means new tickets. The tickets that pods have stay valid.
+    hmacKey: mac(encryptionKeys[0] ?? '', 'tree-ticket', ''),
+  });
+}
+
+/** What web answers to pods. */
+export function createTransferRoutes(
+  deps: Omit<Parameters<typeof createTicketRequests>[0], 'limits' | 'refuse'> & {
+    readonly refuse: RefuseBadCredential;
+  },
+): Route[] {
+  return transferRoutes(createTicketRequests({ ...deps, limits: maxOutput }));
+}
