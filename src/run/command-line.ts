@@ -231,6 +231,36 @@ export function createCommandLine({ onSettings, onExit }: Hooks): Command {
       }),
     );
 
+  program.commandsGroup('In pods of Environments:');
+  const pod = group('pod', 'Fetch and send the files of a pod. The engine of Environments runs it.');
+  const ofPod = 'Reads TRANSFER_URL and TRANSFER_TICKET, and no other setting.';
+  pod
+    .command('fetch')
+    .summary('Fetch the files of a ticket into a folder.')
+    .description(`Fetch the files of a ticket into a folder, in place of those that are there. ${ofPod}`)
+    .argument('<FOLDER>', 'the folder, which is emptied first', notEmpty)
+    .action(
+      run(async (folder: string) => {
+        endOnSignals();
+        const { inThisPod, runPodFetch } = await import('../operations/pod/pod.ts');
+        return await runPodFetch(inThisPod(), folder);
+      }),
+    );
+  pod
+    .command('send')
+    .summary('Send the output of a build.')
+    .description(`Send the output of a build, by the rules for outputs. ${ofPod}`)
+    .argument('<FOLDER>', 'the folder of the repository', notEmpty)
+    .option('--directory <PATH>', 'where the command of the build ran, from FOLDER', '.')
+    .option('--output <PATH>', 'where its output is, from there', '.')
+    .action(
+      run(async (folder: string, build: { directory: string; output: string }) => {
+        endOnSignals();
+        const { inThisPod, runPodSend } = await import('../operations/pod/pod.ts');
+        return await runPodSend(inThisPod(), folder, build);
+      }),
+    );
+
   program.commandsGroup('Checks:');
   program
     .command('doctor')
