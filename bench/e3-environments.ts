@@ -133,7 +133,7 @@ function questionsTo({ database, rows }: Sized): Question[] {
     read: { environments, deploys },
     repositories: { get: notHere },
     isAdministrator: async () => false,
-    engine: null,
+    readLog: null,
     eventsOf: notHere,
   });
   const now = nowOf(rows);

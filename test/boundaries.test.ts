@@ -114,6 +114,19 @@ test('only config/ reads the environment, and nothing in src imports from test',
   expect(print(edges.filter(({ target }) => !target.startsWith('src/')))).toEqual([]);
 });
 
+test('only a worker loads the engine for Kubernetes: the composition imports it when it is configured', () => {
+  const folder = 'src/features/environments/engine/kubernetes/';
+  const engine = edges.filter(({ path, target }) => target.startsWith(folder) && !path.startsWith(folder));
+  const store = `${folder}service-log-store.ts`;
+  expect(print(engine.filter(({ target }) => target !== store))).toEqual([
+    `src/composition/environment-engine.ts → ${folder}kubernetes-engine.ts`,
+  ]);
+  const opener = files.find(({ path }) => path === 'src/composition/environment-engine.ts');
+  expect(/await import\(\s*'[^']*\/kubernetes-engine\.ts'/.test(opener?.text ?? '')).toBe(true);
+  const clients = files.filter(({ text }) => text.includes("'@kubernetes/client-node'"));
+  expect(clients.filter(({ path }) => !path.startsWith(folder)).map(({ path }) => path)).toEqual([]);
+});
+
 test('every error code is one that Postern produces', () => {
   // A list of a route declares codes; it does not produce them.
   const declared = /(?:errors:|ErrorCode\[\] =) \[[^\]]*\]/g;

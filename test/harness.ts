@@ -164,9 +164,11 @@ export async function openHarness(
     allowsFileRepositories?: boolean;
     /** Folder of the secrets of repositories. */
     secretsDir?: string;
-    /** What builds and runs Environments, on the blobs of the installation. Default: nothing. */
+    /** What builds and runs Environments, on the blobs of the installation; web alone has none. Default: nothing. */
     engine?: (blobs: Blobs) => Promise<Engine>;
     isolation?: IsolationInForce;
+    /** Kubernetes namespace of Environments. Default: none. */
+    namespace?: string;
     /** Public addresses of the web app and content; default: those above. */
     uiUrl?: string;
     contentUrl?: string;
@@ -204,6 +206,7 @@ export async function openHarness(
           ? {}
           : { allowsFileRepositories: options.allowsFileRepositories }),
         ...(options.secretsDir === undefined ? {} : { secretsDir: options.secretsDir }),
+        ...(options.namespace === undefined ? {} : { namespace: options.namespace }),
         ...(options.uiUrl === undefined ? {} : { uiUrl: options.uiUrl }),
         contentUrl: options.contentUrl ?? contentUrl,
         environmentsContentUrl: options.environmentsContentUrl ?? options.contentUrl ?? contentUrl,
@@ -232,7 +235,7 @@ async function build(
     allowsFiles: true,
   });
   await blobs.prepare();
-  const engine = (await shared.engine?.(blobs)) ?? null;
+  const engine = await engineOf(shared, workload, blobs);
   await temporaryFiles.prepare();
   await git.prepare();
   const encryption = createEncryption(shared.settings.encryptionKeys, systemRandom);
@@ -384,6 +387,16 @@ function openerOf({ gateway, feed }: Pick<GatewayAlone, 'gateway' | 'feed'>): Ha
       ...(body === undefined ? {} : { payload: body }),
     });
   };
+}
+
+async function engineOf(
+  { engine }: Shared,
+  workload: 'web' | 'worker' | undefined,
+  blobs: Blobs,
+): Promise<NonNullable<AppBackends['engine']> | null> {
+  if (engine === undefined) return null;
+  if (workload === 'web') return 'elsewhere';
+  return await engine(blobs);
 }
 
 type SessionToken = { readonly subject: string; readonly expiresAt: number };

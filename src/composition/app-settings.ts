@@ -27,9 +27,9 @@ export type AppBackends = {
   readonly blobs: Blobs;
   readonly temporaryFiles: TemporaryFiles;
   readonly git: Git;
-  /** Builds and runs Environments. Null or absent: nothing does. */
-  readonly engine?: Engine | null;
-  /** What isolates Environments from this machine. Null or absent: nothing runs them. */
+  /** What builds and runs Environments. `elsewhere`: that of a worker. Null or absent: nothing does. */
+  readonly engine?: Engine | 'elsewhere' | null;
+  /** What isolates Environments from everything else. Null or absent: nothing runs them. */
   readonly isolation?: IsolationInForce | null;
   /** Replaces the built-in provider's directory, which decides about people's accounts and roles. */
   readonly directory?: (builtin: Directory) => Directory;
@@ -79,6 +79,8 @@ export type AppSettings = {
   readonly allowsFileRepositories?: boolean;
   /** Folder of the secrets of repositories; absent: there are none. */
   readonly secretsDir?: string | null;
+  /** Kubernetes namespace in which Environments run. Null or absent: they run elsewhere, or not at all. */
+  readonly namespace?: string | null;
   /** See WebServerDeps. */
   readonly overloadDelayMs?: number;
   /** The workload of this process; absent = all of them. gateway-alone.ts builds a standalone gateway. */
@@ -106,6 +108,7 @@ export function appSettingsOf(
     gatewayFastHttp: config.gatewayFastHttp,
     allowsFileRepositories: config.git.allowsFiles,
     secretsDir: config.environments.secretsDir,
+    namespace: config.environments.kubernetes?.namespace ?? null,
     ...own,
   };
 }

@@ -426,11 +426,12 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     log,
   });
   const secrets = secretsIn(settings.secretsDir ?? null);
+  const engine = backends.engine === 'elsewhere' ? null : (backends.engine ?? null);
   const buildServices = createBuildServices({
     read,
     tx,
     feed,
-    engine: backends.engine ?? null,
+    engine,
     repositories,
     git,
     secrets,
@@ -454,8 +455,10 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     builds: buildServices.builds,
     environmentPolicy,
     secrets,
-    engine: backends.engine ?? null,
+    hasEngine: engine !== null || backends.engine === 'elsewhere',
+    engine,
     isolation: backends.isolation ?? null,
+    namespace: settings.namespace ?? null,
     withdraw: environmentGrantServices.states.withdraw,
     // Only a session can be an administrator's, so nobody asks the directory about a key.
     isAdministrator: async (caller) =>

@@ -24,6 +24,7 @@ import { createLog, type Log } from '../platform/log.ts';
 import { createFreeSpaceCheck, createSpaceWatch, freeBytesIn } from '../platform/free-space.ts';
 import { temporaryFilesIn } from '../platform/temporary-files.ts';
 import { openTracing, type Tracing } from '../platform/tracing.ts';
+import type { Workload } from '../config/names.ts';
 import { openEnvironmentEngine, type OpenEngine, requireMachine } from './environment-engine.ts';
 import { awaited, blaming, isInUse, Unprepared } from './start-errors.ts';
 
@@ -89,10 +90,13 @@ const busyTables = [
   'site_uploads',
   'build_jobs',
   'build_log_chunks',
+  'environment_service_logs',
 ];
 
 export type OpenOptions = {
   readonly isServer: boolean;
+  /** Of a server; absent = all of them in this process. */
+  readonly workload?: Exclude<Workload, 'gateway'>;
   /** Runs before the embedded database is opened or created. When it rejects, neither happens. */
   readonly beforeDatabase?: () => Promise<void>;
   /** Called while the embedded database opens in its thread: the time to load what else a start needs. */
@@ -106,7 +110,7 @@ export type OpenOptions = {
  * engine does not open, ConfigError, DataDirInUse, DatabaseInUse
  */
 export async function openBackends(config: Config, options: OpenOptions): Promise<OpenBackends> {
-  const { isServer } = options;
+  const { isServer, workload = 'all' } = options;
   if (isServer) requireMachine(config.environments);
   const tracing = isServer ? openTracing(config.trustedProxies) : null;
   // A command prints its result on the standard output; log lines must not mix with it.
@@ -125,7 +129,7 @@ export async function openBackends(config: Config, options: OpenOptions): Promis
       : await openPostgresEngine(config.databaseUrl, { isAlone: isServer && kv === null, log, tracing });
   let environments: OpenEngine | null = null;
   async function close(): Promise<void> {
-    await environments?.engine.stop();
+    await environments?.stop();
     await kv?.close();
     content.close();
     await engine.close();
@@ -137,7 +141,15 @@ export async function openBackends(config: Config, options: OpenOptions): Promis
       await blaming('DATA_DIR', git.prepare);
     }
     const blobs = around(tracing, 'blobs', content.blobs);
-    environments = isServer ? await openEnvironmentEngine(config, { blobs, clock: systemClock, log }) : null;
+    environments = isServer
+      ? await openEnvironmentEngine(config, {
+          database: engine.database,
+          blobs,
+          clock: systemClock,
+          log,
+          workload,
+        })
+      : null;
     const stores = [engine.store, remoteKv, isServer ? content.store : null].filter((one) => one !== null);
     return {
       clock: systemClock,

@@ -84,7 +84,7 @@ export function createBuildServices(deps: {
       keep: { tx, blobs, uploadRules, format, onKey, clock, random },
       holder,
       sweep,
-      // The local engine runs in the one-process form only (config/read.ts).
+      // The local engine runs in the one-process form only (config/read.ts); pods outlive the worker that made them.
       isAlone: engine.place.engine === 'local',
       clock,
       log,

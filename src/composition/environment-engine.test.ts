@@ -1,11 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { ConfigError, type ConfigMistake } from '../config/config-error.ts';
 import type { EnvironmentSettings } from '../config/read.ts';
 import { systemClock } from '../core/clock.ts';
+import { EngineUnavailable } from '../features/environments/engine/engine.ts';
 import { createLog } from '../platform/log.ts';
+import { openDatabase } from '../platform/database/database.ts';
+import { embeddedDatabase } from '../platform/database/embedded.ts';
 import { fileBlobs } from '../platform/blobs/file-blobs.ts';
 import { openEnvironmentEngine, requireMachine } from './environment-engine.ts';
 
@@ -13,17 +16,35 @@ type Machine = NonNullable<Parameters<typeof openEnvironmentEngine>[2]>;
 
 function open(
   environments: Partial<EnvironmentSettings>,
-  { searchPath = process.env['PATH'] ?? '', ...machine }: Partial<Machine> & { searchPath?: string } = {},
+  {
+    searchPath = process.env['PATH'] ?? '',
+    workload = 'all',
+    ...machine
+  }: Partial<Machine> & { searchPath?: string; workload?: 'all' | 'web' | 'worker' } = {},
 ) {
   const dataDir = mkdtempSync(join(tmpdir(), 'postern-engine-start-'));
   onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
   return openEnvironmentEngine(
     {
       dataDir,
-      environments: { engine: 'local', isolation: 'process', secretsDir: null, home: null, ...environments },
+      encryptionKeys: ['encryption-key-of-the-tests-0123456789'],
+      environments: {
+        engine: 'local',
+        isolation: 'process',
+        kubernetes: null,
+        secretsDir: null,
+        home: null,
+        ...environments,
+      },
       git: { allowsPrivate: false, allowsFiles: false, caFile: null, searchPath },
     },
-    { blobs: fileBlobs(join(dataDir, 'blobs')), clock: systemClock, log: createLog({ level: 'silent' }) },
+    {
+      database: openDatabase(embeddedDatabase({}).dialect),
+      blobs: fileBlobs(join(dataDir, 'blobs')),
+      clock: systemClock,
+      log: createLog({ level: 'silent' }),
+      workload,
+    },
     { platform: 'linux', uid: 1_000, ...machine },
   );
 }
@@ -40,7 +61,14 @@ async function refusalOf(opening: () => Promise<unknown>): Promise<ConfigMistake
 
 /** What a machine is refused for. */
 function refusedFor(settings: Partial<EnvironmentSettings>, machine: Partial<Machine>) {
-  const whole = { engine: 'local', isolation: 'bwrap', secretsDir: null, home: null, ...settings } as const;
+  const local = {
+    engine: 'local',
+    isolation: 'bwrap',
+    kubernetes: null,
+    secretsDir: null,
+    home: null,
+  } as const;
+  const whole = { ...local, ...settings };
   return refusalOf(async () => requireMachine(whole, { platform: 'linux', uid: 1_000, ...machine }));
 }
 
@@ -58,7 +86,7 @@ test('plain processes: Postern says what that means', async () => {
       'everyone who can push to a registered repository controls Postern',
     ) as string,
   });
-  expect(opened?.engine.place).toEqual({ engine: 'local', platform: `linux-${process.arch}` });
+  expect(opened?.engine).toMatchObject({ place: { engine: 'local', platform: `linux-${process.arch}` } });
 });
 
 test('plain processes never run as root', async () => {
@@ -79,6 +107,52 @@ test('without bubblewrap the start is refused, and names root where that is the 
   const asUser = await refusalOf(() => open({ isolation: 'bwrap' }, without));
   expect(asUser?.problem).not.toContain('root');
   expect(asUser?.fix).toContain('ENVIRONMENTS_ISOLATION=process');
+});
+
+const pods = {
+  namespace: 'environments',
+  ownNamespace: 'postern',
+  podImage: 'registry.example.com/postern:0.1.0',
+  webUrl: 'http://postern-web.postern.svc',
+  kubeconfig: null,
+};
+
+test('web knows that a worker runs pods, on any system and for any user, and opens nothing', async () => {
+  const settings = { engine: 'kubernetes', isolation: 'bwrap', kubernetes: pods } as const;
+  expect(await refusedFor(settings, { platform: 'darwin', uid: 0 })).toBeUndefined();
+  expect(await open(settings, { workload: 'web' })).toMatchObject({
+    engine: 'elsewhere',
+    isolation: { kind: 'kubernetes', message: expect.stringContaining('NetworkPolicy') as string },
+  });
+});
+
+test('a worker starts while the API server is away, and is refused without credentials', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-kubeconfig-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const kubeconfig = join(folder, 'config');
+  const asWorker = (place: string | null) =>
+    open(
+      { engine: 'kubernetes', isolation: 'bwrap', kubernetes: { ...pods, kubeconfig: place } },
+      { workload: 'worker' },
+    );
+  const refusal = { setting: 'KUBECONFIG', problem: expect.any(String) as string };
+  expect(await refusalOf(() => asWorker(null))).toMatchObject(refusal);
+  expect(await refusalOf(() => asWorker(kubeconfig))).toMatchObject(refusal);
+  writeFileSync(kubeconfig, 'token: a-secret-token: {');
+  expect(JSON.stringify(await refusalOf(() => asWorker(kubeconfig)))).not.toContain('a-secret-token');
+  writeFileSync(
+    kubeconfig,
+    JSON.stringify({
+      'current-context': 'here',
+      clusters: [{ name: 'away', cluster: { server: 'https://127.0.0.1:1' } }],
+      users: [{ name: 'postern', user: { token: 'a-secret-token' } }],
+      contexts: [{ name: 'here', context: { cluster: 'away', user: 'postern' } }],
+    }),
+  );
+  const opened = await asWorker(kubeconfig);
+  if (opened === null || opened.engine === 'elsewhere') throw new Error('A worker has an engine.');
+  await expect(opened.engine.observe('env_one')).rejects.toBeInstanceOf(EngineUnavailable);
+  await opened.stop();
 });
 
 test('other systems than Linux are refused', async () => {

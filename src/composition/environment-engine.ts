@@ -1,16 +1,26 @@
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError } from '../config/config-error.ts';
-import type { Config, EnvironmentSettings } from '../config/read.ts';
+import type { Workload } from '../config/names.ts';
+import type { Config, EnvironmentSettings, KubernetesSettings } from '../config/read.ts';
 import { type Clock, minute } from '../core/clock.ts';
+import { systemRandom } from '../core/ids.ts';
 import { type BuildLimits, EngineUnavailable } from '../features/environments/engine/engine.ts';
-import { createLocalEngine, type LocalEngine } from '../features/environments/engine/local/local-engine.ts';
+import { serviceLogStore } from '../features/environments/engine/kubernetes/service-log-store.ts';
+import { createLocalEngine } from '../features/environments/engine/local/local-engine.ts';
 import type { Isolation } from '../features/environments/engine/local/sandbox.ts';
 import type { IsolationInForce } from '../features/environments/policy/environment-policy.ts';
 import type { Blobs } from '../platform/blobs/blobs.ts';
+import type { Database } from '../platform/database/database.ts';
 import type { Log } from '../platform/log.ts';
+import type { AppBackends } from './app-settings.ts';
+import { createTransfersOn } from './transfers.ts';
 
-export type OpenEngine = { readonly engine: LocalEngine; readonly isolation: IsolationInForce };
+export type OpenEngine = {
+  readonly engine: NonNullable<AppBackends['engine']>;
+  readonly isolation: IsolationInForce;
+  stop(): Promise<void>;
+};
 
 /** The machine that the process runs on. */
 type Machine = {
@@ -37,7 +47,7 @@ export function requireMachine(
   { engine, isolation }: EnvironmentSettings,
   machine: Machine = thisMachine(),
 ): void {
-  if (engine === 'off') return;
+  if (engine !== 'local') return;
   if (machine.platform !== 'linux')
     throw refused(
       'ENVIRONMENTS_ENGINE',
@@ -52,20 +62,37 @@ export function requireMachine(
     );
 }
 
+type EngineConfig = Pick<Config, 'environments' | 'dataDir' | 'git' | 'encryptionKeys'>;
+
+type EngineDeps = {
+  readonly database: Database;
+  readonly blobs: Blobs;
+  readonly clock: Clock;
+  readonly log: Log;
+};
+
 /**
- * Opens the engine that the configuration names, and tries it out. Null: off.
+ * Opens the engine that the configuration names for this workload. Null: off.
  * @throws ConfigError when this machine cannot run it
  */
 export async function openEnvironmentEngine(
-  { environments, dataDir, git: { searchPath } }: Pick<Config, 'environments' | 'dataDir' | 'git'>,
-  {
-    blobs,
-    clock,
-    log,
-  }: { readonly blobs: Pick<Blobs, 'read' | 'write'>; readonly clock: Clock; readonly log: Log },
+  config: EngineConfig,
+  { workload, ...deps }: EngineDeps & { readonly workload: Exclude<Workload, 'gateway'> },
   machine: Machine = thisMachine(),
 ): Promise<OpenEngine | null> {
-  if (environments.engine === 'off') return null;
+  const { engine, kubernetes } = config.environments;
+  if (engine === 'off') return null;
+  if (kubernetes === null) return await openLocal(config, deps, machine);
+  return workload === 'web'
+    ? { engine: 'elsewhere', isolation: inPods, stop: async () => undefined }
+    : await openKubernetes(kubernetes, config, deps);
+}
+
+async function openLocal(
+  { environments, dataDir, git: { searchPath } }: EngineConfig,
+  { blobs, clock, log }: EngineDeps,
+  machine: Machine,
+): Promise<OpenEngine> {
   const isRoot = machine.uid === 0;
   const { isolation, secretsDir, home } = environments;
   const places = [dataDir, secretsDir, home].filter((place) => place !== null);
@@ -78,11 +105,15 @@ export async function openEnvironmentEngine(
     blobs,
     limits,
     now: () => clock.now(),
-    onDefect: (error) => log.error({ err: error }, 'the engine of Environments failed between two requests'),
+    onDefect: onDefect(log),
   });
   try {
     const isolation = await engine.prepare();
-    return { engine, isolation: { kind: isolation.kind, message: meaningOf(isolation) } };
+    return {
+      engine,
+      isolation: { kind: isolation.kind, message: meaningOf(isolation) },
+      stop: engine.stop,
+    };
   } catch (error) {
     if (!(error instanceof EngineUnavailable)) throw error;
     throw refused(
@@ -94,6 +125,63 @@ export async function openEnvironmentEngine(
     );
   }
 }
+
+/** The API server may be away: Environments wait for it. @throws ConfigError without credentials */
+async function openKubernetes(
+  { namespace, ownNamespace, podImage, webUrl, kubeconfig }: KubernetesSettings,
+  { dataDir, encryptionKeys }: EngineConfig,
+  { database, blobs, clock, log }: EngineDeps,
+): Promise<OpenEngine> {
+  // Loaded here: web has no use for it.
+  const { createKubernetesEngine } = await import(
+    '../features/environments/engine/kubernetes/kubernetes-engine.ts'
+  );
+  const podsOf = (component: string) => ({
+    namespace: ownNamespace,
+    labels: { 'app.kubernetes.io/component': component },
+  });
+  const engine = createKubernetesEngine({
+    place: {
+      namespace,
+      podImage,
+      transferUrl: `${webUrl}/api/v2/environment-files`,
+      web: podsOf('web'),
+      gateway: podsOf('gateway'),
+    },
+    kubeconfig,
+    // Not that of the local engine, whose services may still run: the engine empties its folder.
+    folder: join(dataDir, 'environment-sources'),
+    transfers: createTransfersOn(database, { blobs, encryptionKeys, clock, random: systemRandom }),
+    logs: serviceLogStore(database.sql),
+    limits,
+    now: () => clock.now(),
+    later: (work, ms) => void setTimeout(work, ms).unref(),
+    onDefect: onDefect(log),
+  });
+  try {
+    await engine.prepare();
+  } catch {
+    // Without the message of the error, which can repeat what is in the file.
+    throw refused(
+      'KUBECONFIG',
+      kubeconfig === null
+        ? 'is not set, and this process has no service account of a pod'
+        : 'names a file without usable credentials for the API server',
+      'Run the worker in a pod with a service account, or set it to a file that kubectl can use.',
+    );
+  }
+  return { engine, isolation: inPods, stop: engine.stop };
+}
+
+function onDefect(log: Log): (error: unknown) => void {
+  return (error) => log.error({ err: error }, 'the engine of Environments failed between two requests');
+}
+
+const inPods: IsolationInForce = {
+  kind: 'kubernetes',
+  message:
+    'Environments run in restricted pods. Outside its Environment, code reaches only public addresses, DNS and Postern, unless the kernel has a flaw. This needs a network plugin that enforces NetworkPolicy.',
+};
 
 /** What running the code of repositories means here, in one sentence for operators and for everyone who uses the pages. */
 function meaningOf(isolation: Isolation): string {

@@ -21,6 +21,7 @@ import type { ArtifactStore, Builds } from '../features/environments/builds/buil
 import type { Engine } from '../features/environments/engine/engine.ts';
 import { configurationRoutes } from '../features/environments/configuration-routes.ts';
 import { deploying } from '../features/environments/deploys/deploys.ts';
+import { serviceLogStore } from '../features/environments/engine/kubernetes/service-log-store.ts';
 import { deployStore } from '../features/environments/deploys/deploy-store.ts';
 import { createLogTail } from '../features/environments/deploys/log-tail.ts';
 import { buildRoutes } from '../features/environments/deploys/routes.ts';
@@ -60,6 +61,7 @@ export function environmentStores(sql: Sql) {
     metadataLinks: linkStore(sql),
     environments: environmentStore(sql),
     deploys: deployStore(sql),
+    serviceLogs: serviceLogStore(sql),
   };
 }
 
@@ -122,9 +124,12 @@ export function createEnvironmentServices(deps: {
   readonly git: Git;
   readonly builds: Builds;
   readonly secrets: Secrets;
-  /** Null: ENVIRONMENTS_ENGINE is off. */
+  /** False: ENVIRONMENTS_ENGINE is off. */
+  readonly hasEngine: boolean;
+  /** That of this process. Null: only other processes may have one. */
   readonly engine: Engine | null;
   readonly isolation: IsolationInForce | null;
+  readonly namespace: string | null;
   readonly sleepSignals: SleepSignals;
   /** See EnvironmentDeps. */
   readonly withdraw: EnvironmentDeps['withdraw'];
@@ -146,6 +151,7 @@ export function createEnvironmentServices(deps: {
     git,
     builds,
     secrets,
+    hasEngine,
     engine,
     withdraw,
     isAdministrator,
@@ -157,7 +163,6 @@ export function createEnvironmentServices(deps: {
     log,
   } = deps;
   const branches = createBranches({ repositories, git });
-  const hasEngine = engine !== null;
   const policy = async () => (await environmentPolicy.inForce()).value;
   const addresses = environmentAddresses(deps.uiUrl, deps.contentUrl);
   const verbs: EnvironmentDeps = {
@@ -201,7 +206,14 @@ export function createEnvironmentServices(deps: {
     builds,
     lifecycle,
     deploys: deploying({ ...verbs, builds }),
-    reading: environmentReading({ read, repositories, isAdministrator, engine, eventsOf: deps.eventsOf }),
+    reading: environmentReading({
+      read,
+      repositories,
+      isAdministrator,
+      // A process without the engine reads what the engine elsewhere copied.
+      readLog: engine !== null ? (...log) => engine.logs(...log) : hasEngine ? read.serviceLogs.read : null,
+      eventsOf: deps.eventsOf,
+    }),
     tail: createLogTail({ feed, pause: (ms) => wait(ms, undefined, { ref: false }), everyMs: tailMs }),
     reconciler,
     sleep: createSleep({
@@ -229,7 +241,9 @@ export function createEnvironmentServices(deps: {
     leaseNotices: createLeaseNotices({ read, tx, clock }),
     prune: () => read.environments.prune(clock.now() - keptMs, prunedAtOnce),
     hasEngine,
+    hasOwnEngine: engine !== null,
     isolation: deps.isolation,
+    namespace: deps.namespace,
     uiUrl: deps.uiUrl,
     clock,
     reportKeys: deps.reportKeys,
@@ -271,6 +285,7 @@ export function createEnvironmentRoutes(
 /** Background jobs of Environments. */
 export function createEnvironmentJobs({
   hasEngine,
+  hasOwnEngine,
   reconciler,
   tracking,
   sleep,
@@ -298,8 +313,10 @@ export function createEnvironmentJobs({
             run: tracking.runPushed,
           },
           { name: 'environment-sleep', everyMs: minute, leased: true, run: sleep.fallAsleep },
-          { name: 'environment-wake', everyMs: wakeMs, leased: false, run: sleep.wakeAsked },
         ]
+      : []),
+    ...(hasOwnEngine
+      ? [{ name: 'environment-wake', everyMs: wakeMs, leased: false, run: sleep.wakeAsked }]
       : []),
     { name: 'environment-notices', everyMs: minute, leased: true, run: leaseNotices.run },
     { name: 'environment-prune', everyMs: hour, leased: true, run: prune },

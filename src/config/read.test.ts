@@ -649,6 +649,7 @@ describe('Environments', () => {
     expect(config.environments).toEqual({
       engine: 'local',
       isolation: 'bwrap',
+      kubernetes: null,
       secretsDir: '/srv/secrets',
       home: '/home/ada',
     });
@@ -675,6 +676,75 @@ describe('Environments', () => {
     expect(
       readConfig({ ...local, KV_URL: 'redis://kv', GRANT_SECRET: strong }, 'gateway').environments.engine,
     ).toBe('off');
+  });
+
+  const kubernetes = {
+    ENVIRONMENTS_ENGINE: 'kubernetes',
+    ENVIRONMENTS_NAMESPACE: 'environments',
+    ENVIRONMENTS_POD_IMAGE: 'registry.example.com/postern:0.1.0',
+    ENVIRONMENTS_WEB_URL: 'http://postern-web.postern.svc:80',
+  };
+  const apart = {
+    DATABASE_URL: 'postgresql://a:b@db/postern',
+    KV_URL: 'redis://kv',
+    SESSION_SECRET: strong,
+    ENCRYPTION_KEY: strong,
+    GRANT_SECRET: strong,
+  };
+
+  test('the Kubernetes engine works in one process and with the workloads apart; only the worker gets credentials', () => {
+    const pods = {
+      namespace: 'environments',
+      ownNamespace: 'postern',
+      podImage: 'registry.example.com/postern:0.1.0',
+      webUrl: 'http://postern-web.postern.svc',
+    };
+    const withAccount = { ...kubernetes, KUBECONFIG: '/home/ada/.kube/config' };
+    for (const env of [withAccount, { ...withAccount, ...apart }])
+      expect(read(env).environments).toMatchObject({
+        engine: 'kubernetes',
+        kubernetes: { ...pods, kubeconfig: '/home/ada/.kube/config' },
+      });
+    const of = (workload: 'web' | 'gateway' | 'worker') =>
+      readConfig({ ...withAccount, ...apart }, workload).environments;
+    expect(of('worker').kubernetes).toEqual({ ...pods, kubeconfig: '/home/ada/.kube/config' });
+    expect(of('web').kubernetes).toEqual({ ...pods, kubeconfig: null });
+    expect(of('gateway')).toMatchObject({ engine: 'off', kubernetes: null });
+  });
+
+  test('the Kubernetes engine is complete or refused, and so are settings of another engine', () => {
+    expect(refusalOf({ ENVIRONMENTS_ENGINE: 'kubernetes' })).toMatchObject(
+      ['ENVIRONMENTS_NAMESPACE', 'ENVIRONMENTS_POD_IMAGE', 'ENVIRONMENTS_WEB_URL'].map((setting) => ({
+        setting,
+        problem: 'is required with ENVIRONMENTS_ENGINE=kubernetes',
+      })),
+    );
+    expect(refusalOf({ ...kubernetes, ENVIRONMENTS_ISOLATION: 'bwrap' })).toMatchObject([
+      { setting: 'ENVIRONMENTS_ISOLATION', problem: 'is set, but only the local engine uses it' },
+    ]);
+    expect(refusalOf({ ...kubernetes, ENVIRONMENTS_NAMESPACE: 'postern' })).toMatchObject([
+      { setting: 'ENVIRONMENTS_NAMESPACE', problem: expect.stringContaining('Postern itself') as string },
+    ]);
+    for (const engine of ['', 'off', 'local'])
+      expect(
+        refusalOf({ ENVIRONMENTS_ENGINE: engine, ENVIRONMENTS_NAMESPACE: 'environments' }),
+      ).toMatchObject([
+        { setting: 'ENVIRONMENTS_NAMESPACE', problem: 'is set, but only the Kubernetes engine uses it' },
+      ]);
+    // Other programs read it too.
+    expect(mistakesOf({ KUBECONFIG: '/home/ada/.kube/config' })).toEqual([]);
+  });
+
+  test.each([
+    ['ENVIRONMENTS_NAMESPACE', 'Environments'],
+    ['ENVIRONMENTS_NAMESPACE', 'a'.repeat(64)],
+    ['ENVIRONMENTS_POD_IMAGE', 'postern 0.1.0'],
+    ['ENVIRONMENTS_WEB_URL', 'postern-web:80'],
+    ['ENVIRONMENTS_WEB_URL', 'http://postern-web'],
+    ['ENVIRONMENTS_WEB_URL', 'ftp://postern-web.postern.svc'],
+    ['ENVIRONMENTS_WEB_URL', 'http://postern-web.postern.svc/api'],
+  ])('%s=%s is refused', (name, value) => {
+    expect(mistakesOf({ ...kubernetes, [name]: value })).toEqual([name]);
   });
 
   test('unknown words are refused, and never taken for another', () => {

@@ -77,13 +77,28 @@ export type GitSettings = {
 
 /** How Environments are built and run. */
 export type EnvironmentSettings = {
-  readonly engine: 'off' | 'local';
+  readonly engine: 'off' | 'local' | 'kubernetes';
   /** Of the local engine. */
   readonly isolation: 'bwrap' | 'process';
+  /** Null: another engine, or none. */
+  readonly kubernetes: KubernetesSettings | null;
   /** Absolute. Null: there are no secrets. */
   readonly secretsDir: string | null;
   /** HOME of this process; null when it has none. */
   readonly home: string | null;
+};
+
+/** Where the pods of Environments run, and what they are made of. */
+export type KubernetesSettings = {
+  readonly namespace: string;
+  /** In which web and gateway run. */
+  readonly ownNamespace: string;
+  /** Postern's own image. */
+  readonly podImage: string;
+  /** Where pods reach web: an origin. */
+  readonly webUrl: string;
+  /** Path of a file with credentials for the API server. Null: the service account of the pod. */
+  readonly kubeconfig: string | null;
 };
 
 export type ClientCredentials = { readonly id: string; readonly secret: string };
@@ -289,15 +304,56 @@ function readEnvironments(
         ? 'is local, but KV_URL is set: the local engine needs one process that runs all workloads'
         : `is local, but ${workload} runs on its own: the local engine needs one process that runs all workloads`,
       workload === 'all'
-        ? 'Unset KV_URL, or set ENVIRONMENTS_ENGINE=off.'
-        : 'Run all workloads in one process with: npm start; or set ENVIRONMENTS_ENGINE=off.',
+        ? 'Unset KV_URL, or set ENVIRONMENTS_ENGINE to kubernetes or off.'
+        : 'Run all workloads in one process with: npm start; or set ENVIRONMENTS_ENGINE to kubernetes or off.',
     );
   return {
-    engine: engine === 'local' ? engine : 'off',
+    engine: engine === 'local' || engine === 'kubernetes' ? engine : 'off',
     isolation: isolation === 'process' ? isolation : 'bwrap',
+    kubernetes: value.isWrong('ENVIRONMENTS_ENGINE') ? null : readKubernetes(value, wrong),
     secretsDir: secretsDir === null ? null : resolve(secretsDir),
     home: env['HOME'] ?? null,
   };
+}
+
+const kubernetesSettings = [
+  'ENVIRONMENTS_NAMESPACE',
+  'ENVIRONMENTS_POD_IMAGE',
+  'ENVIRONMENTS_WEB_URL',
+] as const;
+
+/** Null: another engine, or none. KUBECONFIG alone means nothing: other programs read it too. */
+function readKubernetes(value: Values, wrong: Wrong): KubernetesSettings | null {
+  if (value('ENVIRONMENTS_ENGINE') !== 'kubernetes') {
+    for (const name of kubernetesSettings.filter((one) => value.isSet(one)))
+      wrong(
+        name,
+        'is set, but only the Kubernetes engine uses it',
+        'Set ENVIRONMENTS_ENGINE=kubernetes, or unset this setting.',
+      );
+    return null;
+  }
+  for (const name of kubernetesSettings.filter((one) => !value.isSet(one)))
+    wrong(
+      name,
+      'is required with ENVIRONMENTS_ENGINE=kubernetes',
+      'docs/reference/config.md explains its value. To run no Environments, set ENVIRONMENTS_ENGINE=off.',
+    );
+  if (value.isSet('ENVIRONMENTS_ISOLATION'))
+    wrong(
+      'ENVIRONMENTS_ISOLATION',
+      'is set, but only the local engine uses it',
+      'Unset it: with ENVIRONMENTS_ENGINE=kubernetes, pods isolate the code.',
+    );
+  const [namespace = '', podImage = '', webUrl = ''] = kubernetesSettings.map((name) => value(name) ?? '');
+  const [, ownNamespace = ''] = webUrl.split('.');
+  if (namespace !== '' && namespace === ownNamespace)
+    wrong(
+      'ENVIRONMENTS_NAMESPACE',
+      'is the namespace of Postern itself, by ENVIRONMENTS_WEB_URL',
+      'Create a namespace in which nothing but Environments runs, and name it.',
+    );
+  return { namespace, ownNamespace, podImage, webUrl, kubeconfig: value('KUBECONFIG') };
 }
 
 const keycloakSettings = [

@@ -66,28 +66,44 @@ const secrets = z
     },
   });
 
+type Problem = (message: string, fix: string) => void;
+
+const originThat = (check: (url: URL, problem: Problem) => void) =>
+  z.string().transform((text, context) => {
+    const problem = (message: string, fix: string) => {
+      context.addIssue({ code: 'custom', message, params: { fix } });
+      return text;
+    };
+    if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text))
+      return problem(
+        'has no scheme',
+        'Begin it with https://, such as https://postern.example.com, or on loopback with http://, such as http://localhost:3000.',
+      );
+    if (!URL.canParse(text))
+      return problem('is not an address', 'Write an origin such as https://postern.example.com.');
+    const url = new URL(text);
+    if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '')
+      problem(
+        'has more than scheme, host and port',
+        'Write only scheme, host and port, such as https://postern.example.com.',
+      );
+    check(url, problem);
+    return url.origin;
+  });
+
 /** http is allowed on loopback only: a credential must not cross a network unencrypted (contract 3). */
-const origin = z.string().transform((text, context) => {
-  const problem = (message: string, fix: string) => {
-    context.addIssue({ code: 'custom', message, params: { fix } });
-    return text;
-  };
-  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text))
-    return problem(
-      'has no scheme',
-      'Begin it with https://, such as https://postern.example.com, or on loopback with http://, such as http://localhost:3000.',
-    );
-  if (!URL.canParse(text))
-    return problem('is not an address', 'Write an origin such as https://postern.example.com.');
-  const url = new URL(text);
-  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '')
-    problem(
-      'has more than scheme, host and port',
-      'Write only scheme, host and port, such as https://postern.example.com.',
-    );
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname)))
+const origin = originThat(({ protocol, hostname }, problem) => {
+  if (protocol !== 'https:' && !(protocol === 'http:' && isLoopback(hostname)))
     problem('must use https, or http on a loopback address', 'Use https. For trials, use http on localhost.');
-  return url.origin;
+});
+
+/** http too: a Service of Kubernetes has no certificate. Its name says in which namespace Postern is. */
+const originOfService = originThat(({ protocol, hostname }, problem) => {
+  if (!/^https?:$/.test(protocol) || !/^[a-z0-9-]+\.[a-z0-9-]+\.svc(?:\.[a-z0-9.-]+)?$/.test(hostname))
+    problem(
+      'is not the http or https address of a Service with its namespace',
+      'Write it such as http://postern-web.postern.svc:80.',
+    );
 });
 
 /** Kept as written: it is compared with the provider's own spelling character by character (OpenID Connect Discovery 4.3). */
@@ -505,10 +521,10 @@ export const settings = {
     readBy: withIdentity,
   }),
   ENVIRONMENTS_ENGINE: setting({
-    schema: oneOf(['off', 'local'], 'is not an engine', 'Use off or local.'),
+    schema: oneOf(['off', 'local', 'kubernetes'], 'is not an engine', 'Use off, local or kubernetes.'),
     unset: 'off',
     meaning:
-      'Engine that builds and runs Environments: off or local; local = processes of this machine, which run the code of every registered repository: Linux only, and only when one process runs all workloads',
+      'Engine that builds and runs Environments: off, local or kubernetes; local = processes of this machine, which run the code of every registered repository: Linux only, and only when one process runs all workloads; kubernetes = pods, which the worker makes',
     readBy: withIdentity,
   }),
   ENVIRONMENTS_ISOLATION: setting({
@@ -517,6 +533,43 @@ export const settings = {
     meaning:
       'What keeps the code of repositories from this machine, with ENVIRONMENTS_ENGINE=local: bwrap = bubblewrap, which must be installed; process = nothing: whoever can push to a registered repository controls Postern; never as root',
     readBy: withIdentity,
+  }),
+  ENVIRONMENTS_NAMESPACE: setting({
+    schema: textThat(
+      (text) => /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(text),
+      'is not the name of a namespace',
+      'Use lower-case letters, digits and hyphens, at most 63, such as postern-environments.',
+    ),
+    unset: null,
+    meaning:
+      'Namespace in which Environments run, with ENVIRONMENTS_ENGINE=kubernetes; never that of Postern or of anything else',
+    readBy: withIdentity,
+  }),
+  ENVIRONMENTS_POD_IMAGE: setting({
+    schema: textThat(
+      (text) => /^\S{1,512}$/.test(text),
+      'is not the name of an image',
+      'Write an image such as registry.example.com/postern:0.1.0.',
+    ),
+    unset: null,
+    meaning:
+      'Image of this version of Postern, which fetches and sends files in pods, with ENVIRONMENTS_ENGINE=kubernetes',
+    readBy: withIdentity,
+  }),
+  ENVIRONMENTS_WEB_URL: setting({
+    schema: originOfService,
+    unset: null,
+    meaning:
+      'Where pods reach the web workload, with ENVIRONMENTS_ENGINE=kubernetes; such as http://postern-web.postern.svc:80',
+    readBy: withIdentity,
+  }),
+  KUBECONFIG: setting({
+    schema: someText,
+    unset: null,
+    meaning:
+      'File with the address of the Kubernetes API server and the credentials for it, with ENVIRONMENTS_ENGINE=kubernetes',
+    shown: 'unset: the service account of the pod',
+    readBy: ['worker'],
   }),
   SECRETS_DIR: setting({
     schema: someText,

@@ -26,6 +26,7 @@ export async function serve(
   if (config.kvUrl !== null) await loadApp();
   const backends = await openBackends(config, {
     isServer: true,
+    workload,
     beforeDatabase: () => requirePorts(config),
     // A failure is reported below, where the app is needed.
     onOpening: () => void loadApp().catch(() => undefined),

@@ -54,7 +54,7 @@ export function environmentReading(deps: {
   readonly repositories: Pick<Repositories, 'get'>;
   readonly isAdministrator: EnvironmentDeps['isAdministrator'];
   /** Null: nothing runs. */
-  readonly engine: Pick<Engine, 'logs'> | null;
+  readonly readLog: Engine['logs'] | null;
   /** Events of the audit log about this target; addresses and agents of others are left out for the viewer. */
   readonly eventsOf: (
     target: string,
@@ -63,7 +63,7 @@ export function environmentReading(deps: {
     limit: number,
   ) => Promise<{ events: AuditEventResponse[]; nextCursor: string | null }>;
 }): EnvironmentReading {
-  const { read, repositories, engine } = deps;
+  const { read, repositories, readLog } = deps;
   return {
     async list(caller, { repository, mine = false, ...query }, page, limit) {
       const viewer = ownerOf(caller);
@@ -101,14 +101,14 @@ export function environmentReading(deps: {
         const environment = await read.environments.find(id);
         const services = (await read.environments.services([id])).get(id) ?? [];
         const logs = services.filter(hasProcess).flatMap(({ name }): ServiceLog[] =>
-          engine === null
+          readLog === null
             ? []
             : [
                 {
                   service: name,
                   step: 'start',
                   buildJobId: null,
-                  read: (after, limit) => engine.logs(id, name, after, limit),
+                  read: (after, limit) => readLog(id, name, after, limit),
                 },
               ],
         );

@@ -51,10 +51,13 @@ export function toEnvironmentResponse(
     addresses,
     links,
     names,
+    namespace,
   }: {
     readonly addresses: EnvironmentAddresses;
     readonly links: readonly MetadataLink[];
     readonly names: ReadonlyMap<string, string>;
+    /** Null: it does not run on Kubernetes. */
+    readonly namespace: string | null;
   },
 ) {
   const { id, uuid, branch, sha, label, creator } = environment;
@@ -63,7 +66,7 @@ export function toEnvironmentResponse(
     id,
     uuid,
     ...shownStatus(environment),
-    namespace: null,
+    namespace,
     trigger: environment.trigger,
     repository: environment.repository,
     branch,

@@ -70,11 +70,13 @@ export type EnvironmentRouteDeps = {
   readonly addresses: EnvironmentAddresses;
   readonly tail: LogTail;
   readonly names: CreatorNames;
+  /** In which Environments run. Null: they do not run on Kubernetes. */
+  readonly namespace: string | null;
   readonly auditEventSchema: z.ZodType<AuditEventResponse>;
 };
 
 export function environmentRoutes(deps: EnvironmentRouteDeps): Route[] {
-  const { lifecycle, reading, tail, addresses, metadataLinks } = deps;
+  const { lifecycle, reading, tail, addresses, metadataLinks, namespace } = deps;
 
   async function toResponses(environments: readonly Environment[]) {
     const [services, links, names] = await Promise.all([
@@ -85,7 +87,7 @@ export function environmentRoutes(deps: EnvironmentRouteDeps): Route[] {
         : deps.names(environments.map(({ creator }) => creator)),
     ]);
     return environments.map((one) =>
-      toEnvironmentResponse(one, services.get(one.id) ?? [], { addresses, links, names }),
+      toEnvironmentResponse(one, services.get(one.id) ?? [], { addresses, links, names, namespace }),
     );
   }
   async function toResponse(environment: Environment) {
@@ -164,7 +166,7 @@ export function environmentRoutes(deps: EnvironmentRouteDeps): Route[] {
           id,
           uuid,
           status,
-          namespace: null,
+          namespace,
           expiresAt: timestamp(expiresAt),
           statusUrl: addresses.statusUrlOf(id),
           replayed: isReplay,

@@ -3689,7 +3689,7 @@ export interface components {
              * @description `process` isolates nothing
              * @enum {string}
              */
-            kind: "process" | "bwrap";
+            kind: "process" | "bwrap" | "kubernetes";
             /** @description What it stops and what it does not stop, for people */
             message: string;
         };

@@ -31,7 +31,7 @@ export type RunnerDeps = RunDeps & {
   readonly holder: string;
   /** True: no other worker runs, so running builds of others are those of an earlier start. */
   readonly isAlone: boolean;
-  /** Ends what the engine runs and nobody needs, except these builds. Called once, before the first build. */
+  /** Ends what the engine runs and nobody needs, except these builds. Called once, before the first build of one that is alone. */
   readonly sweep: (running: () => Promise<readonly string[]>) => Promise<unknown>;
   readonly log: Log;
   /** Called when lines of its log are written. */
@@ -80,7 +80,8 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
   async function takeBack(): Promise<void> {
     const back = await tx(({ builds }) => builds.takeBack(holder, isAlone ? null : clock.now() - silenceMs));
     if (back.length > 0) log.info({ builds: back }, 'builds of a worker that is gone are queued again');
-    if (hasSwept) return;
+    // Beside other workers, a job of one of them sweeps: builds must not wait here for a cluster that is away.
+    if (!isAlone) return;
     await deps.sweep(read.builds.running);
     hasSwept = true;
   }
@@ -235,7 +236,7 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
   async function look(): Promise<void> {
     // Also when the clock was set back.
     const isDue = Math.abs(clock.now() - lastHeartbeat) >= heartbeatMs;
-    if (!hasSwept || (isDue && !isAlone)) await takeBack();
+    if (isAlone ? !hasSwept : isDue) await takeBack();
     await endLost(isDue);
     if (isDue) lastHeartbeat = clock.now();
     for (const one of underWay.values())

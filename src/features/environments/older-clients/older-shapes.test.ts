@@ -59,7 +59,7 @@ function viewed(
 ): Viewed {
   const one = { ...environment, ...change };
   const addresses = environmentAddresses('https://postern.example', 'https://content.example');
-  const context = { addresses, links: [], names: new Map<string, string>() };
+  const context = { addresses, links: [], names: new Map<string, string>(), namespace: null };
   return {
     environment: one,
     row: toEnvironmentResponse(one, [{ ...web, ...service }], context),

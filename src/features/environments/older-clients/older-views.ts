@@ -42,7 +42,7 @@ export function createOlderViews(deps: {
       deploys.list(caller, { environmentId: id }, 1, 1),
     ]);
     // Metadata links have a route of their own.
-    const context = { addresses, links: [], names: new Map() };
+    const context = { addresses, links: [], names: new Map(), namespace: null };
     const row = toEnvironmentResponse(environment, services.get(id) ?? [], context);
     return { environment, row, steps: newest.items[0]?.steps ?? [] };
   }

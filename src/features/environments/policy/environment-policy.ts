@@ -67,7 +67,7 @@ export const environmentPolicySchema = z
 /** What isolates the code of repositories from the machine that runs it. */
 export const isolationSchema = z
   .strictObject({
-    kind: z.enum(['process', 'bwrap']).describe('`process` isolates nothing'),
+    kind: z.enum(['process', 'bwrap', 'kubernetes']).describe('`process` isolates nothing'),
     message: z.string().describe('What it stops and what it does not stop, for people'),
   })
   .meta({ id: 'EnvironmentIsolation' });

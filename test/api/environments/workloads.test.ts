@@ -1,0 +1,246 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { type IncomingMessage, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { minute, second } from '../../../src/core/clock.ts';
+import { type Engine, EngineUnavailable } from '../../../src/features/environments/engine/engine.ts';
+import { serviceLogStore } from '../../../src/features/environments/engine/kubernetes/service-log-store.ts';
+import type { ServiceLogStore } from '../../../src/features/environments/engine/kubernetes/service-logs.ts';
+import type { LocalEngine } from '../../../src/features/environments/engine/local/local-engine.ts';
+import { defaultEnvironmentPolicy } from '../../../src/features/environments/policy/environment-policy.ts';
+import { openTestDatabase } from '../../database.ts';
+import { newRepository, type TestRepository } from '../../git-repository.ts';
+import { type CallOptions, type Harness, openHarness, type Person } from '../../harness.ts';
+import { openEngine, page } from './shop.ts';
+
+/** Environments with web, gateway and worker apart. Only the worker has the engine, and what it says is in the database. */
+const server = `
+require('node:http').createServer((request, response) => {
+  console.log('asked for ' + request.url);
+  response.end('hello');
+}).listen(process.env.PORT, '127.0.0.1');
+`;
+const file = `version: 1
+services:
+  web:
+    build: { image: 'node:24', directory: web }
+    static: {}
+    routes: { /api: api }
+  api:
+    build: { image: 'node:24', directory: api }
+    run: { command: node server.js, port: 8080 }
+`;
+
+let folder: string;
+let web: Harness;
+let worker: Harness;
+let gateway: Awaited<ReturnType<Harness['gatewayAlone']>>;
+let engine: LocalEngine;
+let repository: TestRepository;
+/** Set by a test: why the engine cannot be used. */
+let away: EngineUnavailable | undefined;
+let visitor: Person;
+/** Deployed, with its services `web` and `api`. */
+// Parsed JSON, as an Answer has it.
+// oxlint-disable-next-line typescript/no-explicit-any
+let shown: any;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'postern-apart-'));
+  const database = await openTestDatabase();
+  web = await openHarness({
+    database,
+    workload: 'web',
+    namespace: 'environments',
+    isolation: { kind: 'kubernetes', message: 'In pods.' },
+    async engine(blobs) {
+      engine = await openEngine(join(folder, 'builds'), 'process', blobs);
+      return asInPods(engine, serviceLogStore(database.sql));
+    },
+  });
+  worker = await web.another({ workload: 'worker' });
+  gateway = await web.gatewayAlone();
+  gateway.gateway.listen(0, '127.0.0.1');
+  await once(gateway.gateway, 'listening');
+  repository = newRepository();
+  repository.commit({ 'postern.yaml': file, 'web/index.html': page('front'), 'api/server.js': server });
+  visitor = await web.person('Ada', { admin: true });
+  await call('POST', '/repositories', {
+    body: { fullName: 'acme/shop', cloneUrl: repository.url },
+  });
+  const { headers } = await call('GET', '/config/api-environments');
+  await call('PUT', '/config/api-environments', {
+    headers: { 'if-match': headers['etag'] ?? '' },
+    body: { ...defaultEnvironmentPolicy, enabled: true, allowedAccess: ['owner', 'members', 'public'] },
+  });
+  shown = await deployed((await create()).id);
+});
+afterAll(async () => {
+  for (const id of await web.app.services.read.environments.living()) await engine.remove(id);
+  await engine.stop();
+  await gateway.stop();
+  await worker.close();
+  await web.close();
+  repository.remove();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** The local engine, whose logs are only where web reads those of pods. */
+function asInPods(local: LocalEngine, logs: ServiceLogStore): Engine {
+  const copied = new Map<string, number>();
+  const orAway =
+    <Args extends unknown[], Result>(work: (...args: Args) => Promise<Result>) =>
+    async (...args: Args) => {
+      if (away !== undefined) throw away;
+      return await work(...args);
+    };
+  return {
+    place: { engine: 'kubernetes', platform: 'linux-x64' },
+    logs: logs.read,
+    build: orAway(local.build),
+    apply: orAway(local.apply),
+    address: orAway(local.address),
+    remove: orAway(local.remove),
+    sweep: orAway(local.sweep),
+    observe: orAway(async (id) => {
+      const observed = await local.observe(id);
+      for (const { service } of observed) {
+        const key = `${id} ${service}`;
+        const lines = await local.logs(id, service, copied.get(key) ?? 0, 1_000);
+        await logs.append(id, service, lines);
+        copied.set(key, lines.at(-1)?.id ?? copied.get(key) ?? 0);
+      }
+      return observed;
+    }),
+  };
+}
+
+const call = (method: string, path: string, options?: CallOptions) =>
+  web.call(method, path, { as: visitor, ...options });
+
+/** What the worker does in a second, and what the others hear of it. */
+async function work(): Promise<void> {
+  await worker.app.services.feed.poll();
+  await worker.app.jobs.runNow('environments');
+  await worker.app.services.environmentServices.reconciler.idle();
+  await worker.app.jobs.runNow('builds');
+  await worker.app.services.buildServices.buildRunner?.settled();
+  await web.app.services.feed.poll();
+  await gateway.feed.poll();
+  await turn();
+}
+
+async function until<T>(look: () => Promise<T>, isDone: (seen: T) => boolean): Promise<T> {
+  for (;;) {
+    await work();
+    const seen = await look();
+    if (isDone(seen)) return seen;
+  }
+}
+
+const read = async (id: string) => (await call('GET', `/environments/${id}`)).data;
+const create = async (branch = 'main') =>
+  (
+    await call('POST', '/environments', {
+      body: { repository: 'acme/shop', branch, access: 'public', ttlHours: 300 },
+    })
+  ).data;
+const deployed = async (id: string) =>
+  await until(
+    () => read(id),
+    ({ status }) => status === 'deployed',
+  );
+
+async function fetched(url: string): Promise<{ status: number; body: string }> {
+  const { host, pathname } = new URL(url);
+  const { port } = gateway.gateway.address() as AddressInfo;
+  const asked = request({ host: '127.0.0.1', port, path: pathname, agent: false, headers: { host } }).end();
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+  return { status: answer.statusCode ?? 0, body: await text(answer) };
+}
+
+test('what is created through web, the worker deploys and the gateway serves', async () => {
+  expect(shown).toMatchObject({
+    namespace: 'environments',
+    services: [
+      { name: 'web', status: 'ready' },
+      { name: 'api', status: 'ready' },
+    ],
+  });
+  const [front] = shown.services;
+  expect((await fetched(`${front.url}/`)).body).toBe(page('front'));
+  expect((await fetched(`${front.url}/api/orders`)).body).toBe('hello');
+  const { data } = await call('GET', '/environments/policy');
+  expect(data.isolation).toEqual({ kind: 'kubernetes', message: 'In pods.' });
+});
+
+test('web reads the log of a service, page after page, from what the worker copied', async () => {
+  await fetched(`${shown.services[1].url}/first`);
+  await fetched(`${shown.services[1].url}/second`);
+  const logOf = (query: Record<string, string> = {}) =>
+    call('GET', `/environments/${shown.id}/logs`, { query: { service: 'api', ...query } });
+  const { data: lines } = await until(
+    () => logOf(),
+    ({ data }) => data.some((line: { text: string }) => line.text === 'asked for /second'),
+  );
+  const texts = lines.map((line: { text: string }) => line.text);
+  expect(texts.slice(-2)).toEqual(['asked for /first', 'asked for /second']);
+  const first = await logOf({ limit: '1' });
+  const next = await logOf({ limit: '1', cursor: first.metadata.pagination.nextCursor });
+  expect([...first.data, ...next.data]).toEqual(lines.slice(0, 2));
+});
+
+test('sleep and wake go through the key-value store, to the worker alone', async () => {
+  web.clock.advance(61 * minute);
+  // A session ends in that time.
+  visitor = await web.person('Ben');
+  await worker.app.services.feed.poll();
+  await worker.app.jobs.runNow('environment-sleep');
+  expect((await read(shown.id)).status).toBe('asleep');
+  await work();
+  await expect(web.app.jobs.runNow('environment-wake')).rejects.toThrow('There is no job');
+  let isOver = false;
+  const answer = fetched(`${shown.services[1].url}/`).finally(() => (isOver = true));
+  while (!isOver) {
+    await worker.app.jobs.runNow('environment-wake');
+    await work();
+  }
+  expect(await answer).toEqual({ status: 200, body: 'hello' });
+});
+
+test('while the engine is away, Environments are created, say so, and go on when it is back', async () => {
+  repository.commit({ 'api/server.js': `${server}// Built again.\n` }, 'next');
+  away = new EngineUnavailable('no connection to the API server');
+  const started = await create();
+  const built = await create('next');
+  expect(
+    await until(
+      () => read(started.id),
+      ({ statusMessage }) => statusMessage !== null,
+    ),
+  ).toMatchObject({
+    status: 'deploying',
+    statusMessage: 'The engine cannot run it at the moment. Postern tries again.',
+  });
+  const [build] = await until(
+    async () => (await call('GET', '/builds', { query: { environment: built.id } })).data,
+    ([one]) => one.steps.some(({ message }: { message: string | null }) => message !== null),
+  );
+  expect(build.status).toBe('building');
+  expect(build.steps).toContainEqual(
+    expect.objectContaining({
+      service: 'api',
+      step: 'build',
+      message: 'The engine cannot run builds: no connection to the API server',
+    }),
+  );
+  away = undefined;
+  web.clock.advance(31 * second);
+  for (const { id } of [started, built])
+    expect((await deployed(id)).services).toMatchObject([{ status: 'ready' }, { status: 'ready' }]);
+});
