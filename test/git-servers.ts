@@ -80,7 +80,7 @@ export async function httpsGitServer(
 }
 
 /** https://git-scm.com/docs/git-http-backend, called as a CGI program (RFC 3875). */
-function runBackend(folder: string, request: IncomingMessage, response: ServerResponse): void {
+export function runBackend(folder: string, request: IncomingMessage, response: ServerResponse): void {
   const { pathname, search } = new URL(request.url ?? '/', 'https://localhost');
   const backend = spawn('git', ['http-backend'], {
     stdio: ['pipe', 'pipe', 'ignore'],

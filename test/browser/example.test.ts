@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
@@ -9,37 +9,15 @@ import { openEngine } from '../api/environments/shop.ts';
 import { isBwrapMissing } from '../engines/local-machine.ts';
 import type { Person } from '../harness.ts';
 import type { TestRepository } from '../git-repository.ts';
+import { installVite, shopFile, shopFiles } from '../shop-example.ts';
 import { hour, registered, setPolicy } from './environment-pages.ts';
 import { visit } from './app-pages.ts';
 import { openWorld, signIn, type World } from './real-ports.ts';
 
 /**
- * The life of one Environment, with nothing simulated but the time: a front end that Vite builds calls a Node API by its
- * own host, both in bubblewrap, and a colleague opens it in Chromium.
+ * The life of one Environment, with nothing simulated but the time: both services are in bubblewrap, and a colleague opens it
+ * in Chromium.
  */
-const file = `version: 1
-services:
-  web:
-    build: { image: 'node:24', command: node node_modules/vite/bin/vite.js build, directory: web, output: dist }
-    static: { spa: true }
-    routes: { /api: api }
-    requires: [api]
-  api:
-    build: { image: 'node:24', directory: api }
-    run: { command: node server.js, port: 8080, health: /api/health }
-    exposed: false
-`;
-const html = `<!doctype html><title>Shop</title><h1 id="answer">…</h1><script type="module" src="/main.js"></script>`;
-const main = `import { ask } from './ask.js';
-document.querySelector('#answer').textContent = await ask();
-`;
-const ask = (words: string) =>
-  `export const ask = async () => '${words}: ' + (await (await fetch('/api/stock')).text());\n`;
-const server = (stock: number) => `const { createServer } = require('node:http');
-console.log('the stock is ${stock}');
-createServer((request, response) => response.end(request.url === '/api/stock' ? '${stock} left' : 'ok')).listen(process.env.PORT);
-`;
-
 let world: World;
 let ada: Person;
 let repository: TestRepository;
@@ -54,13 +32,7 @@ beforeAll(async () => {
   await setPolicy(world, ada, { enabled: true });
   repository = await registered(world, ada, 'acme/shop');
   installVite(join(repository.folder, 'web/node_modules'));
-  repository.commit({
-    'postern.yaml': file,
-    'web/index.html': html,
-    'web/main.js': main,
-    'web/ask.js': ask('Shop'),
-    'api/server.js': server(12),
-  });
+  repository.commit({ 'postern.yaml': shopFile('node:24'), ...shopFiles({ words: 'Shop', stock: 12 }) });
 });
 afterAll(async () => {
   // What runs outlives the server, and so would outlive the test.
@@ -70,24 +42,6 @@ afterAll(async () => {
   repository.remove();
   rmSync(folder, { recursive: true, force: true });
 });
-
-/** The repository brings its tools, because a test has no registry to install them from. */
-function installVite(to: string): void {
-  const installed = join(import.meta.dirname, '../../node_modules');
-  const copied = new Set<string>();
-  const copy = (name: string) => {
-    const from = join(installed, name);
-    // A package for another platform is not installed.
-    if (copied.has(name) || !existsSync(from)) return;
-    copied.add(name);
-    cpSync(from, join(to, name), { recursive: true, filter: (path) => !path.endsWith('.bin') });
-    const { dependencies = {}, optionalDependencies = {} } = JSON.parse(
-      readFileSync(join(from, 'package.json'), 'utf8'),
-    );
-    for (const one of Object.keys({ ...dependencies, ...optionalDependencies })) copy(one);
-  };
-  copy('vite');
-}
 
 const terminal = ['deployed', 'error', 'config_error', 'asleep', 'torn_down'];
 
@@ -135,7 +89,7 @@ test.skipIf(isBwrapMissing)(
     await page.getByText('the stock is 12').waitFor();
     await opened(page, shop.link, 'Shop: 12 left');
 
-    repository.commit({ 'web/ask.js': ask('New shop') });
+    repository.commit(shopFiles({ words: 'New shop', stock: 12 }));
     await world.advance(minute);
     await world.h.app.jobs.runNow('environment-branches');
     await expect

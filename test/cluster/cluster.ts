@@ -10,11 +10,11 @@ import { promisify } from 'node:util';
 
 /** The cluster that cluster.sh started, from inside its namespaces. */
 const root = join(import.meta.dirname, '../..');
-const state = process.env['CLUSTER_STATE'] ?? '';
+export const state = process.env['CLUSTER_STATE'] ?? '';
 if (state === '') throw new Error('This suite runs in a cluster of its own: npm run test:cluster');
 
 /** The address of the node, where the reverse proxy listens. */
-const nodeAddress = '10.77.0.1';
+export const nodeAddress = '10.77.0.1';
 export const publicUrl = 'https://postern.example.com';
 
 const execute = promisify(execFile);

@@ -38,6 +38,6 @@ cert controllers ca /CN=system:kube-controller-manager clientAuth
 cert scheduler ca /CN=system:kube-scheduler clientAuth
 cert proxy ca /CN=system:kube-proxy clientAuth
 cert kubelet ca "/O=system:nodes/CN=system:node:$NODE_NAME" clientAuth
-# The public addresses of the product, for the reverse proxy in front of it.
-cert edge ca /CN=edge serverAuth 'DNS:postern.example.com,DNS:*.sites.example.net,DNS:s3.backing.svc.cluster.local'
+# The public addresses of the product, for the reverse proxy in front of it, and the servers beside the cluster.
+cert edge ca /CN=edge serverAuth 'DNS:postern.example.com,DNS:*.sites.example.net,DNS:s3.backing.svc.cluster.local,DNS:git.backing.svc.cluster.local'
 for name in admin controllers scheduler proxy kubelet; do config "$name"; done

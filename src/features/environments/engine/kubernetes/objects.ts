@@ -85,11 +85,11 @@ export function serviceNameOf(environmentId: string, service: string): string {
   return `env-${hashOf(`${environmentId}/${service}`)}-${readable}`;
 }
 
-export function buildNameOf(buildId: string): string {
+function buildNameOf(buildId: string): string {
   return `build-${hashOf(buildId)}`;
 }
 
-export function secretNameOf(environmentId: string, { service, revision }: DesiredProcess): string {
+function secretNameOf(environmentId: string, { service, revision }: DesiredProcess): string {
   return `${serviceNameOf(environmentId, service)}-${hashOf(revision)}`;
 }
 
