@@ -448,6 +448,8 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     environmentPolicy,
     secrets,
     engine: backends.engine ?? null,
+    databaseServer: backends.databaseServer ?? null,
+    encryptionKeys: settings.encryptionKeys,
     isolation: backends.isolation ?? null,
     withdraw: environmentGrantServices.states.withdraw,
     // Only a session can be an administrator's, so nobody asks the directory about a key.

@@ -24,6 +24,7 @@ import { createLog, type Log } from '../platform/log.ts';
 import { createFreeSpaceCheck, createSpaceWatch, freeBytesIn } from '../platform/free-space.ts';
 import { temporaryFilesIn } from '../platform/temporary-files.ts';
 import { openTracing, type Tracing } from '../platform/tracing.ts';
+import { openDatabaseServer } from './environment-databases.ts';
 import { openEnvironmentEngine, type OpenEngine, requireMachine } from './environment-engine.ts';
 import { awaited, blaming, isInUse, Unprepared } from './start-errors.ts';
 
@@ -139,6 +140,8 @@ export async function openBackends(config: Config, options: OpenOptions): Promis
     const blobs = around(tracing, 'blobs', content.blobs);
     environments = isServer ? await openEnvironmentEngine(config, { blobs, clock: systemClock, log }) : null;
     const stores = [engine.store, remoteKv, isServer ? content.store : null].filter((one) => one !== null);
+    const missing = await openStores(stores, { isServer });
+    const databaseServer = isServer ? await openDatabaseServer(config, engine.database, log) : null;
     return {
       clock: systemClock,
       random: systemRandom,
@@ -149,6 +152,7 @@ export async function openBackends(config: Config, options: OpenOptions): Promis
       temporaryFiles,
       git,
       engine: environments?.engine ?? null,
+      databaseServer,
       isolation: environments?.isolation ?? null,
       ...(tracing === null || config.keycloak === null
         ? {}
@@ -159,7 +163,7 @@ export async function openBackends(config: Config, options: OpenOptions): Promis
       isOnlyProcess: engine.isOnlyProcess,
       ...(engine.tidy === undefined ? {} : { tidy: engine.tidy }),
       description: engine.description,
-      missing: await openStores(stores, { isServer }),
+      missing,
       pingBlobs: content.ping,
       async pingKv() {
         await kv?.ping();

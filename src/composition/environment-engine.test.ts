@@ -20,7 +20,14 @@ function open(
   return openEnvironmentEngine(
     {
       dataDir,
-      environments: { engine: 'local', isolation: 'process', secretsDir: null, home: null, ...environments },
+      environments: {
+        engine: 'local',
+        isolation: 'process',
+        databaseUrl: null,
+        secretsDir: null,
+        home: null,
+        ...environments,
+      },
       git: { allowsPrivate: false, allowsFiles: false, caFile: null, searchPath },
     },
     { blobs: fileBlobs(join(dataDir, 'blobs')), clock: systemClock, log: createLog({ level: 'silent' }) },
@@ -40,7 +47,14 @@ async function refusalOf(opening: () => Promise<unknown>): Promise<ConfigMistake
 
 /** What a machine is refused for. */
 function refusedFor(settings: Partial<EnvironmentSettings>, machine: Partial<Machine>) {
-  const whole = { engine: 'local', isolation: 'bwrap', secretsDir: null, home: null, ...settings } as const;
+  const whole = {
+    engine: 'local',
+    isolation: 'bwrap',
+    databaseUrl: null,
+    secretsDir: null,
+    home: null,
+    ...settings,
+  } as const;
   return refusalOf(async () => requireMachine(whole, { platform: 'linux', uid: 1_000, ...machine }));
 }
 

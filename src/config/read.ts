@@ -80,6 +80,8 @@ export type EnvironmentSettings = {
   readonly engine: 'off' | 'local';
   /** Of the local engine. */
   readonly isolation: 'bwrap' | 'process';
+  /** The PostgreSQL in which databases of Environments are made. */
+  readonly databaseUrl: string | null;
   /** Absolute. Null: there are no secrets. */
   readonly secretsDir: string | null;
   /** HOME of this process; null when it has none. */
@@ -282,6 +284,14 @@ function readEnvironments(
 ): EnvironmentSettings {
   const [engine, isolation] = [value('ENVIRONMENTS_ENGINE'), value('ENVIRONMENTS_ISOLATION')];
   const secretsDir = value('SECRETS_DIR');
+  const databaseUrl = value('ENVIRONMENTS_DATABASE_URL');
+  const own = value('DATABASE_URL');
+  if (databaseUrl !== null && own !== null && serverIn(databaseUrl) === serverIn(own))
+    wrong(
+      'ENVIRONMENTS_DATABASE_URL',
+      'names the server of DATABASE_URL: code of repositories would reach what Postern stores',
+      'Use a PostgreSQL server of its own for Environments.',
+    );
   if (engine === 'local' && (workload !== 'all' || value.isSet('KV_URL')))
     wrong(
       'ENVIRONMENTS_ENGINE',
@@ -295,9 +305,16 @@ function readEnvironments(
   return {
     engine: engine === 'local' ? engine : 'off',
     isolation: isolation === 'process' ? isolation : 'bwrap',
+    databaseUrl,
     secretsDir: secretsDir === null ? null : resolve(secretsDir),
     home: env['HOME'] ?? null,
   };
+}
+
+/** Host and port. */
+function serverIn(databaseUrl: string): string {
+  const { hostname, port } = new URL(databaseUrl.replace('@/', '@socket/'));
+  return `${hostname.toLowerCase()}:${port || '5432'}`;
 }
 
 const keycloakSettings = [
