@@ -5,7 +5,7 @@ import { withoutSecrets } from '../config/file-trouble.ts';
 import type { Config } from '../config/read.ts';
 import { AppError } from '../core/errors.ts';
 import { type DatabaseServer, databaseServer } from '../features/environments/databases/server.ts';
-import type { Database } from '../platform/database/database.ts';
+import { type Database, sqlState } from '../platform/database/database.ts';
 import type { Log } from '../platform/log.ts';
 
 /**
@@ -24,22 +24,35 @@ export async function openDatabaseServer(
   );
   try {
     const mistake = await server.mistake();
-    if (mistake !== null) throw new ConfigError([{ setting: 'ENVIRONMENTS_DATABASE_URL', ...mistake }]);
+    if (mistake !== null) throw refused(mistake.problem, mistake.fix);
   } catch (error) {
+    if (sqlState(error) === denied)
+      throw refused(
+        'cannot be told from DATABASE_URL: a role may not read the identifier of its server',
+        'As a superuser, run in both databases: GRANT EXECUTE ON FUNCTION pg_control_system() TO PUBLIC',
+      );
     if (!(error instanceof AppError)) throw error;
-    if (error.cause instanceof pg.DatabaseError && isRefusal.test(error.cause.code ?? ''))
-      throw new ConfigError([
-        {
-          setting: 'ENVIRONMENTS_DATABASE_URL',
-          problem: `is refused by its server (${withoutSecrets(error.cause.message)})`,
-          fix: 'Correct the role, the password or the database.',
-        },
-      ]);
+    const { code, cause } = error;
+    if (
+      code === 'engine_unavailable' &&
+      cause instanceof pg.DatabaseError &&
+      isRefusal.test(cause.code ?? '')
+    )
+      throw refused(
+        `is refused by its server (${withoutSecrets(cause.message)})`,
+        'Correct the role, the password or the database.',
+      );
     log.warn({ err: error }, 'the PostgreSQL of Environments is away; deploys with databases wait for it');
   }
   return server;
 }
 
+function refused(problem: string, fix: string): ConfigError {
+  return new ConfigError([{ setting: 'ENVIRONMENTS_DATABASE_URL', problem, fix }]);
+}
+
+/** SQLSTATE insufficient_privilege (PostgreSQL appendix A). */
+const denied = '42501';
 /** SQLSTATE of a wrong role, password or database (PostgreSQL appendix A). */
 const isRefusal = /^(?:28|3D)/;
 

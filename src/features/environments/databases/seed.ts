@@ -91,7 +91,7 @@ async function execute(client: pg.Client, text: string): Promise<void> {
 /** `position`: of a character, from 1. */
 function lineOf(text: string, position: string | undefined): number | undefined {
   if (position === undefined) return undefined;
-  const before = [...text].slice(0, Number(position) - 1);
+  const before = Array.from(text).slice(0, Number(position) - 1);
   return before.filter((character) => character === '\n').length + 1;
 }
 
