@@ -18,6 +18,7 @@ import { identityStores } from '../src/composition/identity-stores.ts';
 import type { RepositorySelection } from '../src/features/keys/keys.ts';
 import { type LimitSource, memorySource } from '../src/features/rate-limit/rate-limit.ts';
 import type { Database } from '../src/platform/database/database.ts';
+import type { DatabaseServer } from '../src/features/environments/databases/server.ts';
 import type { Engine } from '../src/features/environments/engine/engine.ts';
 import type { IsolationInForce } from '../src/features/environments/policy/environment-policy.ts';
 import type { Blobs } from '../src/platform/blobs/blobs.ts';
@@ -150,6 +151,7 @@ type Shared = {
   tracing: Tracing | null;
   engine: ((blobs: Blobs) => Promise<Engine>) | undefined;
   isolation: IsolationInForce | null;
+  databaseServer: DatabaseServer | null;
   others: number;
 };
 
@@ -169,6 +171,8 @@ export async function openHarness(
     isolation?: IsolationInForce;
     /** Kubernetes namespace of Environments. Default: none. */
     namespace?: string;
+    /** Has the databases of Environments. Default: there are none. */
+    databaseServer?: DatabaseServer;
     /** Public addresses of the web app and content; default: those above. */
     uiUrl?: string;
     contentUrl?: string;
@@ -194,6 +198,7 @@ export async function openHarness(
       tracing: options.tracing ?? null,
       engine: options.engine,
       isolation: options.isolation ?? null,
+      databaseServer: options.databaseServer ?? null,
       limitSource: options.limitSource ?? memorySource({ clock }),
       clock,
       settings: {
@@ -246,6 +251,7 @@ async function build(
     blobs,
     engine,
     isolation: shared.isolation,
+    databaseServer: shared.databaseServer,
     temporaryFiles,
     git,
     directory: shared.directory ?? ((builtin) => withSessionTokens(builtin, shared)),

@@ -3,6 +3,7 @@ import type { Workload } from '../config/names.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Random } from '../core/ids.ts';
 import type { PasswordCost } from '../features/accounts/passwords.ts';
+import type { DatabaseServer } from '../features/environments/databases/server.ts';
 import type { Engine } from '../features/environments/engine/engine.ts';
 import type { IsolationInForce } from '../features/environments/policy/environment-policy.ts';
 import type { Directory } from '../features/people/directory/directory.ts';
@@ -29,6 +30,8 @@ export type AppBackends = {
   readonly git: Git;
   /** What builds and runs Environments. `elsewhere`: that of a worker. Null or absent: nothing does. */
   readonly engine?: Engine | 'elsewhere' | null;
+  /** Has the databases of Environments. Null or absent: there are none. */
+  readonly databaseServer?: DatabaseServer | null;
   /** What isolates Environments from everything else. Null or absent: nothing runs them. */
   readonly isolation?: IsolationInForce | null;
   /** Replaces the built-in provider's directory, which decides about people's accounts and roles. */

@@ -457,6 +457,8 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     secrets,
     hasEngine: engine !== null || backends.engine === 'elsewhere',
     engine,
+    databaseServer: backends.databaseServer ?? null,
+    encryptionKeys: settings.encryptionKeys,
     isolation: backends.isolation ?? null,
     namespace: settings.namespace ?? null,
     withdraw: environmentGrantServices.states.withdraw,

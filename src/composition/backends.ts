@@ -25,6 +25,7 @@ import { createFreeSpaceCheck, createSpaceWatch, freeBytesIn } from '../platform
 import { temporaryFilesIn } from '../platform/temporary-files.ts';
 import { openTracing, type Tracing } from '../platform/tracing.ts';
 import type { Workload } from '../config/names.ts';
+import { openDatabaseServer } from './environment-databases.ts';
 import { openEnvironmentEngine, type OpenEngine, requireMachine } from './environment-engine.ts';
 import { awaited, blaming, isInUse, Unprepared } from './start-errors.ts';
 
@@ -151,6 +152,8 @@ export async function openBackends(config: Config, options: OpenOptions): Promis
         })
       : null;
     const stores = [engine.store, remoteKv, isServer ? content.store : null].filter((one) => one !== null);
+    const missing = await openStores(stores, { isServer });
+    const databaseServer = isServer ? await openDatabaseServer(config, engine.database, log) : null;
     return {
       clock: systemClock,
       random: systemRandom,
@@ -161,6 +164,7 @@ export async function openBackends(config: Config, options: OpenOptions): Promis
       temporaryFiles,
       git,
       engine: environments?.engine ?? null,
+      databaseServer,
       isolation: environments?.isolation ?? null,
       ...(tracing === null || config.keycloak === null
         ? {}
@@ -171,7 +175,7 @@ export async function openBackends(config: Config, options: OpenOptions): Promis
       isOnlyProcess: engine.isOnlyProcess,
       ...(engine.tidy === undefined ? {} : { tidy: engine.tidy }),
       description: engine.description,
-      missing: await openStores(stores, { isServer }),
+      missing,
       pingBlobs: content.ping,
       async pingKv() {
         await kv?.ping();

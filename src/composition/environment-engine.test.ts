@@ -32,6 +32,7 @@ function open(
         engine: 'local',
         isolation: 'process',
         kubernetes: null,
+        databaseUrl: null,
         secretsDir: null,
         home: null,
         ...environments,
@@ -65,6 +66,7 @@ function refusedFor(settings: Partial<EnvironmentSettings>, machine: Partial<Mac
     engine: 'local',
     isolation: 'bwrap',
     kubernetes: null,
+    databaseUrl: null,
     secretsDir: null,
     home: null,
   } as const;

@@ -18,6 +18,8 @@ import {
 import { environmentPolicyRoutes } from '../features/environments/policy/routes.ts';
 import { previewRoute } from '../features/environments/preview-route.ts';
 import type { ArtifactStore, Builds } from '../features/environments/builds/builds.ts';
+import { createDatabases } from '../features/environments/databases/databases.ts';
+import type { DatabaseServer } from '../features/environments/databases/server.ts';
 import type { Engine } from '../features/environments/engine/engine.ts';
 import { configurationRoutes } from '../features/environments/configuration-routes.ts';
 import { deploying } from '../features/environments/deploys/deploys.ts';
@@ -128,6 +130,9 @@ export function createEnvironmentServices(deps: {
   readonly hasEngine: boolean;
   /** That of this process. Null: only other processes may have one. */
   readonly engine: Engine | null;
+  /** Null: there are no databases for Environments. */
+  readonly databaseServer: DatabaseServer | null;
+  readonly encryptionKeys: readonly string[];
   readonly isolation: IsolationInForce | null;
   readonly namespace: string | null;
   readonly sleepSignals: SleepSignals;
@@ -179,6 +184,16 @@ export function createEnvironmentServices(deps: {
     random,
   };
   const lifecycle = createLifecycle(verbs);
+  const { databaseServer } = deps;
+  const databases =
+    databaseServer &&
+    createDatabases({
+      server: databaseServer,
+      uiUrl: deps.uiUrl,
+      // A new first key means new passwords, which the next look at each Environment sets.
+      encryptionKey: deps.encryptionKeys[0] ?? '',
+      onSettled: (subject) => feed.announce({ topic: 'environment', subject }),
+    });
   const reconciler = createReconciler({
     read,
     tx,
@@ -190,6 +205,7 @@ export function createEnvironmentServices(deps: {
     artifacts: read.artifacts,
     secrets,
     engine,
+    databases,
     lifecycle,
     addresses,
     maySecrets: mayUseSecrets,
@@ -239,6 +255,9 @@ export function createEnvironmentServices(deps: {
       log,
     }),
     leaseNotices: createLeaseNotices({ read, tx, clock }),
+    sweepDatabases:
+      databases &&
+      (async () => void (await databases.sweep(async () => new Set(await read.environments.living())))),
     prune: () => read.environments.prune(clock.now() - keptMs, prunedAtOnce),
     hasEngine,
     hasOwnEngine: engine !== null,
@@ -290,6 +309,7 @@ export function createEnvironmentJobs({
   tracking,
   sleep,
   leaseNotices,
+  sweepDatabases,
   prune,
 }: ReturnType<typeof createEnvironmentServices>): Job[] {
   return [
@@ -318,6 +338,9 @@ export function createEnvironmentJobs({
     ...(hasOwnEngine
       ? [{ name: 'environment-wake', everyMs: wakeMs, leased: false, run: sleep.wakeAsked }]
       : []),
+    ...(sweepDatabases === null
+      ? []
+      : [{ name: 'environment-databases', everyMs: 10 * minute, leased: true, run: sweepDatabases }]),
     { name: 'environment-notices', everyMs: minute, leased: true, run: leaseNotices.run },
     { name: 'environment-prune', everyMs: hour, leased: true, run: prune },
   ];

@@ -561,6 +561,7 @@ describe('reading the configuration', () => {
       'BOOTSTRAP_ADMIN_PASSWORD',
       'DATABASE_URL',
       'ENCRYPTION_KEY',
+      'ENVIRONMENTS_DATABASE_URL',
       'GRANT_SECRET',
       'KV_URL',
       'OBJECT_STORE_ACCESS_KEY',
@@ -650,6 +651,7 @@ describe('Environments', () => {
       engine: 'local',
       isolation: 'bwrap',
       kubernetes: null,
+      databaseUrl: null,
       secretsDir: '/srv/secrets',
       home: '/home/ada',
     });
@@ -745,6 +747,26 @@ describe('Environments', () => {
     ['ENVIRONMENTS_WEB_URL', 'http://postern-web.postern.svc/api'],
   ])('%s=%s is refused', (name, value) => {
     expect(mistakesOf({ ...kubernetes, [name]: value })).toEqual([name]);
+  });
+
+  test('their databases are never on the server of DATABASE_URL, and on one that services can reach', () => {
+    const own = 'postgresql://postern@db.internal/postern';
+    const problemOf = (ENVIRONMENTS_DATABASE_URL: string) =>
+      refusalOf({
+        DATABASE_URL: own,
+        SESSION_SECRET: strong,
+        ENCRYPTION_KEY: strong,
+        GRANT_SECRET: strong,
+        ENVIRONMENTS_DATABASE_URL,
+      })[0]?.problem;
+    const same = expect.stringContaining('names the server of DATABASE_URL') as string;
+    expect(problemOf('postgresql://maker:secret@DB.internal:5432/other')).toEqual(same);
+    const hostless = expect.stringContaining('has no host') as string;
+    expect(problemOf('postgresql://maker@/postgres?host=/run/postgresql')).toEqual(hostless);
+    expect(problemOf('postgresql://maker@db.internal/postgres?host=/run/postgresql')).toEqual(hostless);
+    expect(mistakesOf({ ENVIRONMENTS_DATABASE_URL: 'postgresql://maker@other.internal/postgres' })).toEqual(
+      [],
+    );
   });
 
   test('unknown words are refused, and never taken for another', () => {

@@ -82,6 +82,8 @@ export type EnvironmentSettings = {
   readonly isolation: 'bwrap' | 'process';
   /** Null: another engine, or none. */
   readonly kubernetes: KubernetesSettings | null;
+  /** The PostgreSQL in which databases of Environments are made. */
+  readonly databaseUrl: string | null;
   /** Absolute. Null: there are no secrets. */
   readonly secretsDir: string | null;
   /** HOME of this process; null when it has none. */
@@ -297,6 +299,14 @@ function readEnvironments(
 ): EnvironmentSettings {
   const [engine, isolation] = [value('ENVIRONMENTS_ENGINE'), value('ENVIRONMENTS_ISOLATION')];
   const secretsDir = value('SECRETS_DIR');
+  const databaseUrl = value('ENVIRONMENTS_DATABASE_URL');
+  const own = value('DATABASE_URL');
+  if (databaseUrl !== null && own !== null && serverIn(databaseUrl) === serverIn(own))
+    wrong(
+      'ENVIRONMENTS_DATABASE_URL',
+      'names the server of DATABASE_URL: code of repositories would reach what Postern stores',
+      'Use a PostgreSQL server of its own for Environments.',
+    );
   if (engine === 'local' && (workload !== 'all' || value.isSet('KV_URL')))
     wrong(
       'ENVIRONMENTS_ENGINE',
@@ -311,6 +321,7 @@ function readEnvironments(
     engine: engine === 'local' || engine === 'kubernetes' ? engine : 'off',
     isolation: isolation === 'process' ? isolation : 'bwrap',
     kubernetes: value.isWrong('ENVIRONMENTS_ENGINE') ? null : readKubernetes(value, wrong),
+    databaseUrl,
     secretsDir: secretsDir === null ? null : resolve(secretsDir),
     home: env['HOME'] ?? null,
   };
@@ -354,6 +365,12 @@ function readKubernetes(value: Values, wrong: Wrong): KubernetesSettings | null 
       'Create a namespace in which nothing but Environments runs, and name it.',
     );
   return { namespace, ownNamespace, podImage, webUrl, kubeconfig: value('KUBECONFIG') };
+}
+
+/** Host and port. */
+function serverIn(databaseUrl: string): string {
+  const { hostname, port } = new URL(databaseUrl.replace('@/', '@socket/'));
+  return `${hostname.toLowerCase()}:${port || '5432'}`;
 }
 
 const keycloakSettings = [

@@ -142,6 +142,16 @@ const server = (scheme: RegExp, what: string, example: string) =>
     `Write ${example}. In the password, write / ? # % @ as %2F %3F %23 %25 %40.`,
   );
 
+/** One that services of Environments can reach: not a Unix socket of this machine. */
+const postgresWithHost = server(
+  /^postgres(?:ql)?:$/,
+  'PostgreSQL',
+  'postgresql://user:password@host:5432/database',
+).refine((text) => !/@\/|[?&]host=/.test(text), {
+  error: 'has no host, so services of Environments cannot reach the server',
+  params: { fix: 'Write the name or the address of the server before the first /, and no option host.' },
+});
+
 const bucketOptions = ['endpoint', 'region', 'pathStyle'];
 
 /** `s3://bucket/prefix?endpoint=…&region=…` (contract 1). */
@@ -569,6 +579,15 @@ export const settings = {
     meaning:
       'File with the address of the Kubernetes API server and the credentials for it, with ENVIRONMENTS_ENGINE=kubernetes',
     shown: 'unset: the service account of the pod',
+    readBy: ['worker'],
+  }),
+  ENVIRONMENTS_DATABASE_URL: setting({
+    schema: postgresWithHost,
+    unset: null,
+    meaning:
+      'PostgreSQL 15 or newer for the databases of Environments, with a role that may create databases and roles; services connect to the same host, so they must reach it. Never the server of DATABASE_URL: whoever can push to a registered repository runs SQL on it',
+    shown: 'unset: no `postgres` services',
+    secret: true,
     readBy: ['worker'],
   }),
   SECRETS_DIR: setting({

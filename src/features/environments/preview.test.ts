@@ -57,12 +57,12 @@ describe('what the policy refuses is a problem with its place', () => {
 });
 
 test('a service that this version cannot deploy is a problem at its name', () => {
-  const text = file(`  web: ${site}`, '  db: { postgres: {} }');
+  const text = file(`  web: ${site}`, '  cache: { image: "redis:8", run: { port: 6379 } }');
   expect(problemsOf(text)).toMatchObject([
     {
       line: 4,
       column: 3,
-      path: 'services.db',
+      path: 'services.cache',
       rule: 'unsupported',
       fix: expect.stringContaining('external'),
     },
@@ -112,6 +112,7 @@ describe('a service that was switched off', () => {
   test('has the URL that it would have, and is on where an active service requires it', () => {
     const url = `  api: { ${server}, env: { CACHE: "\${services.cache.url}" } }`;
     expect(problemsWithout('cache', url, `  cache: { ${server} }`)).toEqual([]);
+    expect(problemsWithout('cache', url, '  cache: { postgres: {} }')).toMatchObject([{ rule: 'reference' }]);
     const required = `  api: { ${server}, requires: [cache], env: { CACHE: "\${services.cache.host}" } }`;
     expect(problemsWithout('cache', required, `  cache: { ${server} }`)).toEqual([]);
   });

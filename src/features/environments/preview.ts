@@ -30,19 +30,20 @@ type PlannedService = {
 
 const noOverrides: Overrides = { access: null, ttlHours: null, services: [], env: {}, initEnv: {} };
 
-/** Plans the text of a postern.yaml under a policy, or tells every problem that is in its way. */
+/** Plans the text of a postern.yaml under a policy, or tells every problem that is in its way. `hasDatabases`: see unsupportedIn(). */
 export function desiredOf(
   text: string,
   commit: { readonly branch: string; readonly sha: string },
   policy: EnvironmentPolicy,
   overrides: Overrides,
+  hasDatabases = true,
 ):
   | { readonly kind: 'problems'; readonly problems: readonly Problem[] }
   | { readonly kind: 'desired'; readonly desired: DesiredEnvironment } {
   const read = readConfigurationFile(text);
   if (read.kind === 'invalid') return { kind: 'problems', problems: read.problems };
   const { file, problemOf } = read;
-  const unsupported = unsupportedIn(file).map(({ service, message, fix }) =>
+  const unsupported = unsupportedIn(file, hasDatabases).map(({ service, message, fix }) =>
     problemOf({ path: ['services', service], at: 'name', rule: 'unsupported', message, fix }),
   );
   if (unsupported.length > 0) return { kind: 'problems', problems: unsupported };

@@ -55,7 +55,10 @@ const terminal = ['deployed', 'error', 'config_error', 'torn_down', 'paused'];
 /** `process`: plain processes of this machine, which is the quickest. */
 export async function openShop(
   isolation: 'process' | 'bwrap' = 'process',
-  addresses: { environmentsContentUrl?: string } = {},
+  options: Pick<
+    NonNullable<Parameters<typeof openHarness>[0]>,
+    'environmentsContentUrl' | 'databaseServer'
+  > = {},
 ): Promise<Shop> {
   const folder = mkdtempSync(join(tmpdir(), 'postern-shop-'));
   let engine: LocalEngine | undefined;
@@ -63,7 +66,7 @@ export async function openShop(
     engine: async (blobs) => (engine = await openEngine(join(folder, 'builds'), isolation, blobs)),
     allowsFileRepositories: true,
     secretsDir: join(folder, 'secrets'),
-    ...addresses,
+    ...options,
   });
   const ada = await h.person('Ada', { admin: true });
   const repository = newRepository();

@@ -4,7 +4,7 @@ import type { ConfigurationFile } from './schema.ts';
 
 /**
  * References of active services to the internal address of a service that was switched off: it never has one. A URL is known
- * without its service, so a reference to it stays allowed.
+ * without its service, so a reference to it stays allowed, unless it is that of a database.
  */
 export function* inactiveAddresses(
   file: ConfigurationFile,
@@ -15,9 +15,10 @@ export function* inactiveAddresses(
       'variables' in service ? service.variables : 'build' in service ? service.build.variables : {};
     for (const [variable, template] of Object.entries(variables)) {
       for (const piece of template) {
-        if (typeof piece === 'string' || piece.kind !== 'service' || piece.field === 'url') continue;
+        if (typeof piece === 'string' || piece.kind !== 'service') continue;
         const to = piece.service;
         if (!Object.hasOwn(inactive, to)) continue;
+        if (piece.field === 'url' && inactive[to] !== 'postgres') continue;
         const isOwn = Object.hasOwn(file.services[name]?.env ?? {}, variable);
         yield {
           path: isOwn ? ['services', name, 'env', variable] : ['environment', 'env', variable],

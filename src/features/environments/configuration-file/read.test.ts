@@ -599,6 +599,15 @@ describe('every rule names the place, the mistake and the fix', () => {
       '${services.in.url} does not exist.',
       'in has host and port.',
     ],
+    [
+      'the address of a database in a build',
+      services(
+        '  web: { build: {}, static: {}, env: { A: ▸"${services.db.url}" } }',
+        '  db: { postgres: {} }',
+      ),
+      'web is a static service, whose build reaches no database.',
+      'Use ${services.db.url} in a process.',
+    ],
   ]);
 });
 

@@ -17,7 +17,7 @@ export function* brokenRules(file: unknown): Generator<Finding> {
   for (const draft of drafts) {
     if (draft.isMap) yield* kindProblems(draft);
     yield* repeatedVariables(draft);
-    yield* wrongReferences(mapIn(draft.value, 'env'), [...draft.path, 'env'], drafts);
+    yield* wrongReferences(mapIn(draft.value, 'env'), [...draft.path, 'env'], drafts, draft);
     yield* wrongRoutes(draft, drafts);
     yield* unknownRequirements(draft, drafts);
   }
@@ -197,6 +197,7 @@ function* wrongReferences(
   env: Fields,
   path: readonly string[],
   drafts: readonly Draft[],
+  from?: Draft,
 ): Generator<Finding> {
   for (const [name, text] of entriesOf(env)) {
     if (typeof text !== 'string' || text.length > maxValueLength) continue;
@@ -204,16 +205,23 @@ function* wrongReferences(
     const { template, mistakes } = readTemplate(text);
     for (const mistake of mistakes) yield { ...place, rule: 'reference', ...mistake };
     for (const piece of template) {
-      const said = typeof piece === 'string' ? undefined : unresolved(piece, drafts);
+      const said = typeof piece === 'string' ? undefined : unresolved(piece, drafts, from);
       if (said !== undefined) yield { ...place, ...said };
     }
   }
 }
 
-function unresolved(reference: Reference, drafts: readonly Draft[]): Said | undefined {
+/** `from`: the service whose variable it is; undefined: a variable of every service. */
+function unresolved(reference: Reference, drafts: readonly Draft[], from?: Draft): Said | undefined {
   if (reference.kind === 'environment') return undefined;
   const draft = drafts.find(({ name }) => name === reference.service);
   if (draft === undefined) return unknownService(reference.service, drafts);
+  if (draft.kind === 'postgres' && from?.kind === 'static')
+    return {
+      rule: 'reference',
+      message: `${from.name} is a static service, whose build reaches no database.`,
+      fix: `Use \${services.${draft.name}.${reference.field}} in a process.`,
+    };
   const allowed = fieldsToRefer(draft);
   if (allowed === undefined || allowed.includes(reference.field)) return undefined;
   return {

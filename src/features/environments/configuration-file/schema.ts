@@ -216,7 +216,10 @@ export const service = z
     postgres: z
       .strictObject({
         seed: path
-          .meta({ description: 'An SQL file that fills the new database.', examples: ['db/seed.sql'] })
+          .meta({
+            description: 'An SQL file that fills the new database, once; at most 1 MiB.',
+            examples: ['db/seed.sql'],
+          })
           .optional(),
       })
       .meta({ description: 'The service is a PostgreSQL database of the Environment’s own.', examples: [{}] })

@@ -3,9 +3,20 @@ import type { ConfigurationFile, Service } from './schema.ts';
 /** A service that is written correctly and that this version of Postern cannot deploy. */
 export type Unsupported = { readonly service: string; readonly message: string; readonly fix: string };
 
-/** What keeps this version from deploying the file; an Environment of it has the status `config_error` and these sentences. */
-export function unsupportedIn(file: ConfigurationFile): Unsupported[] {
+/**
+ * What keeps this version, or this installation, from deploying the file; an Environment of it has the status `config_error`
+ * and these sentences. `hasDatabases`: true where only a worker knows.
+ */
+export function unsupportedIn(file: ConfigurationFile, hasDatabases = true): Unsupported[] {
   return Object.entries(file.services).flatMap(([name, service]) => {
+    if (service.postgres !== undefined && !hasDatabases)
+      return [
+        {
+          service: name,
+          message: `The service ${name} is a database, and this installation has none for Environments.`,
+          fix: 'Ask an administrator to set ENVIRONMENTS_DATABASE_URL, or use a database that runs elsewhere, as an external service.',
+        },
+      ];
     const said = saidOf(service);
     if (said === undefined) return [];
     const [what, fix] = said;
@@ -19,7 +30,7 @@ export function unsupportedIn(file: ConfigurationFile): Unsupported[] {
   });
 }
 
-function saidOf({ build, image, postgres, run }: Service): readonly [what: string, fix: string] | undefined {
+function saidOf({ build, image, run }: Service): readonly [what: string, fix: string] | undefined {
   if (build?.dockerfile !== undefined)
     return [
       'is built from a Dockerfile',
@@ -27,8 +38,6 @@ function saidOf({ build, image, postgres, run }: Service): readonly [what: strin
     ];
   if (image !== undefined)
     return ['runs a ready image', 'Use build.image and run.command, or an external service.'];
-  if (postgres !== undefined)
-    return ['is a database', 'Use a database that runs elsewhere, as an external service.'];
   if (run !== undefined && run.replicas > 1)
     return [`runs ${run.replicas} processes`, 'Remove run.replicas: a service has one process.'];
   return undefined;

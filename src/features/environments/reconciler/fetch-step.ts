@@ -35,7 +35,8 @@ export function fetchStep(deps: ReconcilerDeps) {
     if (text === null) return { kind: 'problems', sha, problems: [missingFile] };
     deps.reportKeys(text);
     const commit = { branch: deploy.branch, sha };
-    const planned = desiredOf(text, commit, await deps.policy(), overridesOf(environment));
+    const hasDatabases = deps.databases !== null;
+    const planned = desiredOf(text, commit, await deps.policy(), overridesOf(environment), hasDatabases);
     return planned.kind === 'problems'
       ? { ...planned, sha }
       : { kind: 'planned', sha, plan: planned.desired };

@@ -2,20 +2,26 @@ import { createHash } from 'node:crypto';
 import { AppError } from '../../../core/errors.ts';
 import { type DesiredEnvironment, type DesiredService, secretNamesOf } from '../configuration-file/plan.ts';
 import type { Reference } from '../configuration-file/references.ts';
+import type { DatabaseAddress } from '../databases/databases.ts';
 import type { DeployStep, PlannedDeploy } from '../deploys/deploy.ts';
 import type { DesiredProcess, Engine, ObservedProcess } from '../engine/engine.ts';
 import type { Environment } from '../environment.ts';
+import { errorOf } from '../git-failures.ts';
 import { secretsRefused } from '../secrets.ts';
 import type { ReconcilerDeps } from './deps.ts';
 import { filledVariables, valuesOf } from './values.ts';
 
 type Process = Extract<DesiredService, { kind: 'process' }>;
 
+const isRun = ({ kind }: DesiredService) => kind === 'process' || kind === 'postgres';
+
 /** What runs of a deploy, and what runs now. */
 export type Running = {
   readonly desired: readonly DesiredProcess[];
   /** Services that wait for those that they require, or for the address of another one. */
   readonly waiting: readonly string[];
+  /** Names of the services that are databases: the gateway has no address of them. */
+  readonly databases: readonly string[];
   /** Of the wanted revision, by service. */
   readonly observed: ReadonlyMap<string, ObservedProcess>;
   /** `host:port` of those that are ready, by service. */
@@ -29,7 +35,8 @@ function orNoAddress(error: unknown): undefined {
 }
 
 /**
- * Starts the processes of a deploy, in the order of their needs, and looks at them. Twice changes nothing.
+ * Starts the processes of a deploy, in the order of their needs, makes its databases, and looks at them. Twice changes
+ * nothing.
  */
 export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
   /** What was applied last, by Environment. */
@@ -57,6 +64,40 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
     const repository = names.length === 0 ? undefined : await deps.repositories.find(repositoryId);
     if (repository === undefined || !deps.maySecrets(repository, branch)) return [];
     return await deps.secrets.readStored(repositoryId, names);
+  }
+
+  async function readSeed({ repositoryId, branch, sha }: PlannedDeploy, path: string): Promise<string> {
+    const remote = await deps.repositories.remoteOf(repositoryId);
+    if (remote === undefined) throw new AppError('repo_not_onboarded');
+    const found = await deps.git.readFile(remote, branch, path, sha);
+    const hint = 'Correct postgres.seed in postern.yaml.';
+    if (found.kind === 'ok') {
+      if (found.value.text !== null) return found.value.text;
+      throw new AppError('config_invalid', { message: `The commit has no file ${path}.`, hint });
+    }
+    if (found.reason === 'too_large')
+      throw new AppError('config_invalid', { message: `${path} is larger than 1 MiB.`, hint });
+    throw errorOf(found.reason, path);
+  }
+
+  /** By service; null while it is being made. */
+  async function databasesOf(
+    { id: environmentId }: Environment,
+    deploy: PlannedDeploy,
+  ): Promise<ReadonlyMap<string, DatabaseAddress | null>> {
+    const found = new Map<string, DatabaseAddress | null>();
+    const { repositoryId, plan, sha } = deploy;
+    for (const [service, planned] of Object.entries(plan.services)) {
+      if (planned.kind !== 'postgres') continue;
+      if (deps.databases === null)
+        throw new AppError('engine_unavailable', {
+          message: `${service} is a database, and ENVIRONMENTS_DATABASE_URL is not set any more.`,
+        });
+      const { seed: path } = planned;
+      const seed = path === null ? null : { path, sha: sha ?? '', read: () => readSeed(deploy, path) };
+      found.set(service, await deps.databases.ensure({ environmentId, service, repositoryId, seed }));
+    }
+    return found;
   }
 
   /** `asleep`: it is stopped, whatever its variables are. `redacted`: see redactedIn(). */
@@ -97,10 +138,10 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
   }
 
   return {
-    /** True: the deploy has processes. */
-    has: (plan: DesiredEnvironment) => Object.values(plan.services).some(({ kind }) => kind === 'process'),
+    /** True: the deploy has processes or databases. */
+    has: (plan: DesiredEnvironment) => Object.values(plan.services).some(isRun),
 
-    /** @throws EngineUnavailable; AppError when a secret cannot be used */
+    /** @throws EngineUnavailable; AppError when a secret or a seed cannot be used, or the databases are away */
     async bring(
       environment: Environment,
       deploy: PlannedDeploy,
@@ -114,17 +155,23 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
         const address = await engine.address(environment.id, name);
         if (address !== null) addresses.set(name, `${address.host}:${address.port}`);
       }
+      const isAsleep = environment.status === 'asleep';
+      const databases = isAsleep
+        ? new Map<string, DatabaseAddress | null>()
+        : await databasesOf(environment, deploy);
       const internal = (service: string) => {
+        const database = databases.get(service);
+        if (database) return database;
         const text = addresses.get(service);
         if (text === undefined) throw new NoAddress();
         const { hostname: host, port } = new URL(`http://${text}`);
         return { host, port: Number(port) };
       };
-      const isAsleep = environment.status === 'asleep';
       const valueOf = isAsleep
         ? 'asleep'
         : valuesOf(environment, deploy.sha ?? '', deploy.plan, deps.addresses, internal);
-      const redacted = isAsleep ? [] : await redactedIn(deploy);
+      const passwords = [...databases.values()].flatMap((one) => one?.password ?? []);
+      const redacted = isAsleep ? [] : [...(await redactedIn(deploy)), ...passwords];
       const desired: DesiredProcess[] = [];
       const waiting: string[] = [];
       const before = last.get(environment.id) ?? [];
@@ -132,7 +179,9 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
       // Each level starts when the processes of the levels before are ready. What runs already is not stopped for them.
       let isOpen = true;
       for (const level of deploy.plan.levels) {
-        const states: (ObservedProcess['state'] | undefined)[] = [];
+        const states: (ObservedProcess['state'] | undefined)[] = level
+          .filter((name) => databases.has(name))
+          .map((name) => stateOf(databases.get(name)));
         for (const [name, service] of names.filter(([one]) => level.includes(one))) {
           const one = await processOf(name, service, deploy, steps, valueOf, redacted).catch(orNoAddress);
           const seen = running.find((each) => each.service === name && each.revision === one?.revision);
@@ -153,7 +202,11 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
       return {
         desired,
         waiting,
-        observed: new Map(observed.map((one) => [one.service, one])),
+        databases: [...databases.keys()],
+        observed: new Map([
+          ...observed.map((one) => [one.service, one] as const),
+          ...[...databases].map(([name, database]) => [name, observedDatabase(name, database)] as const),
+        ]),
         addresses,
       };
     },
@@ -178,6 +231,16 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
       await engine.remove(environmentId);
     },
   };
+}
+
+function stateOf(database: DatabaseAddress | null | undefined): 'ready' | 'starting' {
+  return database ? 'ready' : 'starting';
+}
+
+function observedDatabase(service: string, database: DatabaseAddress | null): ObservedProcess {
+  const state = stateOf(database);
+  const reason = state === 'ready' ? null : 'its database is being made';
+  return { service, revision: '', state, reason, lastLines: [], restarts: 0 };
 }
 
 export type Processes = ReturnType<typeof createProcesses>;

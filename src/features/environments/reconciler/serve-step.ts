@@ -44,10 +44,13 @@ export function serveStep(deps: ReconcilerDeps, processes: Processes | null) {
     if (processes === null || !processes.has(deploy.plan)) return nothing;
     await begin(deploy);
     const running = await processes.bring(environment, deploy, steps);
-    const names = [...running.desired.map(({ service }) => service), ...running.waiting];
+    const { desired, waiting: late, databases } = running;
+    const names = [...databases, ...desired.map(({ service }) => service), ...late];
     const now = deps.clock.now();
     const failure = failureIn(names, running, steps, now);
-    const isReady = names.every((name) => running.addresses.has(name) && isReadyIn(running, name));
+    const isReady = names.every(
+      (name) => isReadyIn(running, name) && (running.addresses.has(name) || databases.includes(name)),
+    );
     const changed = names.flatMap((name) => changedSteps(name, running, steps, now));
     if (changed.length > 0 || failure !== undefined)
       await record(deploy, async (rows, stores) => {

@@ -3,8 +3,13 @@ import type { DesiredBuild, DesiredEnvironment } from '../configuration-file/pla
 import type { Environment } from '../environment.ts';
 import type { EnvironmentAddresses } from '../responses.ts';
 
-/** Where a process is reached by its siblings. */
-export type InternalAddress = { readonly host: string; readonly port: number };
+/** Where a process or a database is reached by its siblings. */
+export type InternalAddress = {
+  readonly host: string;
+  readonly port: number;
+  /** Of a database. */
+  readonly url?: string;
+};
 
 /** Replaces references by the values of one Environment. URLs are known before the first build. */
 export function valuesOf(
@@ -22,7 +27,8 @@ export function valuesOf(
   return (reference) => {
     if (reference.kind === 'environment') return own[reference.field];
     const { service, field } = reference;
-    return field === 'url' ? addresses.urlOf(service, label) : String(internal(service)[field]);
+    const isPublic = field === 'url' && plan.services[service]?.kind !== 'postgres';
+    return isPublic ? addresses.urlOf(service, label) : String(internal(service)[field]);
   };
 }
 

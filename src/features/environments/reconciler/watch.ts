@@ -13,22 +13,24 @@ export function watching(deps: ReconcilerDeps, processes: Processes | null) {
   /** What ran when the rows were last compared with it. To read the rows of 200 Environments costs 1,000 queries a second. */
   const compared = new LRUCache<string, string>({ max: 10_000 });
 
-  async function bring(environment: Environment, known: Processes): Promise<void> {
+  /** False: a database is being made again, and no change of a process says when it is ready. */
+  async function bring(environment: Environment, known: Processes): Promise<boolean> {
     const { id, liveDeployId } = environment;
     const deploy = await (liveDeployId === null
       ? read.deploys.newestOf(id)
       : read.deploys.find(liveDeployId));
-    if (deploy === undefined || !isPlanned(deploy) || !known.has(deploy.plan)) return;
+    if (deploy === undefined || !isPlanned(deploy) || !known.has(deploy.plan)) return true;
     const steps = (await read.deploys.steps([deploy.id])).get(deploy.id) ?? [];
     if (liveDeployId === null) {
       const hasStarted = steps.some(({ step }) => step === 'start');
       if (hasStarted) await known.bring({ ...environment, status: 'asleep' }, deploy, steps);
-      return;
+      return true;
     }
     const running = await known.bring(environment, deploy, steps);
-    if (environment.status === 'asleep') return;
+    if (environment.status === 'asleep') return true;
+    const isWhole = running.databases.every((name) => running.observed.get(name)?.state === 'ready');
     const before = (await read.environments.services([id])).get(id) ?? [];
-    if (JSON.stringify(before) === JSON.stringify(seenNow(before, running))) return;
+    if (JSON.stringify(before) === JSON.stringify(seenNow(before, running))) return isWhole;
     const isWritten = await tx(async (stores) => {
       const held = await stores.environments.hold(id);
       if (held === undefined || isEnding(held) || held.liveDeployId !== liveDeployId) return false;
@@ -38,6 +40,7 @@ export function watching(deps: ReconcilerDeps, processes: Processes | null) {
       return true;
     });
     if (isWritten) feed.announce({ topic: 'environment', subject: id });
+    return isWhole;
   }
 
   return async (environment: Environment): Promise<void> => {
@@ -46,9 +49,9 @@ export function watching(deps: ReconcilerDeps, processes: Processes | null) {
     const seen = async () => `${revision} ${await processes.look(id)}`;
     const before = await seen();
     if (compared.get(id) === before) return;
-    await bring(environment, processes);
+    const isWhole = await bring(environment, processes);
     // What changed meanwhile is compared in the next round.
-    if ((await seen()) === before) compared.set(id, before);
+    if (isWhole && (await seen()) === before) compared.set(id, before);
   };
 }
 

@@ -1,0 +1,342 @@
+import pg from 'pg';
+import { createFairQueue } from '../../../platform/fair-queue.ts';
+import { mac } from '../../../platform/encryption.ts';
+import {
+  databaseNameOf,
+  environmentPrefix,
+  passwordOf,
+  prefixOf,
+  templateNameOf,
+  templatePrefix,
+  verifierOf,
+} from './names.ts';
+import { runSeed, type SeedLimits } from './seed.ts';
+import type { DatabaseServer } from './server.ts';
+
+/**
+ * A PostgreSQL database for each `postgres` service of an Environment, with a role of its own that owns it and can reach no
+ * other one. Databases with the same seed are copies of a template, which is seeded once for each repository. What is half
+ * made after a kill is made again. The caller decides when, and who gets the address.
+ */
+export type Databases = {
+  /**
+   * Null: it is being made; ask again, after `onSettled` at once. What is there stays as it is, whatever the seed is now.
+   * @throws AppError config_invalid when the seed cannot be used, engine_unavailable while the server is away; as `read`
+   */
+  ensure(wanted: WantedDatabase): Promise<DatabaseAddress | null>;
+  /** Ends its sessions and drops its databases and roles, and templates that nothing else came from. */
+  remove(environmentId: string): Promise<void>;
+  /** Removes what belongs to no known Environment. Calls `known` after it has looked. Returns the names of what it removed. */
+  sweep(known: () => Promise<ReadonlySet<string>>): Promise<readonly string[]>;
+};
+
+export type WantedDatabase = {
+  readonly environmentId: string;
+  readonly service: string;
+  readonly repositoryId: string;
+  /** Null: the database is empty. */
+  readonly seed: Seed | null;
+};
+
+export type Seed = {
+  readonly path: string;
+  /** The commit of the file. */
+  readonly sha: string;
+  readonly read: () => Promise<string>;
+};
+
+/** `url` contains the password, and no log or answer may show it. */
+export type DatabaseAddress = {
+  readonly host: string;
+  readonly port: number;
+  readonly url: string;
+  readonly password: string;
+};
+
+const defaultLimits: SeedLimits = {
+  timeMs: 60_000,
+  databaseBytes: 2 ** 30,
+  answerBytes: 4 * 2 ** 20,
+};
+/** Of one database. */
+const maxConnections = 20;
+/** Repositories take turns, so that slow seeds of one do not delay the others. */
+const atOnce = { width: 4, perSender: 1, queue: 1_000 };
+
+type UnderWay = {
+  readonly sha: string | null;
+  readonly abort: AbortController;
+  readonly work: Promise<void>;
+  /** Undefined: it has not ended. */
+  outcome: 'made' | { readonly error: unknown } | undefined;
+};
+
+export function createDatabases(deps: {
+  readonly server: DatabaseServer;
+  /** Of this installation, in the comments of its roles: others on the server are left alone. */
+  readonly uiUrl: string;
+  readonly encryptionKey: string;
+  readonly limits?: Partial<SeedLimits>;
+  /** What was under way for this Environment has ended. */
+  readonly onSettled: (environmentId: string) => void;
+}): Databases {
+  const { server } = deps;
+  const limits = { ...defaultLimits, ...deps.limits };
+  const key = mac(deps.encryptionKey, 'environment-databases', '');
+  const mark = `Postern ${deps.uiUrl} `;
+  const turns = createFairQueue(atOnce);
+  const underWay = new Map<string, UnderWay>();
+
+  function optionsOf(name: string): string {
+    const verifier = verifierOf(name, passwordOf(name, key));
+    return `connection limit ${maxConnections} password '${verifier}'`;
+  }
+
+  /** `template`: where its database comes from. */
+  async function putRole(client: pg.Client, name: string, template: string | null): Promise<void> {
+    const comment = `comment on role ${name} is ${pg.escapeLiteral(`${mark}${template ?? '-'}`)}`;
+    await client.query(
+      (await hasRole(client, name))
+        ? `alter role ${name} nologin ${optionsOf(name)}; ${comment}`
+        : `create role ${name} nologin nosuperuser nocreatedb nocreaterole ${optionsOf(name)}; grant ${name} to current_user; ${comment}`,
+    );
+  }
+
+  /** Nobody else can connect to it, also while it is made. */
+  async function createDatabase(client: pg.Client, name: string, template: string): Promise<void> {
+    await dropDatabase(client, name);
+    await client.query(`create database ${name} template ${template} allow_connections false`);
+    await client.query(`revoke all on database ${name} from public`);
+    await client.query(`alter database ${name} allow_connections true`);
+  }
+
+  /** Its role can log in only when it is complete. */
+  async function make({ environmentId, service, repositoryId, seed }: WantedDatabase, signal: AbortSignal) {
+    const name = databaseNameOf(environmentId, service);
+    const text = (await seed?.read()) ?? null;
+    const template = text === null ? null : templateNameOf(repositoryId, text);
+    await server.connected(async (client) => {
+      await lock(client, name);
+      signal.throwIfAborted();
+      if (await isComplete(client, name)) return;
+      if (template !== null) await lock(client, template);
+      await putRole(client, name, template);
+      if (seed !== null && text !== null && template !== null)
+        await makeTemplate(client, template, { path: seed.path, text }, signal);
+      await createDatabase(client, name, template ?? 'template0');
+      await client.query(`alter database ${name} owner to ${name}`);
+      if (template !== null)
+        await server.connected(
+          (inside) => inside.query(`reassign owned by ${template} to ${name}; drop owned by ${template}`),
+          { database: name },
+        );
+      await client.query(`alter role ${name} login`);
+    });
+  }
+
+  /** It is a template, and Postern's own, only when it is complete. */
+  async function makeTemplate(
+    client: pg.Client,
+    name: string,
+    seed: { readonly path: string; readonly text: string },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { rows } = await client.query(
+      `select 1 from pg_database
+        where datname = $1 and datistemplate and pg_get_userbyid(datdba) = current_user`,
+      [name],
+    );
+    if (rows.length > 0) return;
+    await putRole(client, name, null);
+    await createDatabase(client, name, 'template0');
+    await client.query(`alter database ${name} owner to ${name}`);
+    await client.query(`alter role ${name} login`);
+    try {
+      const login = { user: name, password: passwordOf(name, key), database: name };
+      const databaseBytes = async () => {
+        const found = await client.query<{ bytes: string }>('select pg_database_size($1) as bytes', [name]);
+        return Number(found.rows[0]?.bytes);
+      };
+      await server.connected((inside) => runSeed(inside, seed, { limits, databaseBytes, signal }), login);
+    } catch (error) {
+      await removeTemplate(client, name);
+      throw error;
+    }
+    await client.query(`alter role ${name} nologin`);
+    await client.query(`alter database ${name} owner to current_user`);
+    await client.query(`alter database ${name} allow_connections false`);
+    await endSessions(client, 'datname', name);
+    await client.query(`alter database ${name} is_template true`);
+  }
+
+  /** Also what the role made in other databases, such as large objects in one that everyone may connect to. */
+  async function dropRole(client: pg.Client, name: string): Promise<void> {
+    if (!(await hasRole(client, name))) return;
+    await client.query(`alter role ${name} nologin`);
+    await endSessions(client, 'usename', name);
+    const { rows } = await client.query<{ database: string }>(
+      `select distinct d.datname as database
+         from pg_shdepend s join pg_database d on d.oid = s.dbid
+        where s.refclassid = 'pg_authid'::regclass and s.refobjid = $1::regrole and d.datallowconn`,
+      [name],
+    );
+    for (const { database } of rows)
+      await server.connected((inside) => inside.query(`drop owned by ${name}`), { database });
+    await client.query(`drop owned by ${name}`);
+    await client.query(`drop role ${name}`);
+  }
+
+  async function removeDatabase(client: pg.Client, name: string): Promise<void> {
+    await lock(client, name);
+    await dropDatabase(client, name);
+    await dropRole(client, name);
+    await unlock(client, name);
+  }
+
+  async function removeTemplate(client: pg.Client, name: string): Promise<void> {
+    await dropDatabase(client, name);
+    await dropRole(client, name);
+  }
+
+  /** Names of roles, and the template of each. */
+  async function rolesOf(client: pg.Client, prefix: string, ofThis = mark) {
+    const { rows } = await client.query<{ name: string; comment: string | null }>(
+      `select rolname as name, shobj_description(oid, 'pg_authid') as comment
+         from pg_roles where starts_with(rolname, $1) order by rolname`,
+      [prefix],
+    );
+    return rows.flatMap(({ name, comment }) =>
+      (comment ?? '').startsWith(ofThis) ? [{ name, template: comment?.slice(mark.length) }] : [],
+    );
+  }
+
+  /** One that is locked is in use. */
+  async function removeUnusedTemplates(client: pg.Client): Promise<string[]> {
+    const removed: string[] = [];
+    for (const { name } of await rolesOf(client, templatePrefix)) {
+      if (!(await lockIfFree(client, name))) continue;
+      const users = await rolesOf(client, environmentPrefix);
+      if (!users.some(({ template }) => template === name)) {
+        await removeTemplate(client, name);
+        removed.push(name);
+      }
+      await unlock(client, name);
+    }
+    return removed;
+  }
+
+  function begin(name: string, wanted: WantedDatabase): void {
+    const abort = new AbortController();
+    const one: UnderWay = {
+      sha: wanted.seed?.sha ?? null,
+      abort,
+      outcome: undefined,
+      work: turns(wanted.repositoryId, () => make(wanted, abort.signal)).then(
+        () => {
+          one.outcome = 'made';
+        },
+        (error: unknown) => {
+          one.outcome = { error };
+        },
+      ),
+    };
+    underWay.set(name, one);
+    void one.work.then(() => deps.onSettled(wanted.environmentId));
+  }
+
+  return {
+    async ensure(wanted) {
+      const name = databaseNameOf(wanted.environmentId, wanted.service);
+      const known = underWay.get(name);
+      if (known !== undefined) {
+        const { outcome, sha } = known;
+        if (outcome === undefined) return null;
+        underWay.delete(name);
+        // A failure of another commit says nothing about this one.
+        if (outcome !== 'made' && sha === (wanted.seed?.sha ?? null)) throw outcome.error;
+      }
+      const state = await server.connected(async (client) => {
+        if (!(await lockIfFree(client, name))) return 'busy';
+        const isMade = await isComplete(client, name);
+        // Its own role can change its password, and a new ENCRYPTION_KEY makes another one.
+        if (isMade) await client.query(`alter role ${name} ${optionsOf(name)}`);
+        await unlock(client, name);
+        return isMade ? 'made' : 'missing';
+      });
+      if (state === 'missing') begin(name, wanted);
+      if (state !== 'made') return null;
+      const { host, port } = server;
+      const password = passwordOf(name, key);
+      return { host, port, password, url: server.urlOf({ user: name, password, database: name }) };
+    },
+
+    async remove(environmentId) {
+      const prefix = prefixOf(environmentId);
+      const own = [...underWay].filter(([name]) => name.startsWith(prefix));
+      for (const [, { abort }] of own) abort.abort();
+      await Promise.all(own.map(([, { work }]) => work));
+      for (const [name] of own) underWay.delete(name);
+      await server.connected(async (client) => {
+        // Whatever SERVICE_UI_URL was when they were made.
+        const roles = await rolesOf(client, prefix, '');
+        for (const { name } of roles) await removeDatabase(client, name);
+        if (roles.length > 0) await removeUnusedTemplates(client);
+      });
+    },
+
+    async sweep(known) {
+      return await server.connected(async (client) => {
+        const found = await rolesOf(client, environmentPrefix);
+        const kept = [...(await known())].map(prefixOf);
+        const gone = found.filter(({ name }) => !kept.some((prefix) => name.startsWith(prefix)));
+        for (const { name } of gone) await removeDatabase(client, name);
+        return [...gone.map(({ name }) => name), ...(await removeUnusedTemplates(client))];
+      });
+    },
+  };
+}
+
+async function hasRole(client: pg.Client, name: string): Promise<boolean> {
+  return (await client.query('select 1 from pg_roles where rolname = $1', [name])).rows.length > 0;
+}
+
+async function isComplete(client: pg.Client, name: string): Promise<boolean> {
+  const { rows } = await client.query(
+    `select 1 from pg_roles r join pg_database d on d.datdba = r.oid
+      where r.rolname = $1 and d.datname = $1 and r.rolcanlogin`,
+    [name],
+  );
+  return rows.length > 0;
+}
+
+/** Its owner can have made it a template, which PostgreSQL does not drop. */
+async function dropDatabase(client: pg.Client, name: string): Promise<void> {
+  const { rows } = await client.query('select 1 from pg_database where datname = $1', [name]);
+  if (rows.length === 0) return;
+  await client.query(`alter database ${name} is_template false`);
+  await client.query(`drop database ${name} with (force)`);
+}
+
+async function endSessions(client: pg.Client, by: 'datname' | 'usename', name: string): Promise<void> {
+  await client.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity where ${by} = $1 and usename is not null`,
+    [name],
+  );
+}
+
+/** Until unlock(), or until the connection ends: also by a kill. */
+async function lock(client: pg.Client, name: string): Promise<void> {
+  await client.query('select pg_advisory_lock(hashtextextended($1, 0))', [name]);
+}
+
+async function lockIfFree(client: pg.Client, name: string): Promise<boolean> {
+  const { rows } = await client.query<{ taken: boolean }>(
+    'select pg_try_advisory_lock(hashtextextended($1, 0)) as taken',
+    [name],
+  );
+  return rows[0]?.taken === true;
+}
+
+async function unlock(client: pg.Client, name: string): Promise<void> {
+  await client.query('select pg_advisory_unlock(hashtextextended($1, 0))', [name]);
+}
