@@ -92,9 +92,12 @@ async function send(deps: PodDeps, archive: Readable): Promise<Blob> {
 async function request(
   { settings: { url, ticket }, fetch }: PodDeps,
   failureOf: (why: string) => PodFailure,
-  init: RequestInit,
+  {
+    headers: own,
+    ...init
+  }: Omit<RequestInit, 'headers'> & { readonly headers?: Readonly<Record<string, string>> },
 ): Promise<Response> {
-  const headers = { ...init.headers, authorization: `Bearer ${ticket}` };
+  const headers = { ...own, authorization: `Bearer ${ticket}` };
   let response: Response;
   try {
     response = await fetch(url, { ...init, headers, redirect: 'manual' });

@@ -55,7 +55,7 @@ export async function* entriesOf(source: Readable, limits: TreeLimits): AsyncGen
   let names = 0;
   try {
     for await (const entry of reader) {
-      const { name, type, mode, size = 0, linkname } = entry.header;
+      const { name, type, mode, size, linkname } = entry.header;
       const to = linkname ?? '';
       const path = name.replace(/\/$/, '');
       names += path.length + to.length;
