@@ -1,12 +1,25 @@
 import { execFile } from 'node:child_process';
-import { rm } from 'node:fs/promises';
+import { chmod, lstat, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 const runProgram = promisify(execFile);
 
 /** Commands can take permissions away from their own files: Go does so with downloaded modules. */
 export async function makeReadable(folder: string): Promise<void> {
-  await runProgram('chmod', ['-R', 'u+rwX', folder]).catch(() => undefined);
+  await runProgram('chmod', ['-R', 'u+rwX', folder]).catch(async ({ code }: NodeJS.ErrnoException) => {
+    // The image of Postern has no chmod(1).
+    if (code === 'ENOENT') await makeReadableHere(folder);
+  });
+}
+
+async function makeReadableHere(path: string): Promise<void> {
+  const found = await lstat(path);
+  if (!found.isDirectory() && !found.isFile()) return;
+  const missing = found.isDirectory() ? 0o700 : 0o600;
+  if ((found.mode & missing) !== missing) await chmod(path, found.mode | missing);
+  if (!found.isDirectory()) return;
+  for (const name of await readdir(path)) await makeReadableHere(join(path, name));
 }
 
 export async function removeFolder(folder: string): Promise<void> {
