@@ -21,6 +21,12 @@ one_program() { # NAME:TAG USER
 [ "$IMAGES/pause.tar" -nt "$BIN/pause" ] || one_program pause:1 65535:65535
 [ "$IMAGES/coredns.tar" -nt "$BIN/coredns" ] || one_program coredns:1 65532:65532
 
+# Node and a shell, for commands of Environments.
+if [ ! "$IMAGES/base-node.tar" -nt "$CACHE/bases/stamp" ]; then
+  "${BUILDAH[@]}" tag localhost/base-node localhost/base-node:test
+  save base-node:test
+fi
+
 "${BUILDAH[@]}" build --isolation chroot --pull-never --layers --build-arg NODE_IMAGE=localhost/base-node --build-arg RUNTIME_IMAGE=localhost/base-runtime \
   -f "$ROOT/Containerfile" -t localhost/postern:test "$ROOT"
 save postern:test

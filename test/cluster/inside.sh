@@ -105,6 +105,8 @@ imageGCHighThresholdPercent: 100
 imageGCLowThresholdPercent: 99
 evictionHard: {memory.available: 200Mi, nodefs.available: 1%, imagefs.available: 1%, nodefs.inodesFree: 1%}
 nodeStatusUpdateFrequency: 4s
+# How often it measures the disks of pods. The default is a minute.
+volumeStatsAggPeriod: 2s
 shutdownGracePeriod: 0s
 registerWithTaints: []
 END

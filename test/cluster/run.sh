@@ -31,3 +31,4 @@ phase started quietly bash "$KIT/cluster.sh" up 7>&-
 phase stores bash "$KIT/cluster.sh" run bash "$KIT/backing.sh" 7>&-
 export NODE_EXTRA_CA_CERTS=$STATE/pki/ca.crt CLUSTER_STATE=$STATE
 phase suite bash "$KIT/cluster.sh" run node scripts/run.mjs node_modules/vitest/vitest.mjs run --project cluster "$@"
+phase 'engine of Environments' bash "$KIT/cluster.sh" run node scripts/run.mjs node_modules/vitest/vitest.mjs run --project engines-cluster --passWithNoTests "$@"

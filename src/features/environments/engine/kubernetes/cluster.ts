@@ -143,14 +143,16 @@ export async function openCluster({
 
   async function ask(url: URL, { method = 'GET', body, type, signal }: Asked = {}): Promise<IncomingMessage> {
     const late = AbortSignal.timeout(answerMs);
-    const request = module.request(url, {
-      agent,
-      method,
-      headers: {
-        ...(await credentials()).headers,
-        ...(body && { 'content-type': type ?? 'application/json' }),
-      },
-    });
+    const content = body && JSON.stringify(body, named);
+    const headers = {
+      ...(await credentials()).headers,
+      // Without its length, Node sends the body of a DELETE as if it were the next request.
+      ...(content && {
+        'content-type': type ?? 'application/json',
+        'content-length': Buffer.byteLength(content),
+      }),
+    };
+    const request = module.request(url, { agent, method, headers });
     const end = () => request.destroy();
     for (const one of [late, signal]) one?.addEventListener('abort', end, { once: true });
     request.once('close', () => signal?.removeEventListener('abort', end));
@@ -158,7 +160,7 @@ export async function openCluster({
     // What happens later is an error of the response.
     request.on('error', () => undefined);
     request.setSocketKeepAlive(true, probeMs);
-    request.end(body && JSON.stringify(body, named));
+    request.end(content);
     let response: IncomingMessage;
     try {
       // The types of events do not name their arguments.

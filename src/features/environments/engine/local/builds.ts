@@ -2,13 +2,8 @@ import { mkdir, readdir, realpath, writeFile } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import type { Blobs } from '../../../../platform/blobs/blobs.ts';
 import type { BuildLog } from '../build-log.ts';
-import {
-  type BuildFailure,
-  type BuildJob,
-  type BuildLimits,
-  type BuildOutcome,
-  EngineUnavailable,
-} from '../engine.ts';
+import { endingLog, exited, type Failure, stopped } from '../build-failures.ts';
+import { type BuildJob, type BuildLimits, type BuildOutcome, EngineUnavailable } from '../engine.ts';
 import { directoryIn, findOutput, outputIn, storeOutput } from '../output.ts';
 import { makeReadable, removeFolder } from './folders.ts';
 import { type Command, endMarked, type Mark, runInSandbox, runPlain } from './run-command.ts';
