@@ -1,106 +1,11 @@
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished } from 'vitest';
-import type { BuildLimits, LogEntry } from '../../src/features/environments/engine/engine.ts';
-import {
-  createKubernetesEngine,
-  type KubernetesEngine,
-} from '../../src/features/environments/engine/kubernetes/kubernetes-engine.ts';
-import type { ServiceLogStore } from '../../src/features/environments/engine/kubernetes/service-logs.ts';
-import { findOutput, storeOutput } from '../../src/features/environments/engine/output.ts';
-import { fileBlobs } from '../../src/platform/blobs/file-blobs.ts';
-import { create } from '../cluster/cluster.ts';
-import { engineContract, generousLimits, sleeps } from '../engines/engine-contract.ts';
-import { programs } from '../engines/local-machine.ts';
+import { afterAll, describe, onTestFinished } from 'vitest';
+import type { KubernetesEngine } from '../../src/features/environments/engine/kubernetes/kubernetes-engine.ts';
+import { engineContract } from '../engines/engine-contract.ts';
 import { serviceContract } from '../engines/service-contract.ts';
-import { createPodFiles } from './pod-files.ts';
+import { createNamespace, image } from './namespace.ts';
 
 /** The engine on a real cluster: test/cluster/run.sh runs this inside its namespaces. */
-const namespace = 'environments-b';
-const nodeAddress = '10.77.0.1';
-const image = 'localhost/base-node:test';
-const folder = mkdtempSync(join(tmpdir(), 'postern-kubernetes-'));
-const blobs = fileBlobs(join(folder, 'blobs'));
-const files = createPodFiles(blobs);
-const defects: unknown[] = [];
-const logs = memoryLogs();
-let transferUrl = '';
-
-const kubectl = (...args: string[]) =>
-  execFileSync('kubectl', [`--namespace=${namespace}`, ...args], { encoding: 'utf8' });
-
-beforeAll(async () => {
-  await blobs.prepare();
-  transferUrl = await files.open(nodeAddress);
-  kubectl('delete', 'namespace', namespace, '--ignore-not-found');
-  const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
-  await create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } });
-});
-afterEach(() => expect(defects.splice(0)).toEqual([]));
-afterAll(() => {
-  files.close();
-  kubectl('delete', 'namespace', namespace, '--wait=false');
-  rmSync(folder, { recursive: true, force: true });
-});
-
-function engineWith(limits: Partial<BuildLimits>): KubernetesEngine {
-  return createKubernetesEngine({
-    place: {
-      namespace,
-      podImage: 'localhost/postern:test',
-      transferUrl,
-      web: { namespace: 'postern', labels: { 'app.kubernetes.io/component': 'web' } },
-      gateway: { namespace: 'postern', labels: { 'app.kubernetes.io/component': 'gateway' } },
-    },
-    kubeconfig: process.env['KUBECONFIG'] ?? null,
-    folder: join(folder, 'engine'),
-    transfers: files.transfers,
-    logs,
-    limits: { ...generousLimits, ...limits },
-    now: Date.now,
-    later: (work, ms) => void setTimeout(work, ms),
-    onDefect: (error) => void defects.push(error),
-  });
-}
-
-/** Objects of the engine, and processes that the commands of these tests start. */
-function left(): string[] {
-  const kinds = 'deployments,replicasets,jobs,pods,services,secrets,networkpolicies';
-  const found = kubectl('get', kinds, '--selector=app.kubernetes.io/managed-by=postern', '--output=name');
-  return [
-    ...found.split('\n').filter((line) => line !== ''),
-    ...readdirSync(join(folder, 'engine')),
-    ...programs().filter((line) => Object.values(sleeps).includes(line)),
-  ];
-}
-
-function memoryLogs(): ServiceLogStore {
-  const lines = new Map<string, LogEntry[]>();
-  const last = new Map<string, number>();
-  const of = (id: string, service: string) => lines.get(`${id}/${service}`) ?? [];
-  return {
-    async append(id, service, some) {
-      const key = `${id}/${service}`;
-      const first = (last.get(key) ?? 0) + 1;
-      last.set(key, first + some.length - 1);
-      lines.set(key, [...of(id, service), ...some.map((line, at) => ({ id: first + at, ...line }))]);
-    },
-    read: async (id, service, after, limit) =>
-      of(id, service)
-        .filter((entry) => entry.id > after)
-        .slice(0, limit),
-    async trim(id, service, maxBytes) {
-      const kept = of(id, service);
-      let bytes = kept.reduce((sum, { text }) => sum + Buffer.byteLength(text) + 1, 0);
-      while (bytes > maxBytes) bytes -= Buffer.byteLength(kept.shift()?.text ?? '') + 1;
-    },
-    async remove(id) {
-      for (const key of lines.keys()) if (key.startsWith(`${id}/`)) lines.delete(key);
-    },
-  };
-}
+const { engineWith, left, store, read } = createNamespace('environments-b');
 
 describe('kubernetes', () => {
   engineContract({
@@ -111,7 +16,7 @@ describe('kubernetes', () => {
       const engine = engineWith(limits);
       onTestFinished(() => engine.stop());
       await engine.prepare();
-      return { engine, read: (digest) => blobs.read(digest) };
+      return { engine, read };
     },
   });
 
@@ -130,15 +35,6 @@ describe('kubernetes', () => {
       await engine.prepare();
       return engine;
     },
-    async store(content) {
-      const place = mkdtempSync(join(folder, 'files-'));
-      for (const [path, text] of Object.entries(content)) {
-        mkdirSync(dirname(join(place, path)), { recursive: true });
-        writeFileSync(join(place, path), text);
-      }
-      const found = await findOutput(place, { outputFiles: 100 });
-      if (found.kind === 'failed') throw new Error(found.message);
-      return await storeOutput(found, blobs);
-    },
+    store,
   });
 });

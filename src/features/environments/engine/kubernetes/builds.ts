@@ -111,8 +111,7 @@ export function createBuilds(deps: {
     const objects = buildObjects(job, limits, tickets, deps.place);
     try {
       const owner = ownerOf(await cluster.apply(objects.job), 'batch/v1', 'Job');
-      for (const one of objects.owned)
-        await cluster.apply({ ...one, metadata: { ...one.metadata, ownerReferences: [owner] } });
+      for (const one of objects.owned(owner)) await cluster.apply(one);
       await cluster.merge('jobs', owner.name, { spec: { suspend: false } });
       return await follow(job, owner.uid, limits, log, signal);
     } finally {

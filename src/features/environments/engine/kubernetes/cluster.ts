@@ -30,6 +30,10 @@ export type Kind = keyof Objects;
  * The API server, for one namespace: exactly the verbs that the engine needs. Each rejects with EngineUnavailable, in the words of
  * the API server, when it does not answer, refuses the credentials or has too much to do. Credentials and TLS come from
  * `@kubernetes/client-node`; its own requests open a connection each, and a log that breaks off would end the process.
+ *
+ * Rights in the namespace: create and patch (apply, merge) deployments, jobs, networkpolicies, secrets and services; list all of
+ * these, pods and events; watch deployments, jobs, services, pods and events; deletecollection of deployments and jobs; delete
+ * secrets; get pods/log.
  */
 export type Cluster = {
   /** Server-side apply, which takes every field over. Returns the object as it is now. */
@@ -51,7 +55,7 @@ export type Cluster = {
   /** With everything that they own, which goes first. Absent ones are no error. */
   deleteAll(kind: 'deployments' | 'jobs', selector: string): Promise<void>;
   delete(kind: 'secrets', name: string): Promise<void>;
-  /** The output of a container, each line after its time, until the container or `signal` ends. */
+  /** The output of a container, each line after its time, until the container or `signal` ends. It may have no log (yet). */
   log(source: LogSource, onChunk: (chunk: Buffer) => void, signal: AbortSignal): Promise<void>;
 };
 
@@ -145,7 +149,8 @@ export async function openCluster({
     const late = AbortSignal.timeout(answerMs);
     const content = body && JSON.stringify(body, named);
     const headers = {
-      ...(await credentials()).headers,
+      // client-node sets an object.
+      ...((await credentials()).headers as http.OutgoingHttpHeaders | undefined),
       // Without its length, Node sends the body of a DELETE as if it were the next request.
       ...(content && {
         'content-type': type ?? 'application/json',
@@ -245,10 +250,8 @@ export async function openCluster({
         timestamps: 'true',
         sinceTime: since,
       };
-      const response = await ask(urlOf('pods', [pod, 'log'], query), { signal }).catch((error: unknown) => {
-        // It has not begun, for instance.
-        throw error instanceof EngineUnavailable ? error : unreachable(error, false);
-      });
+      const response = await ask(urlOf('pods', [pod, 'log'], query), { signal }).catch(orNone);
+      if (response === undefined) return;
       await readStream(response, signal, async () => {
         for await (const chunk of response) onChunk(chunk as Buffer);
       });
@@ -268,6 +271,10 @@ async function readStream(
   } finally {
     response.destroy();
   }
+}
+
+function orNone(error: unknown): undefined {
+  if (error instanceof EngineUnavailable) throw error;
 }
 
 function unreachable(error: unknown, isLate: boolean): EngineUnavailable {

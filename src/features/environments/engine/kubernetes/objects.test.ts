@@ -46,16 +46,20 @@ const process: DesiredProcess = {
 };
 const tickets = { source: 'ticket-of-the-source', output: 'ticket-of-the-output' };
 
+const owner = { apiVersion: 'v1', kind: 'Owner', name: 'owner', uid: 'one' };
+
 const serviceOf = (changes: Partial<DesiredProcess> = {}) =>
   serviceObjects('env_one', { ...process, ...changes }, 'node:24', 'ticket-of-the-tree', limits, place);
+
+const buildOf = () => buildObjects(job, limits, tickets, place);
 
 describe('what is asked of Kubernetes', () => {
   // A changed Deployment starts every service again: read the difference before you accept it with `-u`.
   test.each<[name: string, objects: readonly object[]]>([
-    ['build', Object.values(buildObjects(job, limits, tickets, place)).flat()],
+    ['build', [buildOf().job, ...buildOf().owned(owner)]],
     ['static-build', [buildObjects({ ...job, command: null, image: null }, limits, tickets, place).job]],
-    ['service', [serviceOf().deployment, ...serviceOf().owned]],
-    ['asleep', [serviceOf({ isAsleep: true, health: null }).deployment]],
+    ['service', [serviceOf().deployment(1), ...serviceOf().owned(owner)]],
+    ['asleep', [serviceOf({ isAsleep: true, health: null }).deployment(0)]],
   ])('golden/%s.yaml', async (name, objects) => {
     const text = objects
       .map((one) => stringify(one, { lineWidth: 110, aliasDuplicateObjects: false }))
@@ -76,13 +80,13 @@ describe('what is asked of Kubernetes', () => {
   });
 
   test('only the container of a ticket sees it', () => {
-    const { job: made, owned } = buildObjects(job, limits, tickets, place);
+    const { job: made, owned } = buildOf();
     const pod = made.spec?.template.spec;
     const containers = [...(pod?.initContainers ?? []), ...(pod?.containers ?? [])];
     const ofName = (name: string) => JSON.stringify(containers.find((one) => one.name === name));
     expect(ofName('build')).not.toMatch(/ticket|-source|-output/i);
     expect([ofName('fetch').includes('-output'), ofName('send').includes('-source')]).toEqual([false, false]);
-    expect(JSON.stringify(owned.map(({ metadata }) => metadata))).not.toContain('ticket-of');
+    expect(JSON.stringify(owned(owner).map(({ metadata }) => metadata))).not.toContain('ticket-of');
   });
 
   test('an id that cannot be a label is refused', () => {

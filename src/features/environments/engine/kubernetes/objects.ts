@@ -7,6 +7,7 @@ import type {
   V1NetworkPolicy,
   V1NetworkPolicyEgressRule,
   V1ObjectMeta,
+  V1OwnerReference,
   V1PodSpec,
   V1Secret,
   V1Service,
@@ -36,14 +37,12 @@ export type BuildTickets = { readonly source: string; readonly output: string };
 export type BuildObjects = {
   /** Suspended, so that it waits for its Secrets. */
   readonly job: V1Job;
-  /** They get the Job as their owner. */
-  readonly owned: readonly (V1Secret | V1NetworkPolicy)[];
+  readonly owned: (job: V1OwnerReference) => readonly (V1Secret | V1NetworkPolicy)[];
 };
 
 export type ServiceObjects = {
-  readonly deployment: V1Deployment;
-  /** They get the Deployment as their owner. */
-  readonly owned: readonly (V1Secret | V1Service | V1NetworkPolicy)[];
+  readonly deployment: (replicas: number) => V1Deployment;
+  readonly owned: (deployment: V1OwnerReference) => readonly (V1Secret | V1Service | V1NetworkPolicy)[];
   /** Of the Secret of this revision. */
   readonly secretName: string;
 };
@@ -85,11 +84,11 @@ export function serviceNameOf(environmentId: string, service: string): string {
   return `env-${hashOf(`${environmentId}/${service}`)}-${readable}`;
 }
 
-export function buildNameOf(buildId: string): string {
+function buildNameOf(buildId: string): string {
   return `build-${hashOf(buildId)}`;
 }
 
-export function secretNameOf(environmentId: string, { service, revision }: DesiredProcess): string {
+function secretNameOf(environmentId: string, { service, revision }: DesiredProcess): string {
   return `${serviceNameOf(environmentId, service)}-${hashOf(revision)}`;
 }
 
@@ -148,14 +147,14 @@ export function buildObjects(
     job: {
       apiVersion: 'batch/v1',
       kind: 'Job',
-      metadata: metadata(name, its, place),
+      metadata: { name, namespace: place.namespace, labels: labelsOf(its) },
       spec: {
         suspend: true,
         backoffLimit: 0,
         activeDeadlineSeconds: Math.max(1, Math.ceil(limits.timeMs / 1_000)),
         ttlSecondsAfterFinished: endedJobSeconds,
         template: {
-          metadata: { labels: { [labels.managed]: manager, ...its } },
+          metadata: { labels: labelsOf(its) },
           spec: {
             ...podSecurity(),
             restartPolicy: 'Never',
@@ -176,15 +175,15 @@ export function buildObjects(
         },
       },
     },
-    owned: [
-      secret(`${name}-source`, { TRANSFER_TICKET: tickets.source }, its, place),
-      secret(`${name}-output`, { TRANSFER_TICKET: tickets.output }, its, place),
-      secret(`${name}-variables`, variables, its, place),
-      secret(`${name}-files`, job.secrets, its, place),
+    owned: (owner) => [
+      secret(`${name}-source`, { TRANSFER_TICKET: tickets.source }, its, place, owner),
+      secret(`${name}-output`, { TRANSFER_TICKET: tickets.output }, its, place, owner),
+      secret(`${name}-variables`, variables, its, place, owner),
+      secret(`${name}-files`, job.secrets, its, place, owner),
       {
         apiVersion: 'networking.k8s.io/v1',
         kind: 'NetworkPolicy',
-        metadata: metadata(name, its, place),
+        metadata: metadata(name, its, place, owner),
         spec: {
           podSelector: { matchLabels: its },
           policyTypes: ['Ingress', 'Egress'],
@@ -237,18 +236,18 @@ export function serviceObjects(
   };
   return {
     secretName,
-    deployment: {
+    deployment: (replicas) => ({
       apiVersion: 'apps/v1',
       kind: 'Deployment',
-      metadata: { ...metadata(name, its, place), annotations: revision },
+      metadata: { name, namespace: place.namespace, labels: labelsOf(its), annotations: revision },
       spec: {
-        replicas: process.isAsleep ? 0 : 1,
+        replicas,
         revisionHistoryLimit: 0,
         strategy: { type: 'Recreate' },
         selector: { matchLabels: its },
         template: {
           metadata: {
-            labels: { [labels.managed]: manager, ...its },
+            labels: labelsOf(its),
             annotations: {
               ...revision,
               [limitAnnotations.memory]: String(process.memoryBytes),
@@ -263,14 +262,14 @@ export function serviceObjects(
           },
         },
       },
-    },
-    owned: [
-      secret(`${secretName}-ticket`, { TRANSFER_TICKET: ticket }, its, place),
-      secret(secretName, variables, its, place),
+    }),
+    owned: (owner) => [
+      secret(`${secretName}-ticket`, { TRANSFER_TICKET: ticket }, its, place, owner),
+      secret(secretName, variables, its, place, owner),
       {
         apiVersion: 'v1',
         kind: 'Service',
-        metadata: metadata(name, its, place),
+        metadata: metadata(name, its, place, owner),
         spec: {
           type: 'ClusterIP',
           selector: its,
@@ -280,7 +279,7 @@ export function serviceObjects(
       {
         apiVersion: 'networking.k8s.io/v1',
         kind: 'NetworkPolicy',
-        metadata: metadata(name, its, place),
+        metadata: metadata(name, its, place, owner),
         spec: {
           podSelector: { matchLabels: its },
           policyTypes: ['Ingress', 'Egress'],
@@ -311,8 +310,17 @@ function labelOf(id: string): string {
   return id;
 }
 
-function metadata(name: string, its: Record<string, string>, { namespace }: Place): V1ObjectMeta {
-  return { name, namespace, labels: { [labels.managed]: manager, ...its } };
+function labelsOf(its: Record<string, string>): Record<string, string> {
+  return { [labels.managed]: manager, ...its };
+}
+
+function metadata(
+  name: string,
+  its: Record<string, string>,
+  { namespace }: Place,
+  owner: V1OwnerReference,
+): V1ObjectMeta {
+  return { name, namespace, labels: labelsOf(its), ownerReferences: [owner] };
 }
 
 function secret(
@@ -320,12 +328,13 @@ function secret(
   values: Readonly<Record<string, string>>,
   its: Record<string, string>,
   place: Place,
+  owner: V1OwnerReference,
 ): V1Secret {
   const encoded = Object.entries(values).map(([key, value]) => [key, Buffer.from(value).toString('base64')]);
   return {
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: metadata(name, its, place),
+    metadata: metadata(name, its, place, owner),
     type: 'Opaque',
     data: Object.fromEntries(encoded) as Record<string, string>,
   };

@@ -58,16 +58,12 @@ export function createServices(deps: {
       place,
     );
     const isCurrent = revisionOf(before) === process.revision;
+    const replicas = process.isAsleep ? 0 : 1;
     // Without replicas at first, because its pods need the Secrets, and those need their owner.
-    const owner =
-      before ??
-      (await cluster.apply({ ...deployment, spec: { ...deployment.spec, replicas: 0 } } as V1Deployment));
-    const reference = ownerOf(owner, 'apps/v1', 'Deployment');
-    for (const one of owned)
-      await cluster.apply({ ...one, metadata: { ...one.metadata, ownerReferences: [reference] } });
-    const replicas = deployment.spec?.replicas ?? 0;
+    const owner = before ?? (await cluster.apply(deployment(0)));
+    for (const one of owned(ownerOf(owner, 'apps/v1', 'Deployment'))) await cluster.apply(one);
     // The same revision keeps its pods, whatever else changed.
-    if (!isCurrent) await cluster.apply(deployment);
+    if (!isCurrent) await cluster.apply(deployment(replicas));
     else if (before?.spec?.replicas !== replicas)
       await cluster.merge('deployments', serviceNameOf(environmentId, process.service), {
         spec: { replicas },

@@ -9,10 +9,12 @@ const annotations = {
   [limitAnnotations.memory]: '64000000',
   [limitAnnotations.disk]: '20000000',
 };
-const deployment: V1Deployment = {
+const deploymentWith = (replicas: number, its?: V1Deployment['status']): V1Deployment => ({
   metadata: { annotations: { [revisionAnnotation]: 'first' } },
-  spec: { replicas: 1, selector: {}, template: {} },
-};
+  spec: { replicas, selector: {}, template: {} },
+  ...(its && { status: its }),
+});
+const deployment = deploymentWith(1);
 const status = (changes: Partial<V1ContainerStatus>): V1ContainerStatus => ({
   name: 'service',
   image: 'node:24',
@@ -145,7 +147,7 @@ test('a quota is the reason why no pod can be made', () => {
   const message =
     'pods "env-1" is forbidden: exceeded quota: small, requested: pods=1, used: pods=2, limited: pods=2';
   const refused = { conditions: [{ type: 'ReplicaFailure', status: 'True', message }] };
-  expect(seen({ ...deployment, status: refused }, [], [])).toEqual({
+  expect(seen(deploymentWith(1, refused), [], [])).toEqual({
     state: 'starting',
     reason: 'no pod can be made: exceeded quota: small, requested: pods=1, used: pods=2, limited: pods=2',
     restarts: 0,
@@ -155,13 +157,15 @@ test('a quota is the reason why no pod can be made', () => {
 test('starts of every pod of the revision count, and pods of another revision do not', () => {
   const evicted = pod({ restartCount: 2 }, { phase: 'Failed', reason: 'Evicted' });
   const now = pod({ restartCount: 1, state: running });
-  const other: V1Pod = { ...now, metadata: { annotations: { [revisionAnnotation]: 'other' } } };
+  const other: V1Pod = { metadata: { annotations: { [revisionAnnotation]: 'other' } } };
   const pods = currentPods(deployment, [other, evicted, now]);
   expect(pods).toHaveLength(2);
   expect(seen(deployment, pods, []).restarts).toBe(4);
 });
 
 test('a service that sleeps is stopped, whatever its pods still do', () => {
-  const asleep = { ...deployment, spec: { ...deployment.spec, replicas: 0 } } as V1Deployment;
-  expect(seen(asleep, [pod({ state: ended(0) })], [])).toMatchObject({ state: 'stopped', reason: null });
+  expect(seen(deploymentWith(0), [pod({ state: ended(0) })], [])).toMatchObject({
+    state: 'stopped',
+    reason: null,
+  });
 });

@@ -29,7 +29,7 @@ function apiServer() {
 }
 
 async function opened(server: ReturnType<typeof apiServer>) {
-  const onDefect = vi.fn();
+  const onDefect = vi.fn<(error: unknown) => void>();
   const view = createView({ cluster: server.cluster, now: Date.now, onDefect });
   await view.start();
   await setImmediate();
