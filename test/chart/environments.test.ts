@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import {
   chartFolder,
   type Component,
@@ -38,8 +39,9 @@ function rightsOf(role: Manifest): Record<string, string> {
   );
 }
 
+const page = readFileSync(join(chartFolder, '../docs/how-to/environments-on-kubernetes.md'), 'utf8');
+
 function rightsOnPage(): Record<string, string> {
-  const page = readFileSync(join(chartFolder, '../docs/how-to/environments-on-kubernetes.md'), 'utf8');
   const rows = page.matchAll(/^\| `([a-z./0-9]+)` \| ([a-z, ]+) \|/gm);
   return Object.fromEntries([...rows].map(([, kind, verbs]) => [kind, verbs]));
 }
@@ -61,6 +63,16 @@ withEachHelm((helm) => {
     });
     expect(rendered.all.filter(({ kind }) => kind === 'Role')).toHaveLength(1);
     expect(rendered.text).not.toContain('kind: ClusterRole');
+  });
+
+  test('the values of the page render, with their quota, limits and secrets', () => {
+    const samples = [...page.matchAll(/^```yaml\n([^]*?)^```$/gm)];
+    // Values, as the page shows them; Helm judges them.
+    const values = samples.map(([, text = '']) => parse(text) as Values);
+    const all = render(helm, over(fewest, ...values));
+    const kinds = all.all.map(({ kind }) => kind);
+    expect(kinds).toEqual(expect.arrayContaining(['Role', 'ResourceQuota', 'LimitRange']));
+    expect(all.env('worker').has('SECRETS_DIR')).toBe(true);
   });
 
   test('nobody but the worker has a token', () => {
