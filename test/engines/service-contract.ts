@@ -255,10 +255,12 @@ function casesOf({ open, close, clock, store, left, isIsolated, image: ownImage 
 
   test('a service is asked to end; one that does not is ended', async () => {
     await begin();
-    await run(
-      {},
-      { service: 'deaf', command: `trap "" TERM; echo ready; while :; do ${sleeps.short}; done` },
-    );
+    // Kubernetes asks the first process alone, which is otherwise the shell.
+    const changes = isInPods ? { command: 'exec node server.js' } : {};
+    await run(changes, {
+      service: 'deaf',
+      command: `trap "" TERM; echo ready; while :; do ${sleeps.short}; done`,
+    });
     await becomes({ state: 'ready' });
     await becomes({ lastLines: ['ready'] }, 'deaf');
     await run({ isAsleep: true }, { service: 'deaf', isAsleep: true });
@@ -298,6 +300,7 @@ function casesOf({ open, close, clock, store, left, isIsolated, image: ownImage 
     await begin();
     await run({});
     await becomes({ state: 'ready' });
+    await ask('/start');
     const address = await engine.address(environmentId, 'web');
     await close();
     await fetch(`http://${address?.host}:${address?.port}/exit`).catch(() => undefined);
