@@ -78,7 +78,10 @@ withEachHelm((helm) => {
   });
 
   test.each(['builtin', 'keycloak'])('every process takes the settings it is given, with %s', (provider) => {
-    const values = over(fewest, provider === 'keycloak' ? keycloak : {}, { trustedProxies: ['10.0.0.0/8'] });
+    const values = over(fewest, provider === 'keycloak' ? keycloak : {}, {
+      trustedProxies: ['10.0.0.0/8'],
+      environments: { engine: 'kubernetes', namespace: 'branches' },
+    });
     const all = render(helm, values);
     for (const component of [...workloads, 'migrate'] as const) {
       const names = [...all.env(component).keys()];

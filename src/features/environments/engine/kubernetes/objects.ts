@@ -406,7 +406,7 @@ function podsOf({ namespace, labels: matchLabels }: PodGroup) {
   };
 }
 
-/** Name servers, which are pods or listen on a link-local address of the node; web; and public addresses. */
+/** Name servers, which are pods or listen on a link-local address of the node; the port `http` of web; and public addresses. */
 function egressOf({ web }: Place): V1NetworkPolicyEgressRule[] {
   return [
     {
@@ -416,7 +416,8 @@ function egressOf({ web }: Place): V1NetworkPolicyEgressRule[] {
         { port: 53, protocol: 'TCP' },
       ],
     },
-    { to: [podsOf(web)] },
+    // Not its metrics.
+    { to: [podsOf(web)], ports: [{ port: 'http', protocol: 'TCP' }] },
     {
       to: [
         { ipBlock: { cidr: '0.0.0.0/0', except: [...reservedNetworks.ipv4] } },
