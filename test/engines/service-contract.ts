@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
-import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Address, DesiredProcess, Engine } from '../../src/features/environments/engine/engine.ts';
 import { sleeps } from './engine-contract.ts';
 
@@ -128,7 +128,7 @@ function casesOf({ open, close, clock, store, left, isIsolated, image: ownImage 
     if (address === null) return 'no address';
     const url = `http://${address.host}:${address.port}${path}`;
     // The node sends nothing to a pod until a moment after it is ready. Then the first connection is refused.
-    if (isInPods) await expect.poll(() => isReached(address)).toBe(true);
+    if (isInPods) await vi.waitUntil(() => isReached(address), { timeout: 15_000 });
     return await (await fetch(url)).text();
   }
 
