@@ -427,6 +427,7 @@ function casesOf({ open, close, clock, store, left, isIsolated, image: ownImage 
     await run({}, { service: 'api' });
     await becomes({ state: 'ready' });
     await becomes({ state: 'ready' }, 'api');
+    expect(await ask('/files', 'api')).toBe('server.js');
     const address = await engine.address(environmentId, 'api');
     expect(await ask(`/ask?url=http://${address?.host}:${address?.port}/files`)).toBe('server.js');
   });
