@@ -52,7 +52,7 @@ beforeAll(async () => {
   await nameGitServer();
   installVite(join(shop.folder, 'web/node_modules'));
   shop.commit({
-    'postern.yaml': shopFile('localhost/base-node:latest'),
+    'postern.yaml': shopFile('localhost/base-node:test'),
     ...shopFiles({ words: 'Shop', stock: 12 }),
   });
   await run('kubectl', 'create', 'namespace', namespace);
@@ -76,7 +76,7 @@ beforeAll(async () => {
   ingress = await startIngress();
   await ada.signIn(administrator.email, administrator.password);
   const policy = await ada.api('GET', '/config/api-environments');
-  const wanted = { ...policy.data.config, enabled: true, sleepAfterMinutes: 1 };
+  const wanted = { ...policy.data.policy, enabled: true, sleepAfterMinutes: 1 };
   const headers = { 'if-match': String(policy.headers['etag']) };
   await done(ada.api('PUT', '/config/api-environments', wanted, headers), 200);
   const cloneUrl = 'https://git.backing.svc.cluster.local/.git';
@@ -91,6 +91,14 @@ afterAll(async () => {
   await ingress?.stop();
   await helm('uninstall', 'postern', '--wait', '--timeout=2m', '--ignore-not-found');
   await run('kubectl', 'delete', 'namespace', namespace, '--ignore-not-found');
+  await run(
+    'kubectl',
+    '--namespace=backing',
+    'delete',
+    'service/git',
+    'endpointslice/git',
+    '--ignore-not-found',
+  );
 });
 
 /** Waits for the end of the newest deploy; when it failed, the error shows the Environment and its log. */

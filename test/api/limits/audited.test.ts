@@ -323,8 +323,17 @@ const drills: Record<string, Drill> = {
   },
 };
 
-/** What changes nothing that anyone else could see: a reader's own mark, the check of a file, a hint to ask git. */
-const unaudited = ['readMyNotice', 'readNotice', 'receiveGitWebhook', 'validateConfigurationFile'];
+/**
+ * What changes nothing that anyone else could see: a reader's own mark, the check of a file, a hint to ask git, and the output of a
+ * build, whose deploy has its events.
+ */
+const unaudited = [
+  'readMyNotice',
+  'readNotice',
+  'receiveGitWebhook',
+  'sendEnvironmentFiles',
+  'validateConfigurationFile',
+];
 
 async function eventsOf(requestId: string) {
   // Through the service, because signing everyone out may have ended the session that would ask.

@@ -71,9 +71,12 @@ const graceSeconds = 5;
 /** A Job that ended stays this long, if the worker that would delete it is gone. */
 const endedJobSeconds = 600;
 /** What Postern's own containers need: they only stream. */
-const podProgram = { memory: 256 * 1024 ** 2, milliCpu: 250 };
+const podProgram = { memory: String(256 * 1024 ** 2), milliCpu: 500 };
 /** In thousandths of a processor: two builds fit beside other pods, and one uses what is free. */
 const buildCpu = { request: 250, limit: 2_000 };
+
+/** What a pod requests at least, in thousandths of a processor: most services wait for requests, and one uses what is free. */
+const idleCpu = 100;
 
 /** A value of a label (Kubernetes: at most 63 characters, the first and the last a letter or digit). */
 const labelShape = /^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$/;
@@ -208,7 +211,10 @@ export function serviceObjects(
   const environment = { [labels.environment]: labelOf(environmentId) };
   const its = { ...environment, [labels.service]: service };
   const revision = { [revisionAnnotation]: process.revision };
-  const resources = { memory: String(process.memoryBytes), cpu: `${process.milliCpu}m` };
+  const resources = {
+    requests: { memory: String(process.memoryBytes), cpu: `${Math.min(process.milliCpu, idleCpu)}m` },
+    limits: { memory: String(process.memoryBytes), cpu: `${process.milliCpu}m` },
+  };
   const variables = {
     HOME: inPod.home,
     TMPDIR: inPod.tmp,
@@ -230,7 +236,7 @@ export function serviceObjects(
       periodSeconds: 1,
       timeoutSeconds: 5,
     },
-    resources: { requests: resources, limits: resources },
+    resources,
     volumeMounts: fileMounts(),
     securityContext: containerSecurity(),
   };
@@ -347,7 +353,7 @@ function podContainer(
   secretName: string,
   { podImage, transferUrl }: Place,
 ): V1Container {
-  const resources = { memory: String(podProgram.memory), cpu: `${podProgram.milliCpu}m` };
+  const { memory, milliCpu } = podProgram;
   return {
     name,
     image: podImage,
@@ -357,7 +363,7 @@ function podContainer(
       { name: 'TRANSFER_URL', value: transferUrl },
       { name: 'TRANSFER_TICKET', valueFrom: { secretKeyRef: { name: secretName, key: 'TRANSFER_TICKET' } } },
     ],
-    resources: { requests: resources, limits: resources },
+    resources: { requests: { memory, cpu: `${idleCpu}m` }, limits: { memory, cpu: `${milliCpu}m` } },
     volumeMounts: fileMounts(),
     securityContext: containerSecurity(),
   };
