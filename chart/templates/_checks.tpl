@@ -195,7 +195,7 @@ is built on it) each rendering would make new ones: everyone signed out, and sto
 {{- $wrong := index . 1 -}}
 {{- with $root.Values.environments -}}
 {{- if not .engine -}}
-{{- range $name, $value := pick . "namespace" "secrets" "egress" "quota" "limitRange" -}}
+{{- range $name, $value := set (pick . "namespace" "secrets" "egress" "quota" "limitRange") "database" .database.existingSecret -}}
 {{- if $value -}}
 {{- include "postern.wrong" (list $wrong (printf "environments.%s" $name) "is set while environments.engine is empty" "Set environments.engine to kubernetes, or leave it empty.") -}}
 {{- end -}}
@@ -227,7 +227,7 @@ is built on it) each rendering would make new ones: everyone signed out, and sto
 {{- with .Values -}}
 {{- $clients := .identity.clients -}}
 {{- $store := .objectStore -}}
-{{- range list .database .database.gateway .database.migrations .kv $store.accessKey $store.secretKey $store.gateway.accessKey $store.gateway.secretKey .secrets.session .secrets.encryption .secrets.grant $clients.login $clients.principalSync $clients.management .bootstrapAdmin -}}
+{{- range list .environments.database .database .database.gateway .database.migrations .kv $store.accessKey $store.secretKey $store.gateway.accessKey $store.gateway.secretKey .secrets.session .secrets.encryption .secrets.grant $clients.login $clients.principalSync $clients.management .bootstrapAdmin -}}
 {{- with .existingSecret -}}{{ . }}{{ "\n" }}{{- end -}}
 {{- end -}}
 {{- end -}}
@@ -236,7 +236,7 @@ is built on it) each rendering would make new ones: everyone signed out, and sto
 
 {{/* What the chart sets; a second value beside it would win or lose by chance. */}}
 {{- define "postern.ownVariables" -}}
-^(NODE_ENV|SERVICE_UI_URL|SITES_CONTENT_URL|ENVIRONMENTS_(CONTENT_URL|ENGINE|NAMESPACE|POD_IMAGE|WEB_URL)|SECRETS_DIR|HOST|PORT|GATEWAY_PORT|METRICS_PORT|DATA_DIR|KEY_PREFIX|OWNER_SWEEP_MINUTES|LOG_LEVEL|TRUSTED_PROXIES|GATEWAY_DATABASE_ROLE|(DATABASE_URL|KV_URL|OBJECT_[A-Z_]+|SESSION_SECRET|ENCRYPTION_KEY|GRANT_SECRET|IDENTITY_[A-Z_]+|OIDC_[A-Z_]+|PRINCIPAL_SYNC_[A-Z_]+|BOOTSTRAP_[A-Z_]+?)(_FILE)?)$
+^(NODE_ENV|SERVICE_UI_URL|SITES_CONTENT_URL|ENVIRONMENTS_(CONTENT_URL|ENGINE|NAMESPACE|POD_IMAGE|WEB_URL|DATABASE_URL(_FILE)?)|SECRETS_DIR|HOST|PORT|GATEWAY_PORT|METRICS_PORT|DATA_DIR|KEY_PREFIX|OWNER_SWEEP_MINUTES|LOG_LEVEL|TRUSTED_PROXIES|GATEWAY_DATABASE_ROLE|(DATABASE_URL|KV_URL|OBJECT_[A-Z_]+|SESSION_SECRET|ENCRYPTION_KEY|GRANT_SECRET|IDENTITY_[A-Z_]+|OIDC_[A-Z_]+|PRINCIPAL_SYNC_[A-Z_]+|BOOTSTRAP_[A-Z_]+?)(_FILE)?)$
 {{- end }}
 
 {{/* Secret references of extraEnv, extraEnvFrom and extraVolumes as lines NAME/KEY, or NAME/* for all of it. */}}

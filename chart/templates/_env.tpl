@@ -93,6 +93,9 @@ the gateway has no identity client, no session secret and no encryption key; a m
 {{ include "postern.fromValue" (list "ENVIRONMENTS_POD_IMAGE" (include "postern.image" $root)) }}
 {{ include "postern.fromValue" (list "ENVIRONMENTS_WEB_URL" (printf "http://%s-web.%s.svc:80" (include "postern.fullname" $root) $root.Release.Namespace)) }}
 {{- end }}
+{{- if and .environments.database.existingSecret (eq $component "worker") }}
+{{ include "postern.fromSecret" (list "ENVIRONMENTS_DATABASE_URL" .environments.database.existingSecret .environments.database.key) }}
+{{- end }}
 {{- if and .environments.secrets (eq $component "worker") }}
 {{ include "postern.fromValue" (list "SECRETS_DIR" "/secrets") }}
 {{- end }}

@@ -121,6 +121,19 @@ withEachHelm((helm) => {
     expect(rendered.get('Service', 'acme-postern-web').spec['ports']).toMatchObject([{ port: 80 }]);
   });
 
+  test('the worker alone gets the address of their databases', () => {
+    const database = { existingSecret: 'environments-database', key: 'address' };
+    const all = render(helm, on({ database }));
+    const told = (component: Component) => all.env(component).get('ENVIRONMENTS_DATABASE_URL');
+    expect(told('worker')?.valueFrom?.secretKeyRef).toEqual({
+      name: 'environments-database',
+      key: 'address',
+    });
+    expect([told('web'), told('gateway'), told('migrate')]).toEqual([undefined, undefined, undefined]);
+    const secrets = [{ repository: 'repo_1', existingSecret: 'environments-database' }];
+    expect(refusal(helm, on({ database, secrets }))).toContain('which holds a credential of Postern');
+  });
+
   test('pods of Environments reach names and web, and the gateway reaches their services: nothing else is open', () => {
     const egress = [{ to: [{ ipBlock: { cidr: '10.9.0.0/24' } }], ports: [{ port: 5432 }] }];
     const policies = elsewhere(render(helm, on({ egress }))).filter(({ kind }) => kind === 'NetworkPolicy');
@@ -242,6 +255,7 @@ withEachHelm((helm) => {
       egress: [{ ports: [{ port: 1 }] }],
       quota: { pods: 1 },
       limitRange: [{ type: 'Container' }],
+      database: { existingSecret: 'environments-database' },
     }))
       problems.push([
         over(fewest, { environments: { [name]: value } }),
