@@ -225,7 +225,7 @@ test('while the engine is away, Environments are created, say so, and go on when
     ),
   ).toMatchObject({
     status: 'deploying',
-    statusMessage: 'The engine cannot run it at the moment. Postern tries again.',
+    statusMessage: 'The engine cannot run it: no connection to the API server. Postern tries again.',
   });
   const [build] = await until(
     async () => (await call('GET', '/builds', { query: { environment: built.id } })).data,

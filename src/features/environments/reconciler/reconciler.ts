@@ -199,6 +199,6 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
 function wordsOf(error: unknown): string {
   if (error instanceof AppError) return error.message;
   return error instanceof EngineUnavailable
-    ? 'The engine cannot run it at the moment.'
+    ? `The engine cannot run it: ${error.message.replace(/\.?$/, '.')}`
     : 'Postern met a mistake of its own.';
 }
