@@ -34,8 +34,12 @@ const pages = {
   '/write': () => writeFileSync('written', ''),
   '/fix': () => writeFileSync('fixed', ''),
   '/exit': () => setImmediate(() => process.exit(7)),
+  '/leave': () => {
+    listener.close();
+    setTimeout(() => process.exit(7), 1000);
+  },
 };
-createServer((request, response) => {
+const listener = createServer((request, response) => {
   const { pathname, searchParams } = new URL(request.url, 'http://service');
   if (pathname === '/healthz') response.writeHead(existsSync('fixed') ? 302 : 500).end();
   else if (pathname === '/ask')
@@ -230,7 +234,8 @@ function casesOf({ open, close, clock, store, left, isIsolated, image: ownImage 
     clock.now += 1;
     await becomes({ state: 'ready', restarts: 2 });
     clock.now += 5 * 60_000;
-    await ask('/exit');
+    // It closes its port a second before it ends.
+    await ask('/leave');
     await becomes({ state: 'failed' });
     clock.now += 1_000;
     await becomes({ state: 'ready', restarts: 3 });

@@ -46,6 +46,8 @@ type Running = Started & {
   /** In words: why it is not ready yet. */
   waiting: string | null;
   ready?: { readonly host: string; readonly inodes: ReadonlySet<string>; readonly since: number };
+  /** How long it was ready when that ended last, in ms. */
+  wasReadyMs: number;
   isAsked: boolean;
   measuredAt: number;
   /** Of its folder. */
@@ -88,7 +90,7 @@ export function createService(
   }
 
   function fresh(waiting: string | null): Omit<Running, keyof Started> {
-    return { waiting, isAsked: false, measuredAt: now(), bytes: 0 };
+    return { waiting, isAsked: false, wasReadyMs: 0, measuredAt: now(), bytes: 0 };
   }
 
   function write(changes: Partial<ServiceRecord>): void {
@@ -97,8 +99,12 @@ export function createService(
     writeRecord(folder, record);
   }
 
+  function readyMsOf({ ready, wasReadyMs }: Running): number {
+    return ready === undefined ? wasReadyMs : now() - ready.since;
+  }
+
   function fail(reason: string): void {
-    const readyMs = running?.ready === undefined ? 0 : now() - running.ready.since;
+    const readyMs = running === undefined ? 0 : readyMsOf(running);
     running = undefined;
     end = { reason, at: now() };
     // An engine that ran before can have counted this end.
@@ -193,6 +199,8 @@ export function createService(
     if (reach.kind === 'taken') return await stopFailed(reach.reason);
     if (reach.kind === 'waiting') {
       current.waiting = reach.reason;
+      // A process that ends often closes its port first.
+      current.wasReadyMs = readyMsOf(current);
       delete current.ready;
     } else if (current.ready !== undefined) current.ready = { ...current.ready, ...reach };
     else if (health === null) current.ready = { ...reach, since: now() };
