@@ -34,7 +34,7 @@ const suites: Readonly<Record<string, Suite>> = {
   cluster: { workers: 1, testMs: 5 * minute, hookMs: 2 * minute },
   // Builds that a real machine runs, also those that mean harm.
   engines: { setup: [database], workers: 1, testMs: 2 * minute },
-  // The engine of Environments in a real Kubernetes, which runs every command: test/cluster/run.sh runs this after `cluster`.
+  // The engine of Environments in a real Kubernetes, which runs every command: test/cluster/run.sh starts it for this suite too.
   'engines-cluster': { workers: 1, testMs: 5 * minute, hookMs: 2 * minute },
   // Whole programs, processes that end and servers that are cut off: one at a time.
   faults: { workers: 1, testMs: 15 * minute, hookMs: 2 * minute },

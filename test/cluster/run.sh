@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# npm run test:cluster: builds what is missing, starts a cluster, runs the suite inside its namespaces, removes the cluster.
+# npm run test:cluster, npm run test:engines-cluster: builds what is missing, starts a cluster, runs the suite inside its
+# namespaces, removes the cluster.
 set -euo pipefail
 . "$(dirname "$0")/env.sh"
 cd "$ROOT"
@@ -30,5 +31,4 @@ trap 'rm -f "$output"; bash "$KIT/cluster.sh" down; echo "cluster: logs in ${CAC
 phase started quietly bash "$KIT/cluster.sh" up 7>&-
 phase stores bash "$KIT/cluster.sh" run bash "$KIT/backing.sh" 7>&-
 export NODE_EXTRA_CA_CERTS=$STATE/pki/ca.crt CLUSTER_STATE=$STATE
-phase suite bash "$KIT/cluster.sh" run node scripts/run.mjs node_modules/vitest/vitest.mjs run --project cluster "$@"
-phase 'engine of Environments' bash "$KIT/cluster.sh" run node scripts/run.mjs node_modules/vitest/vitest.mjs run --project engines-cluster --passWithNoTests "$@"
+phase suite bash "$KIT/cluster.sh" run node scripts/run.mjs node_modules/vitest/vitest.mjs run --project "${SUITE:-cluster}" "$@"
