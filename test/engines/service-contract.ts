@@ -295,6 +295,9 @@ function casesOf({ open, close, clock, store, left, isIsolated, image: ownImage 
     await begin();
     await becomes({ state: 'ready', restarts: 0, lastLines: ['listening'] });
     expect(await ask('/start')).toBe(start);
+    // This engine was never told what they are.
+    await engine.apply({ environmentId, processes: [], kept: ['web', 'short'] });
+    expect(await ask('/start')).toBe(start);
     await run({ health: '/healthz' }, { service: 'short' });
     expect(await ask('/start')).toBe(start);
     expect(await engine.address(environmentId, 'short')).toEqual(address);

@@ -40,8 +40,10 @@ export type Known = { readonly builds: ReadonlySet<string>; readonly environment
 export type DesiredProcesses = {
   /** Letters, digits, `_` and `-`. */
   readonly environmentId: string;
-  /** No two have the same service. The engine ends and removes all others of the Environment. */
+  /** No two have the same service. The engine ends and removes all others of the Environment that are not in `kept`. */
   readonly processes: readonly DesiredProcess[];
+  /** Services that stay as they are, whether they run or not. Absent: none. */
+  readonly kept?: readonly string[];
 };
 
 export type DesiredProcess = {

@@ -39,9 +39,6 @@ function orNoAddress(error: unknown): undefined {
  * nothing.
  */
 export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
-  /** What was applied last, by Environment. */
-  const last = new Map<string, readonly DesiredProcess[]>();
-
   /** Values of the stored secrets: variable → value. @throws AppError override_not_allowed when they may not be used */
   async function secretsOf(
     deploy: PlannedDeploy,
@@ -174,7 +171,6 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
       const redacted = isAsleep ? [] : [...(await redactedIn(deploy)), ...passwords];
       const desired: DesiredProcess[] = [];
       const waiting: string[] = [];
-      const before = last.get(environment.id) ?? [];
       const running = await engine.observe(environment.id);
       // Each level starts when the processes of the levels before are ready. What runs already is not stopped for them.
       let isOpen = true;
@@ -192,9 +188,7 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
         isOpen &&= states.every((state) => state === 'ready');
       }
       // What waits keeps running as it is.
-      const kept = before.filter(({ service }) => waiting.includes(service));
-      last.set(environment.id, [...desired, ...kept]);
-      await engine.apply({ environmentId: environment.id, processes: [...desired, ...kept] });
+      await engine.apply({ environmentId: environment.id, processes: desired, kept: waiting });
       const wanted = new Map(desired.map(({ service, revision }) => [service, revision]));
       const observed = (await engine.observe(environment.id)).filter(
         ({ service, revision }) => wanted.get(service) === revision,
@@ -226,10 +220,7 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
       return JSON.stringify([facts, addresses]);
     },
 
-    async remove(environmentId: string): Promise<void> {
-      last.delete(environmentId);
-      await engine.remove(environmentId);
-    },
+    remove: (environmentId: string): Promise<void> => engine.remove(environmentId),
   };
 }
 

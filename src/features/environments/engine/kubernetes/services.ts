@@ -97,11 +97,11 @@ export function createServices(deps: {
   }
 
   return {
-    async apply({ environmentId, processes }) {
+    async apply({ environmentId, processes, kept = [] }) {
       const { items } = await cluster.list('deployments', environmentSelector(environmentId));
       const before = new Map(items.map((one) => [one.metadata?.labels?.[labels.service] ?? '', one]));
       for (const service of before.keys())
-        if (!processes.some((one) => one.service === service))
+        if (!kept.includes(service) && !processes.some((one) => one.service === service))
           await cluster.deleteAll(
             'deployments',
             `${environmentSelector(environmentId)},${labels.service}=${service}`,

@@ -109,10 +109,10 @@ export function createEnvironments(
     environments.delete(id);
   }
 
-  async function apply({ environmentId, processes }: DesiredProcesses): Promise<void> {
+  async function apply({ environmentId, processes, kept = [] }: DesiredProcesses): Promise<void> {
     const environment = environmentOf(environmentId);
     if (processes.some(({ isAsleep }) => !isAsleep)) await environment.network?.open();
-    const names = new Set(processes.map(({ service }) => service));
+    const names = new Set([...kept, ...processes.map(({ service }) => service)]);
     for (const [name, service] of environment.services) {
       if (service.isGone) environment.services.delete(name);
       else if (!names.has(name)) service.want(null);
