@@ -34,11 +34,14 @@ export function createTransfersOn(
   });
 }
 
+/** Of an output, packed and unpacked: web keeps it on its disk until the object store has it. */
+const maxSentBytes = 1024 ** 3;
+
 /** What web answers to pods. */
 export function createTransferRoutes(
   deps: Omit<Parameters<typeof createTicketRequests>[0], 'limits' | 'refuse'> & {
     readonly refuse: RefuseBadCredential;
   },
 ): Route[] {
-  return transferRoutes(createTicketRequests({ ...deps, limits: maxOutput }));
+  return transferRoutes(createTicketRequests({ ...deps, limits: { ...maxOutput, bytes: maxSentBytes } }));
 }
