@@ -168,4 +168,14 @@ export type BuildLimits = {
 };
 
 /** The engine cannot run anything: its programs are missing, or the machine does not let them. */
-export class EngineUnavailable extends Error {}
+export class EngineUnavailable extends Error {
+  /** True: the build may be the cause, after many of these. */
+  readonly isItsOwn: boolean;
+  constructor(
+    message: string,
+    { isItsOwn = false, ...options }: ErrorOptions & { readonly isItsOwn?: boolean } = {},
+  ) {
+    super(message, options);
+    this.isItsOwn = isItsOwn;
+  }
+}

@@ -77,7 +77,7 @@ export function createBuilds(deps: {
       // Asked first: it may have arrived although its sender never heard so.
       const artifact = await transfers.outputOf(job.id);
       if (artifact !== undefined) return { kind: 'built', artifact };
-      if (end === 'done') throw new EngineUnavailable('The output of the build did not arrive.');
+      if (end === 'done') throw endOfItsOwn('The output of the build did not arrive.');
       return end;
     } finally {
       underWay.delete(job.id);
@@ -350,15 +350,18 @@ function endIn(
 
 function failureOf(pod: V1Pod, limits: BuildLimits): Failure {
   if (isDiskEviction(pod)) return stopped('disk_full', limits);
-  if (pod.status?.reason !== undefined)
-    throw new EngineUnavailable(`The pod of the build ${evictionOf(pod)}.`);
+  if (pod.status?.reason !== undefined) {
+    // The node is short of something that the build may have used up. All other reasons are those of the node.
+    const isItsOwn = pod.status.reason === 'Evicted';
+    throw new EngineUnavailable(`The pod of the build ${evictionOf(pod)}.`, { isItsOwn });
+  }
   for (const name of ['fetch', 'build', 'send']) {
     const end = endOf(containerOf(pod, name));
     if (end === undefined || end.exitCode === 0) continue;
     if (name !== 'build') {
       const told = messageIn(end);
       if (told === undefined)
-        throw new EngineUnavailable(`The container ${name} of Postern ${endInWords(end, pod)}.`);
+        throw endOfItsOwn(`The container ${name} of Postern ${endInWords(end, pod)}.`);
       // The pod program writes a failure of a build.
       return { kind: 'failed', ...told } as Failure;
     }
@@ -372,5 +375,10 @@ function failureOf(pod: V1Pod, limits: BuildLimits): Failure {
       };
     return exited(end.exitCode, secondsOf(end) * 1_000, limits);
   }
-  throw new EngineUnavailable('The pod of the build ended, and Kubernetes does not say why.');
+  throw endOfItsOwn('The pod of the build ended, and Kubernetes does not say why.');
+}
+
+/** What a build does to its own pod can end a container of Postern too. */
+function endOfItsOwn(message: string): EngineUnavailable {
+  return new EngineUnavailable(message, { isItsOwn: true });
 }
