@@ -2,8 +2,8 @@ import type { BuildPlace } from './artifact-key.ts';
 import type { BuildLog, LogLine } from './build-log.ts';
 
 /**
- * Builds and runs services of Environments. When build() resolves, every process of the build has ended, and only the
- * artifact is left. The caller decides what is built and run, when, and who may see the result.
+ * Builds and runs services of Environments. When build() resolves, every process of the build has ended, unless its
+ * machine is lost, and only the artifact is left. The caller decides what is built and run, when, and who may see the result.
  */
 export type Engine = {
   readonly place: BuildPlace;
