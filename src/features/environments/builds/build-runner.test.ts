@@ -100,6 +100,22 @@ test('an engine that cannot run builds: they wait, say why, and run when it can'
   expect(await world.builds.job(jobId)).toMatchObject({ status: 'running', message: null });
 });
 
+test('a build that harms its own pod each time is not started for ever', async () => {
+  const world = await openWorld();
+  const jobId = await world.requestBuild();
+  const why = 'The container send of Postern exited with 137 after 3 s.';
+  world.engine.faults.build = new EngineUnavailable(why, { isItsOwn: true });
+  for (let tries = 1; tries <= 6; tries++) {
+    expect(await world.builds.job(jobId)).toMatchObject({ status: 'queued' });
+    await run(world);
+    world.clock.advance(minute);
+  }
+  expect(await world.builds.job(jobId)).toMatchObject({
+    status: 'failed',
+    message: `The engine cannot run builds: ${why}`,
+  });
+});
+
 test('a git server that is away: the build waits for it, but not for ever, and holds up no other', async () => {
   const world = await openWorld();
   world.shared.policy = { ...world.shared.policy, maxConcurrentBuilds: 1 };

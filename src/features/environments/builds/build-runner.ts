@@ -48,7 +48,7 @@ const silenceMs = minute;
 const postponedMs = 30 * second;
 /** Before what has ended is tried again that could not be written. */
 const rewriteMs = 5 * second;
-/** A build that ends its worker, or that git cannot read, is not started more often. */
+/** A build that ends its worker or its pod, or that git cannot read, is not started more often. */
 const maxStarts = 5;
 /** A clean stop does not wait longer for builds: git may wait for a server. In real time. */
 const stopMs = 15 * second;

@@ -71,7 +71,7 @@ export async function runBuild(
       return {
         kind: 'postponed',
         message: `The engine cannot run builds: ${error.message}`,
-        isItsOwn: false,
+        isItsOwn: error.isItsOwn,
       };
     if (error instanceof AppError && error.status === 503)
       return {

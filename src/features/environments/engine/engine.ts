@@ -2,8 +2,8 @@ import type { BuildPlace } from './artifact-key.ts';
 import type { BuildLog, LogLine } from './build-log.ts';
 
 /**
- * Builds and runs services of Environments. When build() resolves, every process of the build has ended, and only the
- * artifact is left. The caller decides what is built and run, when, and who may see the result.
+ * Builds and runs services of Environments. When build() resolves, every process of the build has ended, unless its
+ * machine is lost, and only the artifact is left. The caller decides what is built and run, when, and who may see the result.
  */
 export type Engine = {
   readonly place: BuildPlace;
@@ -170,4 +170,14 @@ export type BuildLimits = {
 };
 
 /** The engine cannot run anything: its programs are missing, or the machine does not let them. */
-export class EngineUnavailable extends Error {}
+export class EngineUnavailable extends Error {
+  /** True: the build may be the cause, after many of these. */
+  readonly isItsOwn: boolean;
+  constructor(
+    message: string,
+    { isItsOwn = false, ...options }: ErrorOptions & { readonly isItsOwn?: boolean } = {},
+  ) {
+    super(message, options);
+    this.isItsOwn = isItsOwn;
+  }
+}

@@ -14,6 +14,7 @@ import {
 } from '../engine.ts';
 import { directoryIn } from '../output.ts';
 import type { Cluster } from './cluster.ts';
+import { doEach } from './do-each.ts';
 import { buildObjects, buildSelector, labels, type Place } from './objects.ts';
 import { ownerOf } from './services.ts';
 import {
@@ -46,6 +47,10 @@ type End = Failure | 'done' | 'cancelled';
 const kinds = ['jobs', 'pods', 'secrets', 'networkpolicies'] as const;
 /** Between two looks whether everything is gone, and between two tries while Kubernetes does not answer, in ms. */
 const [lookMs, retryMs] = [250, 1_000];
+/** For how long everything may take to go, and for how long that is tried again, in ms. */
+const [removeMs, tryMs] = [25_000, 60_000];
+/** For the rest of a log, once its build has ended, in ms. */
+const copyMs = 10_000;
 /** An image that cannot be pulled for this long fails the build: the kubelet has tried about four times. In ms. */
 const pullMs = 60_000;
 
@@ -59,6 +64,8 @@ export function createBuilds(deps: {
   readonly folder: string;
   /** In ms. */
   readonly now: () => number;
+  /** Calls `work` once, after `ms`. */
+  readonly later: (work: () => void, ms: number) => void;
 }): Builds {
   const { cluster, view, transfers } = deps;
   const underWay = new Set<string>();
@@ -77,7 +84,7 @@ export function createBuilds(deps: {
       // Asked first: it may have arrived although its sender never heard so.
       const artifact = await transfers.outputOf(job.id);
       if (artifact !== undefined) return { kind: 'built', artifact };
-      if (end === 'done') throw new EngineUnavailable('The output of the build did not arrive.');
+      if (end === 'done') throw endOfItsOwn('The output of the build did not arrive.');
       return end;
     } finally {
       underWay.delete(job.id);
@@ -116,7 +123,7 @@ export function createBuilds(deps: {
       await cluster.merge('jobs', owner.name, { spec: { suspend: false } });
       return await follow(job, owner.uid, limits, log, signal);
     } finally {
-      // Nothing of a build may run when it has ended, so this waits for Kubernetes.
+      // Nothing of a build should run when it has ended, so this waits for Kubernetes.
       await endSurely(job.id);
     }
   }
@@ -217,8 +224,11 @@ export function createBuilds(deps: {
         // done() and stop() get the failure.
         copying.catch(() => undefined);
       },
-      /** When the pod has ended, or is gone. */
-      done: async () => await copying,
+      /** When the pod has ended, or is to go. What is not copied then in time is lost: its node may be. */
+      async done() {
+        const late = new Promise<void>((resolve) => deps.later(resolve, copyMs));
+        await Promise.race([copying, late]);
+      },
       async stop() {
         stopping.abort();
         await copying;
@@ -236,19 +246,24 @@ export function createBuilds(deps: {
     }
   }
 
+  /** What is left after so many tries goes when Kubernetes can remove it: a pod of a lost node, for instance. The sweep tries too. */
   async function endSurely(id: string): Promise<void> {
-    while (!(await end(id).then(() => true, orUnavailable))) await wait(retryMs);
+    const until = deps.now() + tryMs;
+    while (!(await end(id).then(() => true, orUnavailable)) && deps.now() < until) await wait(retryMs);
   }
 
   /** Deletes the Job, and resolves when nothing of it is left. */
   async function end(id: string): Promise<void> {
     const selector = buildSelector(id);
     await cluster.deleteAll('jobs', selector);
+    const until = deps.now() + removeMs;
     for (;;) {
       const left = await Promise.all(
         kinds.map(async (kind) => (await cluster.list(kind, selector)).items.length),
       );
       if (left.every((count) => count === 0)) return;
+      if (deps.now() > until)
+        throw new EngineUnavailable('Kubernetes still has objects of the build that it was told to delete.');
       await wait(lookMs);
     }
   }
@@ -263,10 +278,10 @@ export function createBuilds(deps: {
 
     async sweep(ids) {
       const gone = ids.filter((id) => !underWay.has(id));
-      for (const id of gone) {
+      await doEach(gone, async (id) => {
         await end(id);
         await transfers.closeBuild(id);
-      }
+      });
       return gone;
     },
   };
@@ -350,15 +365,17 @@ function endIn(
 
 function failureOf(pod: V1Pod, limits: BuildLimits): Failure {
   if (isDiskEviction(pod)) return stopped('disk_full', limits);
-  if (pod.status?.reason !== undefined)
-    throw new EngineUnavailable(`The pod of the build ${evictionOf(pod)}.`);
+  if (pod.status?.reason !== undefined) {
+    // The node is short of something that the build may have used up. All other reasons are those of the node.
+    const isItsOwn = pod.status.reason === 'Evicted';
+    throw new EngineUnavailable(`The pod of the build ${evictionOf(pod)}.`, { isItsOwn });
+  }
   for (const name of ['fetch', 'build', 'send']) {
     const end = endOf(containerOf(pod, name));
     if (end === undefined || end.exitCode === 0) continue;
     if (name !== 'build') {
       const told = messageIn(end);
-      if (told === undefined)
-        throw new EngineUnavailable(`The container ${name} of Postern ${endInWords(end, pod)}.`);
+      if (told === undefined) throw endOfItsOwn(`The container ${name} of Postern ${endInWords(end, pod)}.`);
       // The pod program writes a failure of a build.
       return { kind: 'failed', ...told } as Failure;
     }
@@ -372,5 +389,10 @@ function failureOf(pod: V1Pod, limits: BuildLimits): Failure {
       };
     return exited(end.exitCode, secondsOf(end) * 1_000, limits);
   }
-  throw new EngineUnavailable('The pod of the build ended, and Kubernetes does not say why.');
+  throw endOfItsOwn('The pod of the build ended, and Kubernetes does not say why.');
+}
+
+/** What a build does to its own pod can end a container of Postern too. */
+function endOfItsOwn(message: string): EngineUnavailable {
+  return new EngineUnavailable(message, { isItsOwn: true });
 }

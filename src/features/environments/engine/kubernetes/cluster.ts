@@ -86,7 +86,7 @@ const kindNames: Readonly<Record<string, AppliedKind>> = {
   Secret: 'secrets',
   Service: 'services',
 };
-/** For the head of an answer, in ms. */
+/** For the head of an answer, and then for the rest of one that is no stream, in ms. */
 const answerMs = 30_000;
 /** An idle connection is probed after this time, in ms. */
 const probeMs = 30_000;
@@ -177,15 +177,16 @@ export async function openCluster({
     }
     const status = response.statusCode ?? 0;
     if (status >= 200 && status < 300) return response;
-    const message = messageOf(await text(response).catch(() => '')) ?? `status ${status}`;
+    const message = messageOf(await bodyOf(response).catch(() => '')) ?? `status ${status}`;
     if (status >= 500 || passing.has(status)) throw new EngineUnavailable(`Kubernetes answers: ${message}`);
     throw new Error(`Kubernetes refuses ${method} ${url.pathname}: ${message}`);
   }
 
   async function read<T>(response: IncomingMessage): Promise<T> {
+    const body = await bodyOf(response);
     try {
       // The API server sends what was asked for.
-      return JSON.parse(await text(response), withTimes) as T;
+      return JSON.parse(body, withTimes) as T;
     } catch (error) {
       throw unreachable(error, false);
     }
@@ -257,6 +258,20 @@ export async function openCluster({
       });
     },
   };
+}
+
+/** All of it. A server that sends no more of it is away. */
+async function bodyOf(response: IncomingMessage): Promise<string> {
+  const late = AbortSignal.timeout(answerMs);
+  const end = () => response.destroy();
+  late.addEventListener('abort', end, { once: true });
+  try {
+    return await text(response);
+  } catch (error) {
+    throw unreachable(error, late.aborted);
+  } finally {
+    late.removeEventListener('abort', end);
+  }
 }
 
 async function readStream(

@@ -4,6 +4,7 @@ import type { BuildLimits, Engine } from '../engine.ts';
 import { EngineUnavailable } from '../engine.ts';
 import { createBuilds } from './builds.ts';
 import { openCluster } from './cluster.ts';
+import { doEach } from './do-each.ts';
 import type { Place } from './objects.ts';
 import { createServiceLogs, type ServiceLogStore } from './service-logs.ts';
 import { createServices } from './services.ts';
@@ -99,9 +100,11 @@ export function createKubernetesEngine(deps: {
       const { services, builds } = whenPrepared();
       const found = { builds: await builds.found(), environments: await services.found() };
       const kept = await known();
-      const ended = await builds.sweep(found.builds.filter((id) => !kept.builds.has(id)));
       const gone = found.environments.filter((id) => !kept.environments.has(id));
-      for (const id of gone) await services.remove(id);
+      const ended: string[] = [];
+      const endBuilds = async () =>
+        void ended.push(...(await builds.sweep(found.builds.filter((id) => !kept.builds.has(id)))));
+      await doEach([endBuilds, ...gone.map((id) => () => services.remove(id))], (work) => work());
       return [...ended, ...gone];
     },
 

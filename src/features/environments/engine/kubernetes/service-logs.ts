@@ -27,7 +27,7 @@ export type ServiceLogs = {
   look(): void;
   /** Of the output of this revision. */
   lastLines(environmentId: string, service: string, revision: string): Promise<readonly string[]>;
-  /** When its pods are gone: everything is copied, then removed. */
+  /** When its pods are gone: everything that comes in time is copied, then removed. */
   remove(environmentId: string): Promise<void>;
   stop(): Promise<void>;
 };
@@ -40,6 +40,8 @@ type Copied = {
   /** Ids of containers that are copied, or were. */
   readonly begun: Set<string>;
   last: Promise<void>;
+  /** Of all its copying. */
+  readonly stopping: AbortController;
   recent: { revision: string; lines: string[] } | undefined;
   /** What an earlier engine copied; undefined: not read yet. */
   before: { readonly at: number; readonly ends: readonly number[] } | undefined;
@@ -63,6 +65,8 @@ type Found = {
 /** A service that writes more loses lines, so that its output cannot keep the worker and the database busy. */
 const periodMs = 1_000;
 const periodsInLog = 8;
+/** For the rest of the logs of an Environment whose pods are gone, in ms. */
+const copyMs = 10_000;
 const shownLines = 10;
 
 export function createServiceLogs(deps: {
@@ -84,6 +88,7 @@ export function createServiceLogs(deps: {
       known: undefined,
       begun: new Set(),
       last: Promise.resolve(),
+      stopping: new AbortController(),
       recent: undefined,
       before: undefined,
       trimmedAfter: 0,
@@ -128,7 +133,8 @@ export function createServiceLogs(deps: {
   async function copy(environmentId: string, service: string, copied: Copied, start: Start): Promise<void> {
     const { pod } = start;
     const { known } = copied;
-    if (known === undefined || stopping.signal.aborted) return;
+    const signal = AbortSignal.any([stopping.signal, copied.stopping.signal]);
+    if (known === undefined || signal.aborted) return;
     const earlier = await before(environmentId, service, copied);
     const revision = pod.metadata?.annotations?.[revisionAnnotation] ?? '';
     if (copied.recent?.revision !== revision) copied.recent = { revision, lines: [] };
@@ -149,21 +155,21 @@ export function createServiceLogs(deps: {
       log.output('stdout', chunk);
     }, earlier.at);
     let found = find(start);
-    for (let isRead = false; !isRead && !stopping.signal.aborted; ) {
+    for (let isRead = false; !isRead && !signal.aborted; ) {
       const { end } = found;
       lines.begin();
       const options = { container: 'service', isPrevious: found.isPrevious, since: lines.lastTime };
       const isOver = await cluster
-        .log({ ...options, pod: pod.metadata?.name ?? '' }, lines.push, stopping.signal)
+        .log({ ...options, pod: pod.metadata?.name ?? '' }, lines.push, signal)
         .then(() => true, notUnavailable);
       const next = find(start);
       // A log that was read after the end is complete.
       isRead = next.isGone || (isOver && end !== undefined);
       found = { ...next, end: next.end ?? end };
-      if (!isRead) await Promise.race([view.changed(), pause()]);
+      if (!isRead) await Promise.race([view.changed(), pause(signal)]);
     }
     const { end, isEnding } = found;
-    if (stopping.signal.aborted) return;
+    if (signal.aborted) return;
     log.end();
     const endedAt = end?.finishedAt?.getTime() ?? at;
     at = Math.max(at, endedAt);
@@ -173,8 +179,8 @@ export function createServiceLogs(deps: {
     );
   }
 
-  async function pause(): Promise<void> {
-    await wait(periodMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+  async function pause(signal: AbortSignal): Promise<void> {
+    await wait(periodMs, undefined, { signal }).catch(() => undefined);
   }
 
   /** Undefined: Kubernetes does not answer. What cannot be seen now is copied later. */
@@ -240,8 +246,11 @@ export function createServiceLogs(deps: {
     },
 
     async remove(environmentId) {
-      for (const [key, { last, writer }] of services)
+      const late = new Promise<void>((resolve) => deps.later(resolve, copyMs));
+      for (const [key, { last, stopping: stoppingIts, writer }] of services)
         if (key.startsWith(`${environmentId}/`)) {
+          await Promise.race([last, late]);
+          stoppingIts.abort();
           await last;
           await writer.flush();
           services.delete(key);
