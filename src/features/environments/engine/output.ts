@@ -7,6 +7,7 @@ import { pack } from 'tar-stream';
 import type { Blobs } from '../../../platform/blobs/blobs.ts';
 import { staysInside } from '../../../platform/links.ts';
 import type { Artifact, BuildFailure, BuildJob } from './engine.ts';
+import { maxNames } from './tree.ts';
 
 type Problem = Omit<BuildFailure, 'lastLines'>;
 type Entry = { readonly name: string } & (
@@ -59,9 +60,10 @@ export async function outputIn(
 /** Reads what a build made. Every process of the build has ended, so nothing changes meanwhile. */
 export async function findOutput(
   folder: string,
-  { outputFiles }: { readonly outputFiles: number },
+  { outputFiles, nameChars = maxNames }: { readonly outputFiles: number; readonly nameChars?: number },
 ): Promise<Output | Problem> {
   const entries: Entry[] = [];
+  let names = 0;
   const ahead = [''];
   for (let at = ahead.shift(); at !== undefined; at = ahead.shift()) {
     // In an order of its own, so that the same files give the same tar.
@@ -69,26 +71,37 @@ export async function findOutput(
       const name = join(at, base);
       // What Node shows for bytes that are not UTF-8.
       if (base.includes('\ufffd')) return unsafe(name, 'has a name that is not UTF-8');
-      if (entries.length >= outputFiles)
-        return {
-          kind: 'failed',
-          reason: 'output_too_large',
-          message: `The output has more than ${outputFiles} files.`,
-          fix: 'Set build.output to the folder with the result alone.',
-        };
+      if (entries.length >= outputFiles) return tooLarge(`more than ${outputFiles} files`);
+      names += name.length;
+      if (names > nameChars) return tooLarge(namesTooLong(nameChars));
       const found = await lstat(join(folder, name));
       if (found.isDirectory()) {
         entries.push({ kind: 'directory', name });
         ahead.push(name);
       } else if (found.isSymbolicLink()) {
         if (!(await staysInside(folder, name))) return unsafe(name, 'is a link that leads out of the output');
-        entries.push({ kind: 'link', name, to: await readlink(join(folder, name)) });
+        const to = await readlink(join(folder, name));
+        names += to.length;
+        if (names > nameChars) return tooLarge(namesTooLong(nameChars));
+        entries.push({ kind: 'link', name, to });
       } else if (found.isFile())
         entries.push({ kind: 'file', name, size: found.size, isProgram: (found.mode & 0o111) !== 0 });
       else return unsafe(name, 'is neither a file, a folder nor a link');
     }
   }
   return { kind: 'found', folder, entries };
+}
+
+const namesTooLong = (chars: number) =>
+  `names of files and links with more than ${chars} characters together`;
+
+function tooLarge(problem: string): Problem {
+  return {
+    kind: 'failed',
+    reason: 'output_too_large',
+    message: `The output has ${problem}.`,
+    fix: 'Set build.output to the folder with the result alone.',
+  };
 }
 
 function unsafe(name: string, problem: string): Problem {

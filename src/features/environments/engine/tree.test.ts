@@ -67,6 +67,21 @@ test('what a build stored is unpacked with its modes and links', async () => {
   expect(modes).toEqual(['755', '644']);
 });
 
+test.each(['file', 'link'])(
+  'an output whose names together are too long for memory fails: a %s',
+  async (kind) => {
+    const output = openFolder('output');
+    if (kind === 'file') writeFileSync(join(output, 'abcdef'), '');
+    else symlinkSync('abc', join(output, 'def'));
+    const limits = { outputFiles: 10, nameChars: 6 };
+    expect(await findOutput(output, limits)).toMatchObject({ kind: 'found' });
+    expect(await findOutput(output, { ...limits, nameChars: 5 })).toMatchObject({
+      reason: 'output_too_large',
+      message: 'The output has names of files and links with more than 5 characters together.',
+    });
+  },
+);
+
 test('a blob store that refuses is the error of storing an output', async () => {
   const output = openFolder('output');
   writeFileSync(join(output, 'a.txt'), 'text');

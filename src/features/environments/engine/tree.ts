@@ -35,8 +35,8 @@ export type TreeEntry = { readonly path: string } & (
 
 /** Of Linux: nothing longer could be unpacked. */
 const maxPath = 4_096;
-/** Of all names together, so that they fit into memory. In characters. */
-const maxNames = 64 * 1024 * 1024;
+/** Of all names and targets of links together, so that they fit into memory. In characters. */
+export const maxNames = 64 * 1024 * 1024;
 /** Steps along all links together. A tree with more was made to keep its reader busy. */
 const maxLinkSteps = 500_000;
 /** After so many of them the process does something else. */
