@@ -233,6 +233,39 @@ describe.skipIf(isPostgresMissing)('databases of Environments on a PostgreSQL', 
     expect(await server.left()).toEqual([]);
   });
 
+  test('a session that holds its database, and one that holds its role elsewhere, do not stop a teardown', async () => {
+    const databases = open();
+    const { url } = await made(databases, wanted('env_one', colors));
+    const name = new URL(url).username;
+    await made(databases, wanted('env_two', colors));
+    const elsewhere = new URL(url);
+    elsewhere.pathname = '/postgres';
+    const holders = [
+      { at: url, statement: `alter database ${name} connection limit 5` },
+      { at: elsewhere.href, statement: `alter role ${name} password 'mine'` },
+    ];
+    for (const { at, statement } of holders) {
+      const client = new pg.Client({ connectionString: at });
+      client.on('error', () => undefined);
+      await client.connect();
+      await client.query(`begin; ${statement}`);
+    }
+    await databases.remove('env_one');
+    expect(await server.left()).not.toContain(name);
+  });
+
+  test('the owner of another database, which is read-only, does not stop a teardown', async () => {
+    const databases = open();
+    const one = await made(databases, wanted('env_one', colors));
+    const { url } = await made(databases, wanted('env_two', colors));
+    const [name, host] = [one.url, url].map((each) => new URL(each).username);
+    await server.run(`grant connect on database ${host} to public`, url);
+    await server.run('select lo_create(0)', one.url.replace(/[^/]+$/, host ?? ''));
+    await server.run(`alter database ${host} set default_transaction_read_only = on`, url);
+    await databases.remove('env_one');
+    expect(await server.left()).not.toContain(name);
+  });
+
   test('a sweep removes what no Environment owns, and nothing of another installation', async () => {
     const other = open({ uiUrl: 'https://other.example.com' });
     await made(open(), wanted('env_one', colors));

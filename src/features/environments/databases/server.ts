@@ -45,7 +45,7 @@ export function databaseServer(url: string, ownIdentifier: () => Promise<string 
       keepAlive: true,
       application_name: 'postern environments',
       // A seed has a limit of its own; with this one, the driver would keep all rows.
-      ...(to.user === undefined ? { query_timeout: minute } : {}),
+      ...(to.user === undefined ? { query_timeout: minute, options: ownOptions } : {}),
     });
     // The query under way reports it.
     client.on('error', () => undefined);
@@ -119,12 +119,23 @@ export function databaseServer(url: string, ownIdentifier: () => Promise<string 
   };
 }
 
+/**
+ * The limits are the server's: one of the driver would leave a backend that waits and keeps its locks. What an owner sets for
+ * its database has less weight than these.
+ */
+const ownOptions = [
+  `-c lock_timeout=${5 * second}`,
+  // Less than query_timeout, and enough for the copy of a template.
+  `-c statement_timeout=${minute - 5 * second}`,
+  '-c default_transaction_read_only=off',
+].join(' ');
+
 const defaultPort = 5_432;
 const oldest = 15;
 
-/** A lost connection, or SQLSTATE of a server that ends or has no space left (PostgreSQL appendix A). */
+/** A lost connection, or SQLSTATE of a limit in time, or of a server that ends or has no space left (PostgreSQL appendix A). */
 function isAway(error: unknown): boolean {
-  if (error instanceof pg.DatabaseError) return /^(?:08|53|57P)/.test(error.code ?? '');
+  if (error instanceof pg.DatabaseError) return /^(?:08|53|57P|57014|55P03)/.test(error.code ?? '');
   return error instanceof Error && /^Connection terminated|timeout|ECONN/.test(error.message);
 }
 
