@@ -233,6 +233,17 @@ describe.skipIf(isPostgresMissing)('databases of Environments on a PostgreSQL', 
     expect(await server.left()).toEqual([]);
   });
 
+  test('a teardown does not wait for the seed of another Environment', async () => {
+    const databases = open();
+    expect(await databases.ensure(wanted('env_one', 'select pg_sleep(600)'))).toBeNull();
+    await expect.poll(() => server.left()).toContainEqual(expect.stringMatching(/^postern_t_/));
+    expect(await databases.ensure(wanted('env_two', colors))).toBeNull();
+    await databases.remove('env_two');
+    expect(await server.left()).toContainEqual(expect.stringMatching(/^postern_t_/));
+    await databases.remove('env_one');
+    expect(await server.left()).toEqual([]);
+  });
+
   test('a session that holds its database, and one that holds its role elsewhere, do not stop a teardown', async () => {
     const databases = open();
     const { url } = await made(databases, wanted('env_one', colors));

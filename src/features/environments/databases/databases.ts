@@ -69,6 +69,8 @@ const atOnce = { width: 4, perSender: 1, queue: 1_000 };
 type UnderWay = {
   readonly sha: string | null;
   readonly abort: AbortController;
+  /** False: it waits for its turn, and nothing of it is made. */
+  hasBegun: boolean;
   readonly work: Promise<void>;
   /** Undefined: it has not ended. */
   outcome: 'made' | { readonly error: unknown } | undefined;
@@ -115,10 +117,13 @@ export function createDatabases(deps: {
   }
 
   /** Its role can log in only when it is complete. */
-  async function make({ environmentId, service, repositoryId, seed }: WantedDatabase, signal: AbortSignal) {
+  async function make({ environmentId, service, repositoryId, seed }: WantedDatabase, signal: AbortSignal, onBegin: () => void) {
+    signal.throwIfAborted();
     const name = databaseNameOf(environmentId, service);
     const text = (await seed?.read()) ?? null;
     const template = text === null ? null : templateNameOf(repositoryId, text);
+    signal.throwIfAborted();
+    onBegin();
     await server.connected(async (client) => {
       await lock(client, name, minute, signal);
       if (await isComplete(client, name)) return;
@@ -234,8 +239,9 @@ export function createDatabases(deps: {
     const one: UnderWay = {
       sha: wanted.seed?.sha ?? null,
       abort,
+      hasBegun: false,
       outcome: undefined,
-      work: turns(wanted.repositoryId, () => make(wanted, abort.signal)).then(
+      work: turns(wanted.repositoryId, () => make(wanted, abort.signal, () => (one.hasBegun = true))).then(
         () => {
           one.outcome = 'made';
         },
@@ -278,7 +284,8 @@ export function createDatabases(deps: {
       const prefix = prefixOf(environmentId);
       const own = [...underWay].filter(([name]) => name.startsWith(prefix));
       for (const [, { abort }] of own) abort.abort();
-      await Promise.all(own.map(([, { work }]) => work));
+      // What waits behind other Environments makes nothing any more when its turn comes.
+      await Promise.all(own.filter(([, { hasBegun }]) => hasBegun).map(([, { work }]) => work));
       for (const [name] of own) underWay.delete(name);
       await server.connected(async (client) => {
         // Whatever SERVICE_UI_URL was when they were made.
