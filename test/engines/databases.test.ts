@@ -289,6 +289,18 @@ describe.skipIf(isPostgresMissing)('databases of Environments on a PostgreSQL', 
     await other.sweep(async () => new Set());
   });
 
+  test('a sweep that cannot remove one database removes the others', async () => {
+    const both = [await made(open(), wanted('env_one', colors)), await made(open(), wanted('env_two', colors))];
+    const [first = '', second = ''] = both.map(({ url }) => new URL(url).username).toSorted();
+    // An object that PostgreSQL keeps for its role, where Postern cannot connect.
+    await server.run('create database closed');
+    await server.run(`create table kept (a int); alter table kept owner to ${first}`, server.superuser.replace(/[^/]+$/, 'closed'));
+    await server.run('alter database closed allow_connections false');
+    await expect(open().sweep(async () => new Set())).rejects.toThrow();
+    expect(await server.left()).not.toContain(second);
+    await server.run('drop database closed');
+  });
+
   test('the server gets a verifier in place of each password', async () => {
     const { password } = await made(open(), wanted('env_one', colors));
     const seen = await server.run(`select rolpassword from pg_authid where starts_with(rolname, 'postern_')`);

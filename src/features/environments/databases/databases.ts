@@ -300,8 +300,12 @@ export function createDatabases(deps: {
         const found = await rolesOf(client, environmentPrefix);
         const kept = [...(await known())].map(prefixOf);
         const gone = found.filter(({ name }) => !kept.some((prefix) => name.startsWith(prefix)));
-        for (const { name } of gone) await removeDatabase(client, name);
-        return [...gone.map(({ name }) => name), ...(await removeUnusedTemplates(client))];
+        const errors: unknown[] = [];
+        for (const { name } of gone) await removeDatabase(client, name).catch((error: unknown) => errors.push(error));
+        const templates = await removeUnusedTemplates(client);
+        // The others are removed first: one that fails each time must not keep them.
+        if (errors.length > 0) throw errors[0];
+        return [...gone.map(({ name }) => name), ...templates];
       });
     },
   };
