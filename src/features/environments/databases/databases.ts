@@ -117,7 +117,11 @@ export function createDatabases(deps: {
   }
 
   /** Its role can log in only when it is complete. */
-  async function make({ environmentId, service, repositoryId, seed }: WantedDatabase, signal: AbortSignal, onBegin: () => void) {
+  async function make(
+    { environmentId, service, repositoryId, seed }: WantedDatabase,
+    signal: AbortSignal,
+    onBegin: () => void,
+  ) {
     signal.throwIfAborted();
     const name = databaseNameOf(environmentId, service);
     const text = (await seed?.read()) ?? null;
@@ -301,7 +305,8 @@ export function createDatabases(deps: {
         const kept = [...(await known())].map(prefixOf);
         const gone = found.filter(({ name }) => !kept.some((prefix) => name.startsWith(prefix)));
         const errors: unknown[] = [];
-        for (const { name } of gone) await removeDatabase(client, name).catch((error: unknown) => errors.push(error));
+        for (const { name } of gone)
+          await removeDatabase(client, name).catch((error: unknown) => errors.push(error));
         const templates = await removeUnusedTemplates(client);
         // The others are removed first: one that fails each time must not keep them.
         if (errors.length > 0) throw errors[0];
@@ -342,7 +347,11 @@ async function shut(client: pg.Client, name: string): Promise<void> {
 }
 
 /** A session can lock its role and its database for as long as it likes, and another one can begin after each end. */
-async function withoutSessions(client: pg.Client, name: string, change: () => Promise<unknown>): Promise<void> {
+async function withoutSessions(
+  client: pg.Client,
+  name: string,
+  change: () => Promise<unknown>,
+): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     await endSessions(client, name);
     try {

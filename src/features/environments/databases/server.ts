@@ -65,9 +65,18 @@ export function databaseServer(url: string, ownIdentifier: () => Promise<string 
   async function mistake(): Promise<Mistake | null> {
     const own = await ownIdentifier();
     const [facts] = await connected(async (client) => {
-      const { rows } = await client.query<{ version: number; can_create: boolean; id: string }>(`
+      const { rows } = await client.query<{
+        version: number;
+        can_create: boolean;
+        is_open: boolean;
+        revoke: string;
+        id: string;
+      }>(`
         select current_setting('server_version_num')::int as version,
                rolsuper or (rolcreatedb and rolcreaterole) as can_create,
+               has_database_privilege('public', current_database(), 'CONNECT') as is_open,
+               format('REVOKE CONNECT ON DATABASE %1$I FROM PUBLIC; GRANT CONNECT ON DATABASE %1$I TO %2$I',
+                      current_database(), current_user) as revoke,
                (select system_identifier::text from pg_control_system()) as id
           from pg_roles where rolname = current_user`);
       return rows;
@@ -87,6 +96,12 @@ export function databaseServer(url: string, ownIdentifier: () => Promise<string 
       return {
         problem: 'its role cannot create databases and roles',
         fix: 'As a superuser, run: ALTER ROLE name CREATEDB CREATEROLE',
+      };
+    // Otherwise a role of an Environment could take Postern's advisory locks, which belong to this database.
+    if (facts.is_open)
+      return {
+        problem: 'names a database that every role may connect to, also those of Environments',
+        fix: `As its owner or a superuser, run: ${facts.revoke}`,
       };
     return null;
   }
