@@ -219,7 +219,7 @@ describe.skipIf(isPostgresMissing)('databases of Environments on a PostgreSQL', 
     const { url } = await made(databases, wanted('env_one', colors));
     await made(databases, wanted('env_two', colors));
     const elsewhere = new URL(url);
-    elsewhere.pathname = '/postgres';
+    elsewhere.pathname = '/shared';
     await server.run('select lo_create(0)', elsewhere.href);
     await server.run(`alter database ${new URL(url).username} is_template true`, url);
     const client = new pg.Client({ connectionString: url });
@@ -233,6 +233,50 @@ describe.skipIf(isPostgresMissing)('databases of Environments on a PostgreSQL', 
     expect(await server.left()).toEqual([]);
   });
 
+  test('a teardown does not wait for the seed of another Environment', async () => {
+    const databases = open();
+    expect(await databases.ensure(wanted('env_one', 'select pg_sleep(600)'))).toBeNull();
+    await expect.poll(() => server.left()).toContainEqual(expect.stringMatching(/^postern_t_/));
+    expect(await databases.ensure(wanted('env_two', colors))).toBeNull();
+    await databases.remove('env_two');
+    expect(await server.left()).toContainEqual(expect.stringMatching(/^postern_t_/));
+    await databases.remove('env_one');
+    expect(await server.left()).toEqual([]);
+  });
+
+  test('a session that holds its database, and one that holds its role elsewhere, do not stop a teardown', async () => {
+    const databases = open();
+    const { url } = await made(databases, wanted('env_one', colors));
+    const name = new URL(url).username;
+    await made(databases, wanted('env_two', colors));
+    const elsewhere = new URL(url);
+    elsewhere.pathname = '/shared';
+    const holders = [
+      { at: url, statement: `alter database ${name} connection limit 5` },
+      { at: elsewhere.href, statement: `alter role ${name} password 'mine'` },
+    ];
+    for (const { at, statement } of holders) {
+      const client = new pg.Client({ connectionString: at });
+      client.on('error', () => undefined);
+      await client.connect();
+      await client.query(`begin; ${statement}`);
+    }
+    await databases.remove('env_one');
+    expect(await server.left()).not.toContain(name);
+  });
+
+  test('the owner of another database, which is read-only, does not stop a teardown', async () => {
+    const databases = open();
+    const one = await made(databases, wanted('env_one', colors));
+    const { url } = await made(databases, wanted('env_two', colors));
+    const [name, host] = [one.url, url].map((each) => new URL(each).username);
+    await server.run(`grant connect on database ${host} to public`, url);
+    await server.run('select lo_create(0)', one.url.replace(/[^/]+$/, host ?? ''));
+    await server.run(`alter database ${host} set default_transaction_read_only = on`, url);
+    await databases.remove('env_one');
+    expect(await server.left()).not.toContain(name);
+  });
+
   test('a sweep removes what no Environment owns, and nothing of another installation', async () => {
     const other = open({ uiUrl: 'https://other.example.com' });
     await made(open(), wanted('env_one', colors));
@@ -243,6 +287,24 @@ describe.skipIf(isPostgresMissing)('databases of Environments on a PostgreSQL', 
     for (const { url } of [kept, foreign])
       expect(await server.run('select color()', url)).toEqual([{ color: 'blue' }]);
     await other.sweep(async () => new Set());
+  });
+
+  test('a sweep that cannot remove one database removes the others', async () => {
+    const both = [
+      await made(open(), wanted('env_one', colors)),
+      await made(open(), wanted('env_two', colors)),
+    ];
+    const [first = '', second = ''] = both.map(({ url }) => new URL(url).username).toSorted();
+    // An object that PostgreSQL keeps for its role, where Postern cannot connect.
+    await server.run('create database closed');
+    await server.run(
+      `create table kept (a int); alter table kept owner to ${first}`,
+      server.superuser.replace(/[^/]+$/, 'closed'),
+    );
+    await server.run('alter database closed allow_connections false');
+    await expect(open().sweep(async () => new Set())).rejects.toThrow();
+    expect(await server.left()).not.toContain(second);
+    await server.run('drop database closed');
   });
 
   test('the server gets a verifier in place of each password', async () => {
@@ -366,7 +428,9 @@ require('node:http').createServer(async (request, response) => {
     });
 
     test('a role that may create nothing is refused, and so is a wrong password', async () => {
-      await server.run(`create role plain login password 'right'`);
+      await server.run(
+        `create role plain login password 'right'; grant connect on database postgres to plain`,
+      );
       const plain = server.url.replace('maker@', 'plain:right@');
       const own = async () => null;
       expect(await databaseServer(plain, own).mistake()).toMatchObject({
@@ -375,7 +439,15 @@ require('node:http').createServer(async (request, response) => {
       expect(await refusal(server.superuser, plain.replace('right', 'wrong'))).toContain(
         'password authentication failed',
       );
-      await server.run('drop role plain');
+      await server.run('drop owned by plain; drop role plain');
+    });
+
+    test('a database that every role may connect to is refused', async () => {
+      const shared = server.url.replace(/[^/]+$/, 'shared');
+      expect(await refusal(server.superuser, shared)).toContain('names the server of DATABASE_URL');
+      expect(await databaseServer(shared, async () => null).mistake()).toMatchObject({
+        fix: expect.stringContaining('REVOKE CONNECT ON DATABASE shared FROM PUBLIC') as string,
+      });
     });
 
     test('a server whose identifier no role may read is refused, because it could be that of DATABASE_URL', async () => {

@@ -11,7 +11,7 @@ export const isPostgresMissing = process.env['CI'] !== 'true' && findPostgres() 
 
 /**
  * A PostgreSQL for databases of Environments, as an operator prepares it: the role `maker` may create databases and roles and
- * is no superuser, and every other role needs its password.
+ * is no superuser, and every other role needs its password. Every role may connect to the database `shared`.
  */
 export async function startPostgres() {
   const { folder, url: superuser, program, args, account } = await preparePostgres();
@@ -38,6 +38,8 @@ export async function startPostgres() {
     }
   };
   await run('create role maker login createdb createrole');
+  await run('revoke connect on database postgres from public; grant connect on database postgres to maker');
+  await run('create database shared');
   return {
     superuser,
     url: superuser.replace('postern@', 'maker@'),

@@ -1,4 +1,7 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
+import { minute, second } from '../../../core/clock.ts';
+import { AppError } from '../../../core/errors.ts';
 import { createFairQueue } from '../../../platform/fair-queue.ts';
 import { mac } from '../../../platform/encryption.ts';
 import {
@@ -66,6 +69,8 @@ const atOnce = { width: 4, perSender: 1, queue: 1_000 };
 type UnderWay = {
   readonly sha: string | null;
   readonly abort: AbortController;
+  /** False: it waits for its turn, and nothing of it is made. */
+  hasBegun: boolean;
   readonly work: Promise<void>;
   /** Undefined: it has not ended. */
   outcome: 'made' | { readonly error: unknown } | undefined;
@@ -95,9 +100,10 @@ export function createDatabases(deps: {
   /** `template`: where its database comes from. */
   async function putRole(client: pg.Client, name: string, template: string | null): Promise<void> {
     const comment = `comment on role ${name} is ${pg.escapeLiteral(`${mark}${template ?? '-'}`)}`;
+    await shut(client, name);
     await client.query(
       (await hasRole(client, name))
-        ? `alter role ${name} nologin ${optionsOf(name)}; ${comment}`
+        ? `alter role ${name} ${optionsOf(name)}; ${comment}`
         : `create role ${name} nologin nosuperuser nocreatedb nocreaterole ${optionsOf(name)}; grant ${name} to current_user; ${comment}`,
     );
   }
@@ -111,15 +117,21 @@ export function createDatabases(deps: {
   }
 
   /** Its role can log in only when it is complete. */
-  async function make({ environmentId, service, repositoryId, seed }: WantedDatabase, signal: AbortSignal) {
+  async function make(
+    { environmentId, service, repositoryId, seed }: WantedDatabase,
+    signal: AbortSignal,
+    onBegin: () => void,
+  ) {
+    signal.throwIfAborted();
     const name = databaseNameOf(environmentId, service);
     const text = (await seed?.read()) ?? null;
     const template = text === null ? null : templateNameOf(repositoryId, text);
+    signal.throwIfAborted();
+    onBegin();
     await server.connected(async (client) => {
-      await lock(client, name);
-      signal.throwIfAborted();
+      await lock(client, name, minute, signal);
       if (await isComplete(client, name)) return;
-      if (template !== null) await lock(client, template);
+      if (template !== null) await lock(client, template, minute, signal);
       await putRole(client, name, template);
       if (seed !== null && text !== null && template !== null)
         await makeTemplate(client, template, { path: seed.path, text }, signal);
@@ -162,18 +174,17 @@ export function createDatabases(deps: {
       await removeTemplate(client, name);
       throw error;
     }
-    await client.query(`alter role ${name} nologin`);
+    await shut(client, name);
     await client.query(`alter database ${name} owner to current_user`);
     await client.query(`alter database ${name} allow_connections false`);
-    await endSessions(client, 'datname', name);
+    await endSessions(client, name);
     await client.query(`alter database ${name} is_template true`);
   }
 
   /** Also what the role made in other databases, such as large objects in one that everyone may connect to. */
   async function dropRole(client: pg.Client, name: string): Promise<void> {
     if (!(await hasRole(client, name))) return;
-    await client.query(`alter role ${name} nologin`);
-    await endSessions(client, 'usename', name);
+    await shut(client, name);
     const { rows } = await client.query<{ database: string }>(
       `select distinct d.datname as database
          from pg_shdepend s join pg_database d on d.oid = s.dbid
@@ -187,13 +198,15 @@ export function createDatabases(deps: {
   }
 
   async function removeDatabase(client: pg.Client, name: string): Promise<void> {
-    await lock(client, name);
+    await lock(client, name, 5 * second);
+    await shut(client, name);
     await dropDatabase(client, name);
     await dropRole(client, name);
     await unlock(client, name);
   }
 
   async function removeTemplate(client: pg.Client, name: string): Promise<void> {
+    await shut(client, name);
     await dropDatabase(client, name);
     await dropRole(client, name);
   }
@@ -230,8 +243,9 @@ export function createDatabases(deps: {
     const one: UnderWay = {
       sha: wanted.seed?.sha ?? null,
       abort,
+      hasBegun: false,
       outcome: undefined,
-      work: turns(wanted.repositoryId, () => make(wanted, abort.signal)).then(
+      work: turns(wanted.repositoryId, () => make(wanted, abort.signal, () => (one.hasBegun = true))).then(
         () => {
           one.outcome = 'made';
         },
@@ -274,7 +288,8 @@ export function createDatabases(deps: {
       const prefix = prefixOf(environmentId);
       const own = [...underWay].filter(([name]) => name.startsWith(prefix));
       for (const [, { abort }] of own) abort.abort();
-      await Promise.all(own.map(([, { work }]) => work));
+      // What waits behind other Environments makes nothing any more when its turn comes.
+      await Promise.all(own.filter(([, { hasBegun }]) => hasBegun).map(([, { work }]) => work));
       for (const [name] of own) underWay.delete(name);
       await server.connected(async (client) => {
         // Whatever SERVICE_UI_URL was when they were made.
@@ -289,8 +304,13 @@ export function createDatabases(deps: {
         const found = await rolesOf(client, environmentPrefix);
         const kept = [...(await known())].map(prefixOf);
         const gone = found.filter(({ name }) => !kept.some((prefix) => name.startsWith(prefix)));
-        for (const { name } of gone) await removeDatabase(client, name);
-        return [...gone.map(({ name }) => name), ...(await removeUnusedTemplates(client))];
+        const errors: unknown[] = [];
+        for (const { name } of gone)
+          await removeDatabase(client, name).catch((error: unknown) => errors.push(error));
+        const templates = await removeUnusedTemplates(client);
+        // The others are removed first: one that fails each time must not keep them.
+        if (errors.length > 0) throw errors[0];
+        return [...gone.map(({ name }) => name), ...templates];
       });
     },
   };
@@ -313,21 +333,68 @@ async function isComplete(client: pg.Client, name: string): Promise<boolean> {
 async function dropDatabase(client: pg.Client, name: string): Promise<void> {
   const { rows } = await client.query('select 1 from pg_database where datname = $1', [name]);
   if (rows.length === 0) return;
-  await client.query(`alter database ${name} is_template false`);
-  await client.query(`drop database ${name} with (force)`);
+  await withoutSessions(client, name, async () => {
+    await client.query(`alter database ${name} is_template false`);
+    await client.query(`drop database ${name} with (force)`);
+  });
 }
 
-async function endSessions(client: pg.Client, by: 'datname' | 'usename', name: string): Promise<void> {
+/** From here on its role has no session, in any database. */
+async function shut(client: pg.Client, name: string): Promise<void> {
+  if (!(await hasRole(client, name))) return;
+  await withoutSessions(client, name, () => client.query(`alter role ${name} nologin`));
+  await endSessions(client, name);
+}
+
+/** A session can lock its role and its database for as long as it likes, and another one can begin after each end. */
+async function withoutSessions(
+  client: pg.Client,
+  name: string,
+  change: () => Promise<unknown>,
+): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    await endSessions(client, name);
+    try {
+      await change();
+      return;
+    } catch (error) {
+      const code = error instanceof pg.DatabaseError ? error.code : undefined;
+      if (attempt === maxAttempts || !isConcurrent.test(code ?? '')) throw error;
+    }
+  }
+}
+
+const maxAttempts = 3;
+/** SQLSTATE lock_not_available, object_in_use, and of a row that another session changed (PostgreSQL appendix A). */
+const isConcurrent = /^(?:55P03|55006|XX000)$/;
+
+/** Those of the role, and those of other roles in its database. */
+async function endSessions(client: pg.Client, name: string): Promise<void> {
   await client.query(
-    `select pg_terminate_backend(pid) from pg_stat_activity where ${by} = $1 and usename is not null`,
+    `select pg_terminate_backend(pid) from pg_stat_activity
+      where (datname = $1 or usename = $1) and pg_has_role(usesysid, 'usage')`,
     [name],
   );
 }
 
-/** Until unlock(), or until the connection ends: also by a kill. */
-async function lock(client: pg.Client, name: string): Promise<void> {
-  await client.query('select pg_advisory_lock(hashtextextended($1, 0))', [name]);
+/**
+ * Until unlock(), or until the connection ends: also by a kill. It asks again and again, because a statement that waits can
+ * not be cancelled with the connection alone.
+ */
+async function lock(client: pg.Client, name: string, timeMs: number, signal?: AbortSignal): Promise<void> {
+  for (let waitedMs = 0; ; waitedMs += betweenLocksMs) {
+    signal?.throwIfAborted();
+    if (await lockIfFree(client, name)) return;
+    if (waitedMs >= timeMs)
+      throw new AppError('engine_unavailable', {
+        message: 'Another process works on this database.',
+        hint: 'Wait. Postern tries again.',
+      });
+    await wait(betweenLocksMs, undefined, { signal });
+  }
 }
+
+const betweenLocksMs = 100;
 
 async function lockIfFree(client: pg.Client, name: string): Promise<boolean> {
   const { rows } = await client.query<{ taken: boolean }>(

@@ -45,7 +45,7 @@ export function databaseServer(url: string, ownIdentifier: () => Promise<string 
       keepAlive: true,
       application_name: 'postern environments',
       // A seed has a limit of its own; with this one, the driver would keep all rows.
-      ...(to.user === undefined ? { query_timeout: minute } : {}),
+      ...(to.user === undefined ? { query_timeout: minute, options: ownOptions } : {}),
     });
     // The query under way reports it.
     client.on('error', () => undefined);
@@ -65,9 +65,18 @@ export function databaseServer(url: string, ownIdentifier: () => Promise<string 
   async function mistake(): Promise<Mistake | null> {
     const own = await ownIdentifier();
     const [facts] = await connected(async (client) => {
-      const { rows } = await client.query<{ version: number; can_create: boolean; id: string }>(`
+      const { rows } = await client.query<{
+        version: number;
+        can_create: boolean;
+        is_open: boolean;
+        revoke: string;
+        id: string;
+      }>(`
         select current_setting('server_version_num')::int as version,
                rolsuper or (rolcreatedb and rolcreaterole) as can_create,
+               has_database_privilege('public', current_database(), 'CONNECT') as is_open,
+               format('REVOKE CONNECT ON DATABASE %1$I FROM PUBLIC; GRANT CONNECT ON DATABASE %1$I TO %2$I',
+                      current_database(), current_user) as revoke,
                (select system_identifier::text from pg_control_system()) as id
           from pg_roles where rolname = current_user`);
       return rows;
@@ -87,6 +96,12 @@ export function databaseServer(url: string, ownIdentifier: () => Promise<string 
       return {
         problem: 'its role cannot create databases and roles',
         fix: 'As a superuser, run: ALTER ROLE name CREATEDB CREATEROLE',
+      };
+    // Otherwise a role of an Environment could take Postern's advisory locks, which belong to this database.
+    if (facts.is_open)
+      return {
+        problem: 'names a database that every role may connect to, also those of Environments',
+        fix: `As its owner or a superuser, run: ${facts.revoke}`,
       };
     return null;
   }
@@ -119,12 +134,23 @@ export function databaseServer(url: string, ownIdentifier: () => Promise<string 
   };
 }
 
+/**
+ * The limits are the server's: one of the driver would leave a backend that waits and keeps its locks. What an owner sets for
+ * its database has less weight than these.
+ */
+const ownOptions = [
+  `-c lock_timeout=${5 * second}`,
+  // Less than query_timeout, and enough for the copy of a template.
+  `-c statement_timeout=${minute - 5 * second}`,
+  '-c default_transaction_read_only=off',
+].join(' ');
+
 const defaultPort = 5_432;
 const oldest = 15;
 
-/** A lost connection, or SQLSTATE of a server that ends or has no space left (PostgreSQL appendix A). */
+/** A lost connection, or SQLSTATE of a limit in time, or of a server that ends or has no space left (PostgreSQL appendix A). */
 function isAway(error: unknown): boolean {
-  if (error instanceof pg.DatabaseError) return /^(?:08|53|57P)/.test(error.code ?? '');
+  if (error instanceof pg.DatabaseError) return /^(?:08|53|57P|57014|55P03)/.test(error.code ?? '');
   return error instanceof Error && /^Connection terminated|timeout|ECONN/.test(error.message);
 }
 
