@@ -302,7 +302,7 @@ describe.skipIf(isPostgresMissing)('databases of Environments on a PostgreSQL', 
       server.superuser.replace(/[^/]+$/, 'closed'),
     );
     await server.run('alter database closed allow_connections false');
-    await expect(open().sweep(async () => new Set())).rejects.toThrow();
+    await expect(open().sweep(async () => new Set())).rejects.toThrow(/depend on it/);
     expect(await server.left()).not.toContain(second);
     await server.run('drop database closed');
   });
