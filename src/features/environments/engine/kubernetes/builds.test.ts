@@ -28,10 +28,8 @@ function opened(pod: V1Pod, { hasOutput = false, removes = true } = {}) {
       ],
     },
   };
-  const seen: V1Pod = {
-    ...pod,
-    metadata: { uid: 'pod', name: 'pod', labels: { [labels.build]: 'job_one' } },
-  };
+  const metadata = { uid: 'pod', name: 'pod', labels: { [labels.build]: 'job_one' } };
+  const seen: V1Pod = Object.assign(pod, { metadata });
   const cluster = {
     async apply(object: { kind?: string }) {
       if (object.kind === 'Job') left = [seen];
@@ -133,7 +131,7 @@ test.each<[why: string, isItsOwn: boolean, status: V1Pod['status']]>([
   ['The node was low on', true, { reason: 'Evicted', message: 'The node was low on resource: inodes.' }],
   ['Node is shutting down', false, { reason: 'Terminated', message: 'Node is shutting down.' }],
 ])('a pod that ends without an end of its command: %s', async (why, isItsOwn, status) => {
-  const end = await opened({ status: { phase: 'Failed', ...status } })
+  const end = await opened({ status: Object.assign({ phase: 'Failed' }, status) })
     .build()
     .catch((error: unknown) => error);
   expect(end).toBeInstanceOf(EngineUnavailable);
