@@ -455,7 +455,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     builds: buildServices.builds,
     environmentPolicy,
     secrets,
-    hasEngine: engine !== null || backends.engine === 'elsewhere',
+    hasEngine: (backends.engine ?? null) !== null,
     engine,
     databaseServer: backends.databaseServer ?? null,
     encryptionKeys: settings.encryptionKeys,

@@ -585,7 +585,7 @@ export const settings = {
     schema: postgresWithHost,
     unset: null,
     meaning:
-      'PostgreSQL 15 or newer for the databases of Environments, with a role that may create databases and roles; services connect to the same host, so they must reach it. Never the server of DATABASE_URL: whoever can push to a registered repository runs SQL on it',
+      'PostgreSQL 15 or newer for the databases of Environments, with a role that may create databases and roles; services connect to the same host, so they must reach it. Never the server of DATABASE_URL: everyone who can push to a registered repository can run SQL on it',
     shown: 'unset: no `postgres` services',
     secret: true,
     readBy: ['worker'],

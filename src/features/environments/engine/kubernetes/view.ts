@@ -6,7 +6,7 @@ import type { Cluster, Kind, Objects } from './cluster.ts';
  * a watch that no longer says anything does not matter.
  */
 export type View = {
-  /** Resolves when everything was asked for once. Kubernetes may be away: then this goes on, and all() throws. */
+  /** Resolves after the first list of each kind. Kubernetes may be away: then all() throws until a later list succeeds. */
   start(): Promise<void>;
   stop(): Promise<void>;
   /** @throws EngineUnavailable when it is too old to be told apart from what is wrong */
