@@ -13,8 +13,12 @@ type Suite = {
 };
 
 const database = 'test/global-setup.ts';
-/** They start many programs: in the process of main, which is large by then, each start would take several times as long. */
-const startPrograms = [
+/** Tests of git, builds, processes and databases as programs. They have processes of their own, because a large process starts programs slowly. */
+const programs = [
+  'src/composition/backends.test.ts',
+  'src/operations/{commands,secrets}.test.ts',
+  'src/operations/doctor/doctor.test.ts',
+  'src/platform/database/embedded*.test.ts',
   'src/platform/git/*.test.ts',
   'src/features/environments/{branches,preview}.test.ts',
   'src/features/environments/builds/*.test.ts',
@@ -67,7 +71,7 @@ function project(name: string, { setup = [], workers, testMs, hookMs = testMs }:
   };
 }
 
-/** A part of `npm test`. Its files share processes, modules and databases, which takes half the time: see test/replace-builtin.ts. */
+/** The files of such a project share processes, modules and databases, which takes half the time: see test/replace-builtin.ts. */
 function ownProcesses(name: string) {
   return { ...project(name, { setup: [database], workers: 2, testMs: 5 * minute }), isolate: false };
 }
@@ -75,19 +79,18 @@ function ownProcesses(name: string) {
 export default defineConfig({
   test: {
     reporters: ['default', figuresReporter],
+    tags: [
+      { name: 'flood', description: 'Thousands of requests, rows or generated cases: npm run test:floods.' },
+    ],
     projects: [
       {
         test: {
           ...ownProcesses('main'),
           include: ['src/**/*.test.ts', 'ui/src/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: [
-            ...Object.keys(suites).map((name) => `test/${name}/**`),
-            ...startPrograms,
-            'node_modules/**',
-          ],
+          exclude: [...Object.keys(suites).map((name) => `test/${name}/**`), ...programs, 'node_modules/**'],
         },
       },
-      { test: { ...ownProcesses('programs'), include: startPrograms } },
+      { test: { ...ownProcesses('programs'), include: programs } },
       ...Object.entries(suites).map(([name, suite]) => ({
         test: { ...project(name, suite), include: [`test/${name}/**/*.test.ts`] },
       })),

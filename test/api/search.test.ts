@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PGlite, type PGliteOptions } from '@electric-sql/pglite';
 import { pg_trgm } from '@electric-sql/pglite/contrib/pg_trgm';
+import { dataDir } from '@electric-sql/pglite-prepopulatedfs';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Harness, openHarness, type Person } from '../harness.ts';
@@ -86,7 +87,7 @@ describe('the trigrams', () => {
       all,
     ],
   ])('%s', async (_, extensions = {}, before, expected) => {
-    const database = await PGlite.create({ extensions });
+    const database = await PGlite.create({ extensions, loadDataDir: await dataDir() });
     await database.exec(`create schema x; ${before}`);
     await database.exec(`
       create table repositories (full_name_key text); create table sites (name text); create table api_keys (name text)`);

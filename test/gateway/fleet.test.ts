@@ -153,7 +153,9 @@ describe('P11 two processes', () => {
   });
 });
 
-test('T49 in a thousand reads while versions replace each other, every answer is wholly one version, and none too old', async () => {
+test('T49 in a thousand reads while versions replace each other, every answer is wholly one version, and none too old', {
+  tags: 'flood',
+}, async () => {
   const versions = 20;
   const bodies = Array.from({ length: versions }, (_, at) => `version ${at} `.repeat(4_000 + 37 * at));
   const contentOf = (at: number) => ({ 'index.html': bodies[at] ?? '', [`only-${at}.txt`]: String(at) });

@@ -380,7 +380,9 @@ const probes: Record<string, Record<string, string>> = Object.fromEntries(
   ]),
 );
 
-test('T30 for every probe of a foreign page a private site answers byte for byte like a label that nobody has', async () => {
+test('T30 for every probe of a foreign page a private site answers byte for byte like a label that nobody has', {
+  tags: 'flood',
+}, async () => {
   const { site, browser } = await opened();
   const gone = await privateSite(h, ada, files);
   await h.call('DELETE', `/sites/${gone.id}`, { as: ada });

@@ -62,7 +62,9 @@ async function copySite(id: string, labels: readonly string[]): Promise<void> {
       from site_versions, ${copies} where site_id = ${id}`.execute(h.database.sql);
 }
 
-test('T31 a thousand labels that someone has and a thousand that nobody has are answered alike, to the byte', async () => {
+test('T31 a thousand labels that someone has and a thousand that nobody has are answered alike, to the byte', {
+  tags: 'flood',
+}, async () => {
   const { id } = await privateSite(h, ada);
   const real = Array.from({ length: 1_000 }, () => generateLabel(systemRandom, 'private'));
   const madeUp = Array.from({ length: 1_000 }, () => generateLabel(systemRandom, 'private'));

@@ -202,7 +202,9 @@ async function checkAll(world: World, addresses: ReadonlySet<string>): Promise<v
   }
 }
 
-test('GR-12 served means: a good grant, and a site that is as it was when the grant was made', async () => {
+test('GR-12 served means: a good grant, and a site that is as it was when the grant was made', {
+  tags: 'flood',
+}, async () => {
   let opened = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 6, maxLength: 18 }), async (plan) => {

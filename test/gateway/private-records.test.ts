@@ -143,7 +143,9 @@ test('T14 a clock that is off never makes a grant last longer than five minutes'
   }
 });
 
-test('T15 GR-08 ten thousand changed records let nobody in, and nothing breaks', async () => {
+test('T15 GR-08 ten thousand changed records let nobody in, and nothing breaks', {
+  tags: 'flood',
+}, async () => {
   const { site, browser, grantKey } = await opened();
   const keys = [grantKey, `site:{${site.id}}:state`, 'sites:switch'];
   const originals = new Map(keys.map((key) => [key, kept.get(key) ?? '']));
@@ -378,7 +380,9 @@ test('GR-09 a store that takes nothing more lets nobody new in, and who is in st
   expect((await browserOf(h, ada).open(site.url)).status).toBe(200);
 });
 
-test('T13 T27 ten thousand requests, and whatever a browser fetches ahead, write nothing to the store', async () => {
+test('T13 T27 ten thousand requests, and whatever a browser fetches ahead, write nothing to the store', {
+  tags: 'flood',
+}, async () => {
   const { site, browser, grantKey } = await opened();
   const endsAt = storeClock.now() + 5 * minute;
   const grant = kept.get(grantKey);

@@ -211,7 +211,9 @@ test('a version has a preview on its own address for a day', async () => {
   expect((await h.open(made2.data.url)).statusCode).toBe(404);
 });
 
-test('a site has a hundred previews in any day, each of them good to its end, and the next one waits', async () => {
+test('a site has a hundred previews in any day, each of them good to its end, and the next one waits', {
+  tags: 'flood',
+}, async () => {
   const { id } = (await upload(h, key, { 'index.html': page('first') })).data;
   const preview = () => h.call('POST', `/sites/${id}/versions/1/preview`, { as: key });
   const first = await preview();

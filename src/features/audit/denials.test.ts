@@ -143,7 +143,9 @@ test('what is held is written at an orderly stop', async () => {
   expect(denials.held()).toBe(0);
 });
 
-test('AU-02 a flood from a hundred thousand addresses holds bounded memory and is counted whole', async () => {
+test('AU-02 a flood from a hundred thousand addresses holds bounded memory and is counted whole', {
+  tags: 'flood',
+}, async () => {
   const { denials, entries, told, lost } = inMemory();
   denials.record(deadUse('AAAAAAAAAAAA'));
   for (let at = 0; at < 100_000; at++) {

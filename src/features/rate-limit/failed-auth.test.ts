@@ -64,7 +64,9 @@ test('an address that goes on failing stays remembered while many others come an
   expect(forgotten).toBe(0);
 });
 
-test('RL-05 100,000 bad keys: memory stays flat, the guesser is throttled, an owner’s counter is untouched', () => {
+test('RL-05 100,000 bad keys: memory stays flat, the guesser is throttled, an owner’s counter is untouched', {
+  tags: 'flood',
+}, () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const heap = () => {

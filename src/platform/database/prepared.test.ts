@@ -1,4 +1,5 @@
 import { PGlite } from '@electric-sql/pglite';
+import { dataDir } from '@electric-sql/pglite-prepopulatedfs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type PreparedStatements, prepareStatements } from './prepared.ts';
 
@@ -6,7 +7,7 @@ let database: PGlite;
 let statements: PreparedStatements;
 
 beforeAll(async () => {
-  database = await PGlite.create();
+  database = await PGlite.create({ loadDataDir: await dataDir() });
   await database.exec(`set timezone = 'UTC'; create table kept (
     id int primary key, name text unique, at timestamptz(3), facts jsonb, bytes bytea, is_on boolean, many bigint, list text[])`);
   statements = await prepareStatements(database);
@@ -93,7 +94,7 @@ test('texts that never come again do not pile up', async () => {
 });
 
 test('a transaction that fails when as many texts are kept as may be is rolled back, and the next one begins', async () => {
-  const fresh = await PGlite.create();
+  const fresh = await PGlite.create({ loadDataDir: await dataDir() });
   const full = await prepareStatements(fresh);
   await full.runScript('create table once (id int primary key)');
   // Nobody has rolled back so far, and there is no room for one more text.

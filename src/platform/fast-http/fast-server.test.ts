@@ -143,7 +143,10 @@ describe('what is answered without node:http', () => {
     expect(seen).toEqual({ fast: 1, slow: 2 });
   });
 
-  it('whatever the bytes, they mean what they mean to node:http', async () => {
+  it('whatever the bytes, they mean what they mean to node:http', {
+    tags: 'flood',
+    timeout: 60_000,
+  }, async () => {
     const { ask } = await both();
     const piece = fc.constantFrom(
       'GET / HTTP/1.1\r\n',
@@ -193,7 +196,7 @@ describe('what is answered without node:http', () => {
       }),
       { numRuns: 600, seed: 20_261_122 },
     );
-  }, 60_000);
+  });
 });
 
 it('a long run of blanks is read once', () => {

@@ -531,6 +531,7 @@ describe('every set of scopes', () => {
 
   test.each(['a user’s key', 'an administrator’s key', 'a service key'] as const)(
     'SC-01 %s with any set of scopes is let in exactly where the scope or its write form is present',
+    { tags: 'flood', timeout: 120_000 },
     async (caller) => {
       const before = (await contents(h))['repositories'];
       const owner = caller === 'a user’s key' ? await h.person('Sets') : root;
@@ -541,7 +542,6 @@ describe('every set of scopes', () => {
       }
       expect((await contents(h))['repositories']).toBe(before);
     },
-    120_000,
   );
 
   test.each([
@@ -549,6 +549,7 @@ describe('every set of scopes', () => {
     ['an administrator’s access token', 'Root'],
   ] as const)(
     'SC-01 %s with any set of scopes is let in exactly where the scope or its write form is present',
+    { tags: 'flood', timeout: 120_000 },
     async (caller, name) => {
       const program = commandLine(h, name);
       for (const scopes of sets) {
@@ -559,6 +560,5 @@ describe('every set of scopes', () => {
         expect(rows).toEqual(wantedRows(caller, scopes));
       }
     },
-    120_000,
   );
 });

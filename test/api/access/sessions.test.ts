@@ -268,7 +268,9 @@ describe('requests of other pages', () => {
     return { path: absentPath(path), body, who };
   }
 
-  test('CS-01 no write with a session’s cookie is taken from a page that is not ours', async () => {
+  test('CS-01 no write with a session’s cookie is taken from a page that is not ours', {
+    tags: 'flood',
+  }, async () => {
     for (const route of h.app.routes.filter(isSessionWrite)) {
       const { path, body, who } = await effective(route);
       const before = await contents(h);
@@ -304,7 +306,9 @@ describe('requests of other pages', () => {
 
   const successOf = ({ success }: Route) => success.status;
 
-  test('CS-01 what a plain form can send is refused from our own origin too, before it is read as JSON', async () => {
+  test('CS-01 what a plain form can send is refused from our own origin too, before it is read as JSON', {
+    tags: 'flood',
+  }, async () => {
     for (const route of h.app.routes.filter(isSessionWrite)) {
       const { path, body } = await effective(route);
       const before = await contents(h);
@@ -393,7 +397,7 @@ describe('cookies', () => {
 
   const signIn = async (browser: Browser) => await browser.signIn('ada@example.com', 'correct horse battery');
 
-  test('CS-03 the API sets no cookie, whoever asks and whatever the answer', async () => {
+  test('CS-03 the API sets no cookie, whoever asks and whatever the answer', { tags: 'flood' }, async () => {
     for (const route of h.app.routes) {
       for (const as of [undefined, ada, root, key]) {
         if (route.operationId === 'revokeSelf' && as === key) continue;

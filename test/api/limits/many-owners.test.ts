@@ -1,3 +1,7 @@
+/**
+ * An installation with 20,000 owners.
+ * @module-tag flood
+ */
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { hour, minute, second } from '../../../src/core/clock.ts';

@@ -251,7 +251,9 @@ async function counts() {
   return { counted: counted.rows, held: held.rows };
 }
 
-test('whatever is published, rolled back, deleted and purged, what an owner keeps is what the versions hold', async () => {
+test('whatever is published, rolled back, deleted and purged, what an owner keeps is what the versions hold', {
+  tags: 'flood',
+}, async () => {
   await configure((config) => ({
     ...config,
     versions: { retain: 2, skewGraceMinutes: 1 },

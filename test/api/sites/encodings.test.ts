@@ -63,7 +63,9 @@ test('only a version that may have got forms is announced: the gateways read not
 
 const waiting = () => h.app.services.read.sites.waitingForForms([], 10);
 
-test('owners take turns: who publishes much keeps nobody from compressed forms', async () => {
+test('owners take turns: who publishes much keeps nobody from compressed forms', {
+  tags: 'flood',
+}, async () => {
   const other = await h.key(await h.person('Bo'), { scopes: ['sites:write'] });
   const many = Array.from({ length: 6 }, (_, at) => text(`page ${at}`));
   for (const html of many) await upload(h, key, { 'index.html': html });
@@ -80,7 +82,9 @@ test('owners take turns: who publishes much keeps nobody from compressed forms',
   expect(await waiting()).toEqual([]);
 });
 
-test('T50 what someone else keeps is compressed again, so that the time it takes tells nothing', async () => {
+test('T50 what someone else keeps is compressed again, so that the time it takes tells nothing', {
+  tags: 'flood',
+}, async () => {
   const bo = await h.key(await h.person('Bob'), { scopes: ['sites:write'] });
   const [guess, much] = [text('a guess'), randomBytes(500).toString('hex').repeat(9_000)];
   const files = { 'a.txt': much, 'z.html': guess };

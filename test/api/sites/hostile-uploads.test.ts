@@ -107,7 +107,7 @@ describe('T39 UP-02 entries that are no plain file', () => {
 });
 
 describe('T40 UP-03 archives that unpack to too much', () => {
-  test('a bomb is stopped at the limit of what may be unpacked', async () => {
+  test('a bomb is stopped at the limit of what may be unpacked', { tags: 'flood' }, async () => {
     const zeros = Buffer.alloc(45 * 1024 * 1024);
     const parts = Array.from({ length: 6 }, (_, at) => ({ name: `${at}.txt`, content: zeros }));
     expect(await outcomeOf(await putZip(parts))).toEqual(refusedFor('upload_too_large'));
@@ -124,7 +124,7 @@ describe('T40 UP-03 archives that unpack to too much', () => {
     expect(await outcomeOf(await putTar(folders))).toEqual(refusedFor('too_many_files'));
   });
 
-  test('65,535 empty folders, in a ZIP, a Zip64 and a tar', async () => {
+  test('65,535 empty folders, in a ZIP, a Zip64 and a tar', { tags: 'flood' }, async () => {
     const folders = Array.from({ length: 65_535 }, (_, at) => ({ name: `${at}/` }));
     expect(await outcomeOf(await putZip(folders))).toEqual(refusedFor('bad_archive'));
     expect(await outcomeOf(await putZip(folders, { zip64: {} }))).toEqual(refusedFor('bad_archive'));
@@ -202,7 +202,9 @@ test('UP-05 of two replacements at once both are whole and one is live', async (
   expect(await text('index.html')).toBe(page(await text('side.txt')));
 });
 
-test('T51 fifty slow uploads hold no memory worth speaking of and hold up nobody', async () => {
+test('T51 fifty slow uploads hold no memory worth speaking of and hold up nobody', {
+  tags: 'flood',
+}, async () => {
   await h.app.web.listen({ host: '127.0.0.1', port: 0 });
   const { port } = h.app.web.server.address() as AddressInfo;
   const body = zipOf([{ ...good, content: Buffer.alloc(8_000_000, 'x'), stored: true }]);

@@ -45,7 +45,7 @@ test('a skew grace that was changed is in force at once, also for what is served
   expect(await statusOf(`${url}${script}`)).toBe(200);
 });
 
-test('hashed files of the hundred versions before are within reach', async () => {
+test('hashed files of the hundred versions before are within reach', { tags: 'flood' }, async () => {
   const { id, url } = await made();
   const next = async (text: string) => {
     h.clock.advance(second);

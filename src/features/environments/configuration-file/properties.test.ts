@@ -73,7 +73,9 @@ const texts = fc.oneof(
     ),
 );
 
-test('no text makes the reader throw; problems are few, short, on one line, and lie inside the text', () => {
+test('no text makes the reader throw; problems are few, short, on one line, and lie inside the text', {
+  tags: 'flood',
+}, () => {
   fc.assert(
     fc.property(texts, (text) => {
       const read = readConfigurationFile(text);

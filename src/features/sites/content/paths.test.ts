@@ -200,7 +200,9 @@ test('T42 whatever the order, each name is compared with every folder and file b
   );
 });
 
-test('T51 ten thousand names of a thousand bytes hold little more than themselves, however deep they are', () => {
+test('T51 ten thousand names of a thousand bytes hold little more than themselves, however deep they are', {
+  tags: 'flood',
+}, () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const tail = Array.from({ length: 28 }, () => 'a').join('/');

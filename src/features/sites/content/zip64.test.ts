@@ -143,7 +143,9 @@ describe('T40 T41 Zip64 archives', () => {
     await expect(read([{ ...sized, ...lie }, other], {})).rejects.toBeInstanceOf(ArchiveRefused);
   });
 
-  test('65,535 empty folders are more entries than may be, before any is looked at', async () => {
+  test('65,535 empty folders are more entries than may be, before any is looked at', {
+    tags: 'flood',
+  }, async () => {
     const folders = Array.from({ length: 65_535 }, (_, at) => ({ name: `${at}/` }));
     await expect(read(folders, { zip64: {} }, 65_534)).rejects.toThrow('has more than 65534 entries');
     // As many need Zip64; an end that says so without it is broken.

@@ -170,7 +170,9 @@ describe('signing in', () => {
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(15);
   });
 
-  test('a stranger’s wrong passwords from everywhere keep out strangers, not the owner', async () => {
+  test('a stranger’s wrong passwords from everywhere keep out strangers, not the owner', {
+    tags: 'flood',
+  }, async () => {
     const person = await makePerson();
     await browser.signIn(person.email, person.password);
     expect(browser.cookies.get(device)).toMatch(/^\d{10}\.[\w-]{22}\.[\w-]{43}$/);
