@@ -18,7 +18,11 @@ export async function openTestDatabase(onStatement?: OnStatement): Promise<Datab
   return openDatabase(oneUseOf(engine), onStatement);
 }
 
-type Engine = ReturnType<typeof embeddedDatabase> & { readonly database: Database };
+type Engine = ReturnType<typeof embeddedDatabase> & {
+  readonly database: Database;
+  /** Whether a statement may have changed the schema. */
+  mayDiffer: boolean;
+};
 
 /**
  * Engines that no test uses now. Starting one takes a second, emptying one some milliseconds: the tests of a process
@@ -30,7 +34,7 @@ async function startEngine(): Promise<Engine> {
   const snapshot = await readFile(inject('databaseSnapshot'));
   const embedded = embeddedDatabase({ snapshot, startThread: sameThread });
   await embedded.start();
-  return { ...embedded, database: openDatabase(embedded.dialect) };
+  return { ...embedded, database: openDatabase(embedded.dialect), mayDiffer: false };
 }
 
 /**
@@ -58,7 +62,9 @@ function sameThread(start: EngineStart): Thread {
 async function emptiedEngine(): Promise<Engine | undefined> {
   for (let engine = idle.pop(); engine !== undefined; engine = idle.pop()) {
     const { database } = engine;
-    if ((await schemaOf(database)) === inject('databaseSchema')) {
+    // Comparing costs more than emptying.
+    if (!engine.mayDiffer || (await schemaOf(database)) === inject('databaseSchema')) {
+      engine.mayDiffer = false;
       await sql.raw(inject('databaseEmptying')).execute(database.sql);
       return engine;
     }
@@ -67,6 +73,8 @@ async function emptiedEngine(): Promise<Engine | undefined> {
   }
   return undefined;
 }
+
+const changesSchema = /\b(?:create|alter|drop|grant|revoke|do|call)\b/i;
 
 /** The engine for one test: what is still at work when the test has closed its database finds it closed. */
 function oneUseOf(engine: Engine): Engine['dialect'] {
@@ -78,8 +86,15 @@ function oneUseOf(engine: Engine): Engine['dialect'] {
       ...driver,
       async acquireConnection() {
         if (isClosed) throw new DatabaseUnavailable('The test has closed its database.');
+        const connection = await driver.acquireConnection();
         // A copy, because Kysely adds the callback of one test to the connection that it gets.
-        return { ...(await driver.acquireConnection()) };
+        return {
+          ...connection,
+          executeQuery(query) {
+            engine.mayDiffer ||= changesSchema.test(query.sql);
+            return connection.executeQuery(query);
+          },
+        };
       },
       async destroy() {
         isClosed = true;

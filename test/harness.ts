@@ -461,13 +461,19 @@ function isPage(path: string): boolean {
   return /^\/(?:auth\/login|identity|[se]\/|sites\/open|environments\/open)/.test(path);
 }
 
+const patterns = new Map<string, RegExp>();
+
+function patternOf(path: string): RegExp {
+  const pattern = patterns.get(path) ?? new RegExp(`^${path.replaceAll(/\{\w+\*?\}/g, '[^/]+')}$`);
+  patterns.set(path, pattern);
+  return pattern;
+}
+
 /** Throws when a response breaks the route's promise: an extra field, an undocumented code, a missing envelope. */
 function holdAgainstSchema(routes: readonly Route[], method: string, path: string, answer: Answer): void {
   const plain = path.split('?', 1)[0] ?? '';
   const fits = routes.filter(
-    (candidate) =>
-      candidate.method === method &&
-      new RegExp(`^${candidate.path.replaceAll(/\{\w+\*?\}/g, '[^/]+')}$`).test(plain),
+    (candidate) => candidate.method === method && patternOf(candidate.path).test(plain),
   );
   // In the server's order: `/sites/storage` before `/sites/{id}`.
   const route = fits.find(({ path: written }) => written === plain) ?? fits[0];

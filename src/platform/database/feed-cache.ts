@@ -49,8 +49,8 @@ export function createFeedCache<T extends object>(deps: {
     if (change.topic !== topic) return;
     for (const since of underWay) since.push(change);
     loading.clear();
-    // A name that nothing had may have been given out just now.
-    absent.clear();
+    // A name that nothing had may have been given out just now. Clearing costs as much as the cache can hold.
+    if (absent.size > 0) absent.clear();
     const changed = [...entries].filter(([, value]) => concerns(change, subjectOf(value)));
     for (const [name] of changed) entries.delete(name);
   });
