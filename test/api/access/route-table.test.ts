@@ -410,6 +410,7 @@ describe('who may call what', () => {
 
   test.each(names)(
     'SC-01 SO-01 %s lets in whom the contract names; others change nothing and are audited',
+    { tags: 'flood' },
     async (name) => {
       const [who, admitted] = table[name] as Line;
       // With an Authorization header this route judges values by itself; its own test is beside the key routes.
@@ -466,6 +467,7 @@ describe('who may call what', () => {
     name.endsWith('{path*}');
   test.each(names.filter((name) => name.startsWith('GET ') && !isFile(name)))(
     'SC-01 HEAD of %s is no way round its rule',
+    { tags: 'flood' },
     async (name) => {
       const path = absentPath(name.slice('GET '.length));
       for (const caller of callers()) {

@@ -7,7 +7,7 @@ import { Browser } from '../../identity.ts';
 import { absentPath, commandLine, dump, noLimits, openFrozenHarness, setPolicy } from './cast.ts';
 
 /** Secrets are in the one answer that issues them, and what an error says helps the caller and nobody else. */
-describe('a secret’s way through the program', () => {
+describe('a secret’s way through the program', { tags: 'flood' }, () => {
   let h: Harness;
   let root: Person;
   /** By name: every secret there is, as the one who holds it would write it. */

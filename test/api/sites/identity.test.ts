@@ -440,6 +440,7 @@ describe('while an upload is on its way', () => {
 
   test.each(ends)(
     '%s: nothing is published or taken, by session, token or key',
+    { tags: 'flood' },
     async (_what, end, expected) => {
       for (const way of ['session', 'token', 'key'] as const) {
         for (const one of uploads) {
