@@ -81,9 +81,14 @@ export type EnvironmentStore = {
   /** Of those, the ones that run since before, and may fall asleep. */
   awakeSince(before: number): Promise<{ id: string; liveDeployId: string }[]>;
   /** Those that follow their branch. */
-  tracked(): Promise<Pick<Environment, 'id' | 'repositoryId' | 'branch' | 'sha' | 'creator'>[]>;
+  tracked(): Promise<TrackedEnvironment[]>;
   /** Removes those that were torn down before. */
   prune(before: number, limit: number): Promise<void>;
+};
+
+export type TrackedEnvironment = Pick<Environment, 'id' | 'repositoryId' | 'branch' | 'sha' | 'creator'> & {
+  /** The commit that is served, and the patterns of `environment.ignoreFiles` there. Null: there are none. */
+  readonly served: { readonly sha: string; readonly ignoreFiles: readonly string[] } | null;
 };
 
 type Row = {
@@ -290,18 +295,23 @@ export function environmentStore(db: Sql): EnvironmentStore {
     },
     async tracked() {
       const { rows } = await sql<
-        Pick<Row, 'id' | 'repository_id' | 'branch' | 'sha' | 'creator_kind' | 'creator_id'>
+        Pick<Row, 'id' | 'repository_id' | 'branch' | 'sha' | 'creator_kind' | 'creator_id'> & {
+          served_sha: string | null;
+          ignore_files: string[] | null;
+        }
       >`
-        select id, repository_id, branch, sha, creator_kind, creator_id from environments
-         where auto_track and deploy_enabled and status not in ('tearing_down', 'torn_down') order by repository_id, id`.execute(
-        db,
-      );
-      return rows.map(({ id, repository_id: repositoryId, branch, sha, creator_kind: kind, creator_id }) => ({
-        id,
-        repositoryId,
-        branch,
-        sha,
-        creator: { kind, id: creator_id },
+        select e.id, e.repository_id, e.branch, e.sha, e.creator_kind, e.creator_id,
+               d.sha as served_sha, d.plan::jsonb->'ignoreFiles' as ignore_files
+          from environments e left join deploys d on d.id = e.live_deploy_id
+         where e.auto_track and e.deploy_enabled and e.status not in ('tearing_down', 'torn_down')
+         order by e.repository_id, e.id`.execute(db);
+      return rows.map(({ served_sha: servedSha, ignore_files: ignoreFiles, ...row }) => ({
+        id: row.id,
+        repositoryId: row.repository_id,
+        branch: row.branch,
+        sha: row.sha,
+        creator: { kind: row.creator_kind, id: row.creator_id },
+        served: servedSha === null || ignoreFiles === null ? null : { sha: servedSha, ignoreFiles },
       }));
     },
     async prune(before, limit) {

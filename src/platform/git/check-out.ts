@@ -12,6 +12,8 @@ export type Selection = {
   readonly sha: string;
   /** From the root of the repository, as gitglossary(7) says of `glob`: `*` stays in a folder, `**` does not. */
   readonly patterns: readonly string[];
+  /** Patterns of files to leave out. */
+  readonly except?: readonly string[];
 };
 
 /** `tree`: git's hash of a folder with these files alone, in hexadecimal digits. */
@@ -50,7 +52,10 @@ export async function select(
   await rm(index, { force: true });
   const read = await inIndex(['read-tree', selection.sha]);
   if (read.kind !== 'done') return failedRun(read);
-  const pathspecs = selection.patterns.map((pattern) => `:(top,glob)${pattern}`);
+  const pathspecs = [
+    ...selection.patterns.map((pattern) => `:(top,glob)${pattern}`),
+    ...(selection.except ?? []).map((pattern) => `:(top,glob,exclude)${pattern}`),
+  ];
   const listed = await inIndex(['ls-files', '--stage', '-z', '--', ...pathspecs]);
   if (listed.kind !== 'done') return failedRun(listed);
   const entries = entriesIn(listed.output.toString());

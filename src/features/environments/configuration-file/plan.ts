@@ -17,6 +17,8 @@ export type DesiredEnvironment = {
   readonly ttlHours: number;
   /** Whether a new Environment follows its branch. Absent in plans of earlier versions. */
   readonly autoTrack?: boolean;
+  /** Patterns of files whose change alone deploys nothing. */
+  readonly ignoreFiles?: readonly string[];
   /** By name. */
   readonly services: Readonly<Record<string, DesiredService>>;
   /** Services that were switched off, by name. Absent in plans of earlier versions. */
@@ -123,6 +125,7 @@ export function plan(
       policy.maxTtlHours,
     ),
     autoTrack: file.environment.autoTrack,
+    ...(file.environment.ignoreFiles === undefined ? {} : { ignoreFiles: file.environment.ignoreFiles }),
     services: Object.fromEntries(active.map(([name, service]) => [name, desired(name, service, context)])),
     inactive: Object.fromEntries(
       Object.entries(file.services)

@@ -289,6 +289,11 @@ const environment = z.strictObject({
     .boolean()
     .default(true)
     .meta({ description: 'Whether a new Environment follows its branch.', examples: [true] }),
+  ignoreFiles: listOf(
+    path,
+    'Files that change nothing, as patterns from the root of the repository. A push that changed only such files, compared with what is served, deploys nothing. A change of postern.yaml always deploys.',
+    ['docs/**', '*.md'],
+  ).optional(),
   access: z
     .enum(accessKinds)
     .meta({

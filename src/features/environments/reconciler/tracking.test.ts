@@ -15,6 +15,7 @@ function world({ isEnabled = true } = {}) {
     branch: 'main',
     sha: 'head',
     creator: { kind: 'user', id: 'usr_ada' } as const,
+    served: null,
   }));
   const tracking = createTracking({
     read: { environments: { tracked: async () => tracked } as never },
@@ -29,6 +30,7 @@ function world({ isEnabled = true } = {}) {
         await new Promise<void>((resolve) => waiting.push(resolve));
         return { kind: 'ok', value: [{ name: 'main', sha: 'head' }] };
       },
+      treeOf: () => Promise.reject(new Error('Nothing is to be compared.')),
     },
     isEnabled: async () => isEnabled,
     isCreatorActive: async () => true,

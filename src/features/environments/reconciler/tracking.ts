@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { systemAuditContext } from '../../../core/caller.ts';
 import type { Clock } from '../../../core/clock.ts';
 import type { Random } from '../../../core/ids.ts';
@@ -7,7 +8,9 @@ import type { Git } from '../../../platform/git/git.ts';
 import type { Log } from '../../../platform/log.ts';
 import type { Repositories } from '../../repositories/repositories.ts';
 import { queueDeploy } from '../deploys/queue-deploy.ts';
+import { configurationFileName } from '../configuration-file/problem.ts';
 import { type Creator, isEnding } from '../environment.ts';
+import type { TrackedEnvironment } from '../environment-store.ts';
 import type { EnvironmentStores } from '../environments-deps.ts';
 
 /**
@@ -26,14 +29,12 @@ export type Tracking = {
   idle(): Promise<void>;
 };
 
-type Tracked = Awaited<ReturnType<EnvironmentStores['environments']['tracked']>>[number];
-
 export function createTracking(deps: {
   readonly read: Pick<EnvironmentStores, 'environments'>;
   readonly tx: Tx<EnvironmentStores>;
   readonly feed: Pick<ChangeFeed, 'announce' | 'subscribe'>;
   readonly repositories: Pick<Repositories, 'remoteOf'>;
-  readonly git: Pick<Git, 'branches'>;
+  readonly git: Pick<Git, 'branches' | 'treeOf'>;
   readonly isEnabled: () => Promise<boolean>;
   /** False also when nobody can tell now. */
   readonly isCreatorActive: (creator: Creator) => Promise<boolean>;
@@ -44,6 +45,8 @@ export function createTracking(deps: {
   const { read, tx, feed, repositories, git, random, clock, log } = deps;
   const pushed = new Set<string>();
   const underWay = new Map<string, Promise<void>>();
+  /** By Environment: the commits that differ in ignored files only, so that not every round compares them. */
+  const ignoredPushes = new LRUCache<string, string>({ max: 10_000 });
 
   feed.subscribe(({ topic, subject }) => {
     // A push that was missed is found by the next round.
@@ -83,18 +86,47 @@ export function createTracking(deps: {
     if (isQueued) feed.announce({ topic: 'environment', subject: id });
   }
 
-  async function deployNew(repositoryId: string, tracked: readonly Tracked[]): Promise<void> {
+  /** Git's hashes of what counts at a commit. Undefined: git cannot say, such as of a commit that the branch lost. */
+  async function countingAt(
+    { repositoryId, branch }: TrackedEnvironment,
+    sha: string,
+    ignoreFiles: readonly string[],
+  ): Promise<string | undefined> {
+    const remote = await repositories.remoteOf(repositoryId);
+    if (remote === undefined) return undefined;
+    const file = await git.treeOf(remote, { branch, sha, patterns: [configurationFileName] });
+    const rest = await git.treeOf(remote, { branch, sha, patterns: ['**'], except: ignoreFiles });
+    if (file.kind === 'failed' || rest.kind === 'failed') return undefined;
+    return `${file.value.tree} ${rest.value.tree}`;
+  }
+
+  /** Whether the push changed only files that `environment.ignoreFiles` names. Without an answer of git: no. */
+  async function isIgnored(environment: TrackedEnvironment, head: string): Promise<boolean> {
+    const { id, served } = environment;
+    if (served === null) return false;
+    const push = `${served.sha} ${head}`;
+    if (ignoredPushes.get(id) === push) return true;
+    const before = await countingAt(environment, served.sha, served.ignoreFiles);
+    if (before === undefined) return false;
+    if ((await countingAt(environment, head, served.ignoreFiles)) !== before) return false;
+    ignoredPushes.set(id, push);
+    return true;
+  }
+
+  async function deployNew(repositoryId: string, tracked: readonly TrackedEnvironment[]): Promise<void> {
     const own = tracked.filter((one) => one.repositoryId === repositoryId);
     if (own.length === 0) return;
     const heads = await headsOf(repositoryId);
-    for (const { id, branch, sha, creator } of own) {
+    for (const environment of own) {
+      const { id, branch, sha, creator } = environment;
       const head = heads.get(branch);
       if (head === undefined || head === sha) continue;
-      if (await deps.isCreatorActive(creator)) await deploy(id, head);
+      if (!(await deps.isCreatorActive(creator))) continue;
+      if (!(await isIgnored(environment, head))) await deploy(id, head);
     }
   }
 
-  function begin(repositoryId: string, tracked: readonly Tracked[]): void {
+  function begin(repositoryId: string, tracked: readonly TrackedEnvironment[]): void {
     const work = deployNew(repositoryId, tracked)
       .catch((error: unknown) =>
         log.warn(
