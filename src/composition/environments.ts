@@ -19,6 +19,7 @@ import { environmentPolicyRoutes } from '../features/environments/policy/routes.
 import { previewRoute } from '../features/environments/preview-route.ts';
 import type { ArtifactStore, Builds } from '../features/environments/builds/builds.ts';
 import { createDatabases } from '../features/environments/databases/databases.ts';
+import { databasesOfEngine } from '../features/environments/databases/engine-databases.ts';
 import type { DatabaseServer } from '../features/environments/databases/server.ts';
 import type { Engine } from '../features/environments/engine/engine.ts';
 import { configurationRoutes } from '../features/environments/configuration-routes.ts';
@@ -130,7 +131,7 @@ export function createEnvironmentServices(deps: {
   readonly hasEngine: boolean;
   /** That of this process. Null: only other processes may have one. */
   readonly engine: Engine | null;
-  /** Null: there are no databases for Environments. */
+  /** Null: the engine has the databases of Environments, or there are none. */
   readonly databaseServer: DatabaseServer | null;
   readonly encryptionKeys: readonly string[];
   readonly isolation: IsolationInForce | null;
@@ -185,15 +186,15 @@ export function createEnvironmentServices(deps: {
   };
   const lifecycle = createLifecycle(verbs);
   const { databaseServer } = deps;
-  const databases =
-    databaseServer &&
-    createDatabases({
-      server: databaseServer,
-      uiUrl: deps.uiUrl,
-      // A new first key means new passwords, which the next look at each Environment sets.
-      encryptionKey: deps.encryptionKeys[0] ?? '',
-      onSettled: (subject) => feed.announce({ topic: 'environment', subject }),
-    });
+  const forDatabases = {
+    // A new first key means new passwords, which the next look at each Environment sets.
+    encryptionKey: deps.encryptionKeys[0] ?? '',
+    onSettled: (subject: string) => feed.announce({ topic: 'environment', subject }),
+  };
+  const onServer =
+    databaseServer && createDatabases({ server: databaseServer, uiUrl: deps.uiUrl, ...forDatabases });
+  const inEngine =
+    engine?.databases === undefined ? null : databasesOfEngine({ engine: engine.databases, ...forDatabases });
   const reconciler = createReconciler({
     read,
     tx,
@@ -205,7 +206,7 @@ export function createEnvironmentServices(deps: {
     artifacts: read.artifacts,
     secrets,
     engine,
-    databases,
+    databases: onServer ?? inEngine,
     lifecycle,
     addresses,
     maySecrets: mayUseSecrets,
@@ -256,8 +257,8 @@ export function createEnvironmentServices(deps: {
     }),
     leaseNotices: createLeaseNotices({ read, tx, clock }),
     sweepDatabases:
-      databases &&
-      (async () => void (await databases.sweep(async () => new Set(await read.environments.living())))),
+      onServer &&
+      (async () => void (await onServer.sweep(async () => new Set(await read.environments.living())))),
     prune: () => read.environments.prune(clock.now() - keptMs, prunedAtOnce),
     hasEngine,
     hasOwnEngine: engine !== null,

@@ -586,7 +586,7 @@ export const settings = {
     unset: null,
     meaning:
       'PostgreSQL 15 or newer for the databases of Environments, with a role that may create databases and roles; services connect to the same host, so they must reach it. Never the server of DATABASE_URL: everyone who can push to a registered repository can run SQL on it',
-    shown: 'unset: no `postgres` services',
+    shown: 'unset: PGlite with the local engine, otherwise no `postgres` services',
     secret: true,
     readBy: ['worker'],
   }),

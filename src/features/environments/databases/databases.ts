@@ -22,6 +22,7 @@ import type { DatabaseServer } from './server.ts';
  * made after a kill is made again. The caller decides when, and who gets the address.
  */
 export type Databases = {
+  readonly kind: 'server';
   /**
    * Null: it is being made; ask again, after `onSettled` at once. What is there stays as it is, whatever the seed is now.
    * @throws AppError config_invalid when the seed cannot be used, engine_unavailable while the server is away; as `read`
@@ -259,6 +260,8 @@ export function createDatabases(deps: {
   }
 
   return {
+    kind: 'server',
+
     async ensure(wanted) {
       const name = databaseNameOf(wanted.environmentId, wanted.service);
       const known = underWay.get(name);

@@ -59,11 +59,9 @@ export async function runSeed(
     await execute(client, text);
   } catch (error) {
     if (signal.aborted) throw new AppError('engine_unavailable', { cause: error });
-    if (stopped !== undefined) throw failed(`${path} ${stopped}.`, error);
+    if (stopped !== undefined) throw seedFailed(`${path} ${stopped}.`, error);
     if (!(error instanceof pg.DatabaseError) || isEnding.test(error.code ?? '')) throw error;
-    const line = lineOf(text, error.position);
-    const words = error.message.replaceAll(/\s+/g, ' ').slice(0, maxWords);
-    throw failed(`${path}${line === undefined ? '' : `, line ${line}`}: ${words}`, error);
+    throw seedFailed(wordsOf({ path, text }, error), error);
   } finally {
     signal.removeEventListener('abort', onAbort);
     clearTimeout(deadline);
@@ -88,6 +86,16 @@ async function execute(client: pg.Client, text: string): Promise<void> {
   });
 }
 
+/** PostgreSQL's message, with the line of the seed that it is about. */
+export function wordsOf(
+  { path, text }: { readonly path: string; readonly text: string },
+  { message, position }: { readonly message: string; readonly position?: string | undefined },
+): string {
+  const line = lineOf(text, position);
+  const words = message.replaceAll(/\s+/g, ' ').slice(0, maxWords);
+  return `${path}${line === undefined ? '' : `, line ${line}`}: ${words}`;
+}
+
 /** `position`: of a character, from 1. */
 function lineOf(text: string, position: string | undefined): number | undefined {
   if (position === undefined) return undefined;
@@ -99,7 +107,7 @@ function mebibytes(bytes: number): string {
   return `${Math.floor(bytes / 2 ** 20)} MiB`;
 }
 
-function failed(message: string, cause: unknown): AppError {
+export function seedFailed(message: string, cause?: unknown): AppError {
   return new AppError('config_invalid', {
     message: `The seed cannot be used: ${message}`,
     hint: 'Correct the file that postgres.seed names in postern.yaml. docs/how-to/use-a-database.md says what a seed can contain.',

@@ -7,6 +7,8 @@ import type { BuildLog, LogLine } from './build-log.ts';
  */
 export type Engine = {
   readonly place: BuildPlace;
+  /** Absent: it runs no databases. */
+  readonly databases?: EngineDatabases;
   /**
    * Runs the build, writes its output to `log` and ends the log. An aborted `signal` cancels the build. Rejects with
    * EngineUnavailable when the engine itself cannot run it, and with the error of `fill` when that rejects.
@@ -35,6 +37,32 @@ export type Engine = {
   sweep(known: () => Promise<Known>): Promise<readonly string[]>;
 };
 
+/** Databases in folders of their Environment. The data stays until remove(), whatever runs. */
+export type EngineDatabases = {
+  /** Whether it is complete, so that apply() can run it. */
+  isMade(environmentId: string, service: string): Promise<boolean>;
+  /**
+   * Makes it, unless it is complete. What was half made before is made again. remove() ends this.
+   * @throws AppError config_invalid when the seed cannot be used; EngineUnavailable
+   */
+  make(wanted: WantedDatabase): Promise<void>;
+};
+
+export type WantedDatabase = {
+  readonly environmentId: string;
+  readonly service: string;
+  /** SQL that fills it, and where the repository has it. Null: it is empty. */
+  readonly seed: { readonly path: string; readonly text: string } | null;
+  /** Resident memory while it is filled. */
+  readonly memoryBytes: number;
+};
+
+/** A database that is complete. Only services of its Environment reach it, with the password, at its address. */
+export type DesiredDatabase = Pick<
+  DesiredProcess,
+  'service' | 'revision' | 'memoryBytes' | 'logBytes' | 'isAsleep'
+> & { readonly password: string };
+
 export type Known = { readonly builds: ReadonlySet<string>; readonly environments: ReadonlySet<string> };
 
 export type DesiredProcesses = {
@@ -42,6 +70,8 @@ export type DesiredProcesses = {
   readonly environmentId: string;
   /** No two have the same service. The engine ends and removes all others of the Environment that are not in `kept`. */
   readonly processes: readonly DesiredProcess[];
+  /** Absent: none. observe(), logs() and address() are about them too. */
+  readonly databases?: readonly DesiredDatabase[];
   /** Services that stay as they are, whether they run or not. Absent: none. */
   readonly kept?: readonly string[];
 };

@@ -6,6 +6,7 @@ import type { Log } from '../../../platform/log.ts';
 import type { Repositories, Repository } from '../../repositories/repositories.ts';
 import type { ArtifactStore, Builds } from '../builds/builds.ts';
 import type { Databases } from '../databases/databases.ts';
+import type { DatabasesOfEngine } from '../databases/engine-databases.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { EnvironmentStores } from '../environments-deps.ts';
 import type { Lifecycle } from '../lifecycle/lifecycle.ts';
@@ -26,7 +27,7 @@ export type ReconcilerDeps = {
   /** Null: nothing runs. */
   readonly engine: Engine | null;
   /** Null: this installation has no databases for Environments. */
-  readonly databases: Databases | null;
+  readonly databases: Databases | DatabasesOfEngine | null;
   readonly lifecycle: Pick<Lifecycle, 'expire'>;
   readonly addresses: EnvironmentAddresses;
   /** Whether builds and processes of this branch may use the stored secrets of the repository. */

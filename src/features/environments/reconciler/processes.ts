@@ -4,7 +4,7 @@ import { type DesiredEnvironment, type DesiredService, secretNamesOf } from '../
 import type { Reference } from '../configuration-file/references.ts';
 import type { DatabaseAddress } from '../databases/databases.ts';
 import type { DeployStep, PlannedDeploy } from '../deploys/deploy.ts';
-import type { DesiredProcess, Engine, ObservedProcess } from '../engine/engine.ts';
+import type { DesiredDatabase, DesiredProcess, Engine, ObservedProcess } from '../engine/engine.ts';
 import type { Environment } from '../environment.ts';
 import { errorOf } from '../git-failures.ts';
 import { secretsRefused } from '../secrets.ts';
@@ -26,6 +26,16 @@ export type Running = {
   readonly observed: ReadonlyMap<string, ObservedProcess>;
   /** `host:port` of those that are ready, by service. */
   readonly addresses: ReadonlyMap<string, string>;
+};
+
+/** A database of the deploy. */
+type Placed = {
+  /** Null: it is not ready. */
+  readonly address: DatabaseAddress | null;
+  /** Known before the address, so that a restart of the database changes no service. */
+  readonly password: string | null;
+  /** What the engine runs. Null: it is on a server, or is being made. */
+  readonly desired: DesiredDatabase | null;
 };
 
 class NoAddress extends Error {}
@@ -77,22 +87,45 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
     throw errorOf(found.reason, path);
   }
 
-  /** By service; null while it is being made. */
+  /** By service. None of a server while the Environment is asleep: nothing uses it. */
   async function databasesOf(
-    { id: environmentId }: Environment,
+    environment: Environment,
     deploy: PlannedDeploy,
-  ): Promise<ReadonlyMap<string, DatabaseAddress | null>> {
-    const found = new Map<string, DatabaseAddress | null>();
+    running: readonly ObservedProcess[],
+  ): Promise<ReadonlyMap<string, Placed>> {
+    const found = new Map<string, Placed>();
+    const { id: environmentId } = environment;
     const { repositoryId, plan, sha } = deploy;
+    const isAsleep = environment.status === 'asleep';
     for (const [service, planned] of Object.entries(plan.services)) {
-      if (planned.kind !== 'postgres') continue;
+      if (planned.kind !== 'postgres' || (isAsleep && deps.databases?.kind !== 'engine')) continue;
       if (deps.databases === null)
         throw new AppError('engine_unavailable', {
           message: `${service} is a database, and ENVIRONMENTS_DATABASE_URL is not set any more.`,
         });
       const { seed: path } = planned;
       const seed = path === null ? null : { path, sha: sha ?? '', read: () => readSeed(deploy, path) };
-      found.set(service, await deps.databases.ensure({ environmentId, service, repositoryId, seed }));
+      const wanted = { environmentId, service, repositoryId, seed };
+      if (deps.databases.kind === 'server') {
+        const address = await deps.databases.ensure(wanted);
+        found.set(service, { address, password: address?.password ?? null, desired: null });
+        continue;
+      }
+      const { resources, logBytes } = await deps.policy();
+      const { maxMemoryBytes: memoryBytes } = resources;
+      const desired = deps.databases.desired(environmentId, { service, memoryBytes, logBytes, isAsleep });
+      const { password } = desired;
+      if (!isAsleep && !(await deps.databases.ensure({ ...wanted, memoryBytes }))) {
+        found.set(service, { address: null, password, desired: null });
+        continue;
+      }
+      const seen = running.find((one) => one.service === service && one.revision === desired.revision);
+      const at = seen?.state === 'ready' ? await engine.address(environmentId, service) : null;
+      found.set(service, {
+        address: at && deps.databases.addressOf(environmentId, service, at),
+        password,
+        desired,
+      });
     }
     return found;
   }
@@ -153,11 +186,10 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
         if (address !== null) addresses.set(name, `${address.host}:${address.port}`);
       }
       const isAsleep = environment.status === 'asleep';
-      const databases = isAsleep
-        ? new Map<string, DatabaseAddress | null>()
-        : await databasesOf(environment, deploy);
+      const running = await engine.observe(environment.id);
+      const databases = await databasesOf(environment, deploy, running);
       const internal = (service: string) => {
-        const database = databases.get(service);
+        const database = databases.get(service)?.address;
         if (database) return database;
         const text = addresses.get(service);
         if (text === undefined) throw new NoAddress();
@@ -167,17 +199,16 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
       const valueOf = isAsleep
         ? 'asleep'
         : valuesOf(environment, deploy.sha ?? '', deploy.plan, deps.addresses, internal);
-      const passwords = [...databases.values()].flatMap((one) => one?.password ?? []);
+      const passwords = [...databases.values()].flatMap(({ password }) => password ?? []);
       const redacted = isAsleep ? [] : [...(await redactedIn(deploy)), ...passwords];
       const desired: DesiredProcess[] = [];
       const waiting: string[] = [];
-      const running = await engine.observe(environment.id);
       // Each level starts when the processes of the levels before are ready. What runs already is not stopped for them.
       let isOpen = true;
       for (const level of deploy.plan.levels) {
         const states: (ObservedProcess['state'] | undefined)[] = level
           .filter((name) => databases.has(name))
-          .map((name) => stateOf(databases.get(name)));
+          .map((name) => (databases.get(name)?.address ? 'ready' : 'starting'));
         for (const [name, service] of names.filter(([one]) => level.includes(one))) {
           const one = await processOf(name, service, deploy, steps, valueOf, redacted).catch(orNoAddress);
           const seen = running.find((each) => each.service === name && each.revision === one?.revision);
@@ -188,18 +219,24 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
         isOpen &&= states.every((state) => state === 'ready');
       }
       // What waits keeps running as it is.
-      await engine.apply({ environmentId: environment.id, processes: desired, kept: waiting });
-      const wanted = new Map(desired.map(({ service, revision }) => [service, revision]));
+      const own = [...databases.values()].flatMap((one) => one.desired ?? []);
+      await engine.apply({
+        environmentId: environment.id,
+        processes: desired,
+        databases: own,
+        kept: waiting,
+      });
+      const wanted = new Map([...own, ...desired].map(({ service, revision }) => [service, revision]));
       const observed = (await engine.observe(environment.id)).filter(
         ({ service, revision }) => wanted.get(service) === revision,
       );
       return {
         desired,
         waiting,
-        databases: [...databases.keys()],
+        databases: isAsleep ? [] : [...databases.keys()],
         observed: new Map([
-          ...observed.map((one) => [one.service, one] as const),
           ...[...databases].map(([name, database]) => [name, observedDatabase(name, database)] as const),
+          ...observed.map((one) => [one.service, one] as const),
         ]),
         addresses,
       };
@@ -224,13 +261,11 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
   };
 }
 
-function stateOf(database: DatabaseAddress | null | undefined): 'ready' | 'starting' {
-  return database ? 'ready' : 'starting';
-}
-
-function observedDatabase(service: string, database: DatabaseAddress | null): ObservedProcess {
-  const state = stateOf(database);
-  const reason = state === 'ready' ? null : 'its database is being made';
+/** As far as the engine says nothing about it. */
+function observedDatabase(service: string, { address }: Placed): ObservedProcess {
+  const [state, reason] = address
+    ? (['ready', null] as const)
+    : (['starting', 'its database is being made'] as const);
   return { service, revision: '', state, reason, lastLines: [], restarts: 0 };
 }
 

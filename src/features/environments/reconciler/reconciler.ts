@@ -81,8 +81,9 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
   async function tearDown({ id }: Environment): Promise<StepOutcome> {
     await processes?.remove(id);
     const services = (await read.environments.services([id])).get(id) ?? [];
-    // The sweep removes those of services that an earlier deploy had.
-    if (services.some(({ kind }) => kind === 'postgres')) await deps.databases?.remove(id);
+    // The sweep removes those of services that an earlier deploy had. The engine has removed its own.
+    if (deps.databases?.kind === 'server' && services.some(({ kind }) => kind === 'postgres'))
+      await deps.databases.remove(id);
     await deps.tx(async (stores) => {
       const environment = await stores.environments.hold(id);
       if (environment?.status !== 'tearing_down') return;

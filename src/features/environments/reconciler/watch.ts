@@ -60,10 +60,11 @@ function seenNow(
   { observed, addresses }: Running,
 ): EnvironmentService[] {
   return services.map((service) => {
-    if (!hasProcess(service)) return service;
     const seen = observed.get(service.name);
+    const isDatabase = service.kind === 'postgres' && seen !== undefined;
+    if (!hasProcess(service) && !isDatabase) return service;
     const address = addresses.get(service.name) ?? null;
-    if (seen?.state === 'ready' && address !== null)
+    if (seen?.state === 'ready' && (address !== null || isDatabase))
       return { ...service, status: 'ready', reason: null, address };
     const status = seen?.state === 'failed' ? 'failed' : 'starting';
     return { ...service, status, reason: seen?.reason ?? null, address: null };

@@ -1,7 +1,9 @@
+import { existsSync } from 'node:fs';
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { everyProcess } from '../../../../platform/processes.ts';
-import { type DesiredProcesses, type Engine, EngineUnavailable } from '../engine.ts';
+import { type DesiredProcesses, type Engine, type EngineDatabases, EngineUnavailable } from '../engine.ts';
+import { makeDatabase } from './database/make-database.ts';
 import { every } from './every.ts';
 import { removeFolder } from './folders.ts';
 import { readLogFiles } from './log-files.ts';
@@ -19,12 +21,15 @@ export type Environments = Pick<Engine, 'apply' | 'observe' | 'logs' | 'address'
   stop(): Promise<void>;
   /** Ids of those that are here. */
   found(): readonly string[];
+  readonly databases: EngineDatabases;
 };
 
 type Environment = {
   readonly folder: string;
   readonly network: EnvironmentNetwork | undefined;
   readonly services: Map<string, Service>;
+  /** Databases that are being made, by service. */
+  readonly making: Map<string, { readonly abort: AbortController; readonly work: Promise<void> }>;
 };
 
 /** Between two looks at all processes, in ms. */
@@ -34,7 +39,7 @@ const environmentShape = /^[A-Za-z0-9_-]{1,100}$/;
 const serviceShape = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 export function createEnvironments(
-  deps: Omit<StartDeps, 'network' | 'isPortGiven'> & {
+  deps: Omit<StartDeps, 'network' | 'isPortGiven' | 'dataFolder'> & {
     /** Of Environments alone. */
     readonly folder: string;
     readonly limits: Omit<ServiceLimits, 'memoryBytes'>;
@@ -71,18 +76,25 @@ export function createEnvironments(
     const network = hasNetwork
       ? createNetwork({ folder: join(folder, 'network'), searchPath: deps.searchPath })
       : undefined;
-    const made = { folder, network, services: new Map<string, Service>() };
+    const made: Environment = { folder, network, services: new Map(), making: new Map() };
     environments.set(id, made);
     return made;
   }
 
-  function serviceOf({ folder, network, services }: Environment, name: string): Service {
+  /** Not in the folder of the service: a commit without it does not end the data. */
+  function dataFolderOf({ folder }: Environment, name: string): string {
     if (!serviceShape.test(name)) throw new Error('The name of a service is a DNS label.');
+    return join(folder, 'databases', name);
+  }
+
+  function serviceOf(environment: Environment, name: string): Service {
+    const { folder, network, services } = environment;
+    const dataFolder = dataFolderOf(environment, name);
     const known = services.get(name);
     if (known !== undefined) return known;
     const isPortGiven = (port: number) => servicesOfAll().some((service) => service.port === port);
     const place = join(folder, 'services', name);
-    const made = createService({ ...deps, name, folder: place, network, isPortGiven });
+    const made = createService({ ...deps, name, folder: place, dataFolder, network, isPortGiven });
     services.set(name, made);
     return made;
   }
@@ -101,7 +113,10 @@ export function createEnvironments(
   async function remove(id: string): Promise<void> {
     const environment = environments.get(id);
     if (environment === undefined) return;
-    const { folder, network, services } = environment;
+    const { folder, network, services, making } = environment;
+    for (const { abort } of making.values()) abort.abort();
+    // Its caller gets the failure.
+    await Promise.allSettled([...making.values()].map(({ work }) => work));
     for (const service of services.values()) service.want(null);
     await Promise.all([...services.values()].map((service) => service.settled()));
     await network?.close();
@@ -109,18 +124,48 @@ export function createEnvironments(
     environments.delete(id);
   }
 
-  async function apply({ environmentId, processes, kept = [] }: DesiredProcesses): Promise<void> {
+  async function apply({
+    environmentId,
+    processes,
+    databases = [],
+    kept = [],
+  }: DesiredProcesses): Promise<void> {
     const environment = environmentOf(environmentId);
-    if (processes.some(({ isAsleep }) => !isAsleep)) await environment.network?.open();
-    const names = new Set([...kept, ...processes.map(({ service }) => service)]);
+    const wanted = [...databases, ...processes];
+    if (wanted.some(({ isAsleep }) => !isAsleep)) await environment.network?.open();
+    const names = new Set([...kept, ...wanted.map(({ service }) => service)]);
     for (const [name, service] of environment.services) {
       if (service.isGone) environment.services.delete(name);
       else if (!names.has(name)) service.want(null);
     }
-    for (const process of processes) serviceOf(environment, process.service).want(process);
+    for (const one of wanted) serviceOf(environment, one.service).want(one);
   }
 
+  const databases: EngineDatabases = {
+    async isMade(environmentId, service) {
+      return existsSync(dataFolderOf(environmentOf(environmentId), service));
+    },
+
+    async make(wanted) {
+      if (isStopped) throw new EngineUnavailable('The engine was stopped.');
+      const environment = environmentOf(wanted.environmentId);
+      const { making } = environment;
+      const folder = dataFolderOf(environment, wanted.service);
+      const known = making.get(wanted.service);
+      if (known !== undefined) return await known.work;
+      if (existsSync(folder)) return;
+      const abort = new AbortController();
+      const work = makeDatabase(wanted, folder, deps, abort.signal).finally(() =>
+        making.delete(wanted.service),
+      );
+      making.set(wanted.service, { abort, work });
+      await work;
+    },
+  };
+
   return {
+    databases,
+
     async start() {
       await mkdir(deps.folder, { recursive: true, mode: 0o700 });
       for (const id of await readdir(deps.folder)) {
@@ -138,6 +183,11 @@ export function createEnvironments(
     async stop() {
       isStopped = true;
       clearInterval(timer);
+      for (const { making } of environments.values())
+        for (const { abort, work } of making.values()) {
+          abort.abort();
+          await work.catch(() => undefined);
+        }
       await Promise.allSettled(servicesOfAll().map((service) => service.settled()));
     },
 

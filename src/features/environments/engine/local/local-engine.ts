@@ -110,6 +110,11 @@ export function createLocalEngine(deps: {
       return await builds.build(job, log, signal, whenPrepared().isolation);
     },
 
+    databases: {
+      isMade: async (...args) => await whenPrepared().environments.databases.isMade(...args),
+      make: async (wanted) => await whenPrepared().environments.databases.make(wanted),
+    },
+
     apply: async (desired) => await whenPrepared().environments.apply(desired),
     observe: async (id) => await whenPrepared().environments.observe(id),
     logs: async (...args) => await whenPrepared().environments.logs(...args),

@@ -15,6 +15,8 @@ export type SandboxPlaces = {
   readonly env: Readonly<Record<string, string>>;
   /** Or the one of a process, which is entered before. */
   readonly network: Network | { readonly holder: number };
+  /** More arguments, which make more places visible. Absent: none. */
+  readonly binds?: readonly string[];
 };
 
 /** What a command cannot reach. `process`: nothing is kept from it. */
@@ -57,7 +59,7 @@ const slirpNameServer = '10.0.2.3';
 const user = '1000';
 
 export function sandboxArguments(
-  { folder, workingDirectory, env, network }: SandboxPlaces,
+  { folder, workingDirectory, env, network, binds = [] }: SandboxPlaces,
   hidden: readonly string[],
 ): string[] {
   const isHidden = (path: string) => hidden.some((one) => path === one || path.startsWith(`${one}/`));
@@ -103,6 +105,7 @@ export function sandboxArguments(
     '--ro-bind',
     join(folder, 'secrets'),
     inSandbox.secrets,
+    ...binds,
     '--remount-ro',
     '/dev',
     '--remount-ro',

@@ -18,20 +18,24 @@ export async function findReach(service: {
   readonly port: number;
   /** The process that holds its network; null: the network of this machine. */
   readonly holder: number | null;
+  /** True: only its siblings reach it, on loopback. */
+  readonly isDatabase: boolean;
   readonly pids: () => Promise<readonly number[]>;
   /** Sockets that are known to be its own. */
   readonly known: ReadonlySet<string>;
 }): Promise<Reach> {
-  const { port, holder } = service;
+  const { port, holder, isDatabase } = service;
   const all = (await listenersOn(port, holder ?? process.pid)) ?? [];
-  const reached = holder === null ? [...anyAddress, '127.0.0.1', '::1'] : [...anyAddress, insideAddress];
+  const reached =
+    holder === null || isDatabase ? [...anyAddress, '127.0.0.1', '::1'] : [...anyAddress, insideAddress];
   const found = all.filter(({ address }) => reached.includes(address));
   const [unreached] = all;
   if (found.length === 0)
     return {
       kind: 'waiting',
-      reason:
-        unreached === undefined
+      reason: isDatabase
+        ? 'accepts no connections yet'
+        : unreached === undefined
           ? `does not listen on port ${port}, which the variable PORT names`
           : `listens on ${unreached.address} alone; let it listen on all addresses (0.0.0.0)`,
     };

@@ -1,11 +1,12 @@
 import { join } from 'node:path';
-import type { DesiredProcess } from '../../engine.ts';
 import { readJson, writeJson } from '../json-files.ts';
+import { isDatabase, type Wanted } from './start.ts';
 
 /** What the engine knows about a service after a restart, without its secrets. */
 export type ServiceRecord = {
   readonly revision: string;
   readonly health: string | null;
+  readonly isDatabase: boolean;
   readonly memoryBytes: number;
   /** The files of the artifact are complete. */
   readonly isUnpacked: boolean;
@@ -23,15 +24,13 @@ export type ServiceRecord = {
   readonly firstLine: number;
 };
 
-export function newRecord(
-  desired: DesiredProcess,
-  kept: Pick<ServiceRecord, 'port' | 'firstLine'>,
-): ServiceRecord {
-  const { revision, health, memoryBytes } = desired;
+export function newRecord(desired: Wanted, kept: Pick<ServiceRecord, 'port' | 'firstLine'>): ServiceRecord {
+  const { revision, memoryBytes } = desired;
   return {
     ...kept,
     revision,
-    health,
+    health: isDatabase(desired) ? null : desired.health,
+    isDatabase: isDatabase(desired),
     memoryBytes,
     isUnpacked: false,
     holder: null,

@@ -7,7 +7,7 @@ import {
   processesOf,
   processesWith,
 } from '../../../../../platform/processes.ts';
-import { type Address, type DesiredProcess, EngineUnavailable, type ObservedProcess } from '../../engine.ts';
+import { type Address, EngineUnavailable, type ObservedProcess } from '../../engine.ts';
 import { bytesBelow, removeFolder } from '../folders.ts';
 import { readJson } from '../json-files.ts';
 import { lastOfLogFiles, nextIdIn } from '../log-files.ts';
@@ -17,19 +17,19 @@ import { failuresAfter, pauseMs } from './back-off.ts';
 import { exceeded, type ServiceLimits } from './limits.ts';
 import { askHealth, findReach } from './reach.ts';
 import { newRecord, readRecord, type ServiceRecord, writeRecord } from './record.ts';
-import { choosePort, type StartDeps, startCommand, unpack } from './start.ts';
+import { choosePort, type StartDeps, startCommand, unpack, type Wanted } from './start.ts';
 
 export type Processes = Awaited<ReturnType<typeof everyProcess>>;
 
 /**
- * One process service of one Environment: what is wanted, what runs, and the next step between them. Steps happen one after the
+ * One process service, or database, of one Environment: what is wanted, what runs, and the next step between them. Steps happen one after the
  * other. What must outlive this process is in files of its folder (record.ts, recorder/task.ts).
  */
 export type Service = {
   /** Finds what an earlier process left. Call it first. */
   adopt(): Promise<void>;
   /** Null: it ends and its folder goes. Begins at once; settled() waits for it. */
-  want(desired: DesiredProcess | null): void;
+  want(desired: Wanted | null): void;
   /** Takes the next step, if none is under way. Call it again and again, with all processes of the machine. */
   look(processes: Processes): void;
   /** Resolves when no step is under way. Rejects when the service could not be removed. */
@@ -69,7 +69,7 @@ export function createService(
 ): Service {
   const { folder, now } = deps;
   const logFolder = join(folder, files.log);
-  let desired: DesiredProcess | null | undefined;
+  let desired: Wanted | null | undefined;
   let record: ServiceRecord | undefined;
   let running: Running | undefined;
   let end: { readonly reason: string; readonly at: number } | undefined;
@@ -134,7 +134,7 @@ export function createService(
     if (record !== undefined && record.failures > 0) write({ failures: 0 });
   }
 
-  async function follow(wanted: DesiredProcess): Promise<void> {
+  async function follow(wanted: Wanted): Promise<void> {
     isGone = false;
     if (record?.revision !== wanted.revision) {
       await stop({ reason: null, isGentle: true });
@@ -147,15 +147,15 @@ export function createService(
     if (running === undefined && isDue) await start(wanted, record);
   }
 
-  async function start(wanted: DesiredProcess, { isUnpacked, port: lastPort, starts }: ServiceRecord) {
+  async function start(wanted: Wanted, last: ServiceRecord) {
     const lastReason = end?.reason ?? null;
     end = undefined;
     write({ isEndCounted: false });
     try {
-      if (!isUnpacked) await unpack(wanted, folder, deps);
+      if (!last.isUnpacked) await unpack(wanted, folder, deps);
       const holder = (await deps.network?.open()) ?? null;
-      const port = await choosePort(lastPort, holder, deps);
-      write({ isUnpacked: true, holder, port, starts: starts + 1 });
+      const port = await choosePort(last, holder, deps);
+      write({ isUnpacked: true, holder, port, starts: last.starts + 1 });
       const started = await startCommand(wanted, folder, { port, holder }, deps);
       running = { ...started, ...fresh(lastReason) };
     } catch (error) {
@@ -178,21 +178,21 @@ export function createService(
   }
 
   async function portNote(): Promise<string> {
-    const { port = null, holder = null } = record ?? {};
+    const { port = null, holder = null, isDatabase = false } = record ?? {};
     if (port === null) return '';
-    const reach = await findReach({ port, holder, known: new Set(), pids: async () => [] });
+    const reach = await findReach({ port, holder, isDatabase, known: new Set(), pids: async () => [] });
     return reach.kind === 'taken' ? `; another process listens on port ${port}` : '';
   }
 
   async function watch(
     current: Running,
-    { port, holder, health, memoryBytes }: ServiceRecord,
+    { port, holder, health, isDatabase, memoryBytes }: ServiceRecord,
     processes: Processes,
   ): Promise<void> {
     const found = current.root === 0 ? [] : processesBelow(current.root, processes);
     const excess = exceeded(found, current.bytes, { ...deps.limits, memoryBytes });
     if (excess !== undefined) return await stopFailed(excess);
-    if (now() - current.measuredAt >= measureMs) measure(current);
+    if (now() - current.measuredAt >= measureMs) measure(current, isDatabase);
     if (holder !== null && (await hasEnded(holder))) return await stopFailed('lost its network');
     if (port === null) return;
     const reach = await reachOf(current, port, holder);
@@ -216,10 +216,11 @@ export function createService(
   }
 
   /** Not awaited: the folder can be large. */
-  function measure(current: Running): void {
+  function measure(current: Running, isDatabase: boolean): void {
     current.measuredAt = now();
-    void bytesBelow(folder).then((bytes) => {
-      current.bytes = bytes;
+    const folders = isDatabase ? [folder, deps.dataFolder] : [folder];
+    void Promise.all(folders.map(bytesBelow)).then((bytes) => {
+      current.bytes = bytes.reduce((sum, one) => sum + one, 0);
     });
   }
 
@@ -240,6 +241,7 @@ export function createService(
     return await findReach({
       port,
       holder,
+      isDatabase: record?.isDatabase ?? false,
       known: ready?.inodes ?? new Set(),
       pids: async () => (await processesOf(root)).map(({ pid }) => pid),
     });

@@ -3,8 +3,9 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Blobs } from '../../../../../platform/blobs/blobs.ts';
 import { listenersOn } from '../../../../../platform/listeners.ts';
-import { type DesiredProcess, EngineUnavailable } from '../../engine.ts';
+import { type DesiredDatabase, type DesiredProcess, EngineUnavailable } from '../../engine.ts';
 import { unpackTree } from '../../tree.ts';
+import { programIn } from '../database/program-in.ts';
 import { removeFolder } from '../folders.ts';
 import type { EnvironmentNetwork } from '../network.ts';
 import { startRecorder } from '../recorder/start-recorder.ts';
@@ -17,12 +18,17 @@ import {
   writeConfiguration,
 } from '../sandbox.ts';
 
+/** What a service runs: a command in the files of an artifact, or the program of a database with its folder. */
+export type Wanted = DesiredProcess | DesiredDatabase;
+
 /** What a service needs to start. The same for all services of an Environment. */
 export type StartDeps = {
   readonly isolation: Isolation;
   readonly hidden: readonly string[];
   readonly searchPath: string;
   readonly blobs: Pick<Blobs, 'read'>;
+  /** Of the database that the service is; otherwise it does not exist. */
+  readonly dataFolder: string;
   /** Undefined: services have the network of this machine. */
   readonly network: EnvironmentNetwork | undefined;
   /** Of its largest file. */
@@ -35,33 +41,62 @@ export type StartDeps = {
   readonly isPortGiven: (port: number) => boolean;
 };
 
-/** Puts the files of the artifact into the folder of the service, in place of those that are there. */
-export async function unpack(desired: DesiredProcess, folder: string, { blobs }: StartDeps): Promise<void> {
+export function isDatabase(wanted: Wanted): wanted is DesiredDatabase {
+  return 'password' in wanted;
+}
+
+/** Puts the files of the artifact into the folder of the service, in place of those that are there. A database has none. */
+export async function unpack(desired: Wanted, folder: string, { blobs }: StartDeps): Promise<void> {
   for (const name of commandFolders) {
     await removeFolder(join(folder, name));
     await mkdir(join(folder, name), { recursive: true, mode: 0o700 });
   }
+  if (isDatabase(desired)) return;
   await unpackTree(await blobs.read(desired.artifact.digest), join(folder, 'work'));
+}
+
+/** Where the sandbox of a database has its data. */
+const dataInSandbox = '/data';
+
+function runOf(desired: Wanted, { isolation, dataFolder }: StartDeps) {
+  if (!isDatabase(desired)) {
+    const { command: text, variables, secrets, redacted } = desired;
+    return {
+      text,
+      given: { ...variables, ...secrets },
+      redacted: [...redacted, ...Object.values(secrets)],
+      binds: [],
+    };
+  }
+  const { password } = desired;
+  const { text, env, binds } = programIn(isolation, 'serve "$DATA_FOLDER"');
+  const folder = isolation.kind === 'process' ? dataFolder : dataInSandbox;
+  return {
+    text,
+    given: { ...env, DATA_FOLDER: folder, DATABASE_PASSWORD: password },
+    redacted: [password],
+    binds: [...binds, '--bind', dataFolder, dataInSandbox],
+  };
 }
 
 /** Starts the command beside a recorder. Rejects with EngineUnavailable. */
 export async function startCommand(
-  desired: DesiredProcess,
+  desired: Wanted,
   folder: string,
   place: { readonly port: number; readonly holder: number | null },
   deps: StartDeps,
 ): Promise<Started> {
   const { isolation, searchPath } = deps;
-  const { command: text, secrets, variables, redacted, logBytes } = desired;
-  const given = { ...variables, ...secrets, PORT: String(place.port) };
+  const { text, redacted, binds, ...run } = runOf(desired, deps);
+  const given = { ...run.given, PORT: String(place.port) };
   const odd = Object.entries({ ...given, command: text }).find((entry) => entry.join('').includes('\0'));
   if (odd !== undefined) throw new EngineUnavailable(`${odd[0]} contains a NUL byte`);
   const common = { mark: serviceMark(folder), text, fileBytes: deps.fileBytes };
   const always = { PATH: searchPath, LANG: 'C.UTF-8' };
   const task = {
     folder,
-    redacted: [...redacted, ...Object.values(secrets)],
-    logBytes,
+    redacted,
+    logBytes: desired.logBytes,
     graceMs: deps.graceMs,
   };
   if (isolation.kind === 'process') {
@@ -74,7 +109,7 @@ export async function startCommand(
   await writeConfiguration(folder, network);
   const workingDirectory = inSandbox.work;
   const env = { ...always, HOME: inSandbox.home, ...given };
-  const args = sandboxArguments({ folder, workingDirectory, env, network }, deps.hidden);
+  const args = sandboxArguments({ folder, workingDirectory, env, network, binds }, deps.hidden);
   const command = { ...common, env, workingDirectory };
   return await startRecorder({ ...task, command, sandbox: { args, network, searchPath } }, deps.codeFolder);
 }
@@ -84,16 +119,16 @@ const maxChoices = 20;
 
 /**
  * A port that nothing uses, `last` if that is possible: other services have it in their variables. With a network of its own, an
- * Environment gets the same port inside and, for the gateway, on 127.0.0.1.
+ * Environment gets the same port inside and, for the gateway, on 127.0.0.1; that of a database only inside.
  */
 export async function choosePort(
-  last: number | null,
+  { port: last, isDatabase }: { readonly port: number | null; readonly isDatabase: boolean },
   holder: number | null,
   { network, isPortGiven }: StartDeps,
 ): Promise<number> {
   const isFree = async (port: number) =>
     (await listenersOn(port, holder ?? process.pid))?.length === 0 &&
-    (network === undefined || (await network.forward(port)));
+    (network === undefined || isDatabase || (await network.forward(port)));
   if (last !== null && (await isFree(last))) return last;
   for (let choice = 0; choice < maxChoices; choice++) {
     const port = await unusedPort();

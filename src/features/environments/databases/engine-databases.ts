@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import { createFairQueue } from '../../../platform/fair-queue.ts';
+import { mac } from '../../../platform/encryption.ts';
+import type { Address, DesiredDatabase, EngineDatabases } from '../engine/engine.ts';
+import type { DatabaseAddress, WantedDatabase } from './databases.ts';
+import { databaseNameOf, passwordOf } from './names.ts';
+
+/**
+ * Databases that the engine runs as services of their Environment, which also remove them. Passwords follow from names and a
+ * key, as on a server. The caller applies them.
+ */
+export type DatabasesOfEngine = {
+  readonly kind: 'engine';
+  /**
+   * Whether it is made. False: it is being made; ask again, after `onSettled` at once. What is there stays as it is, whatever
+   * the seed is now. @throws AppError config_invalid when the seed cannot be used; EngineUnavailable; as `read`
+   */
+  ensure(wanted: WantedDatabase & Pick<DesiredDatabase, 'memoryBytes'>): Promise<boolean>;
+  /** What the engine runs when it is made. */
+  desired(
+    environmentId: string,
+    wanted: Pick<DesiredDatabase, 'service' | 'memoryBytes' | 'logBytes' | 'isAsleep'>,
+  ): DesiredDatabase;
+  /** What services connect with, when it is ready at this address. */
+  addressOf(environmentId: string, service: string, address: Address): DatabaseAddress;
+};
+
+/** Repositories take turns, so that slow seeds of one do not delay the others. */
+const atOnce = { width: 2, perSender: 1, queue: 1_000 };
+/** Of PGlite. */
+const login = 'postgres';
+
+type UnderWay = { readonly sha: string | null; outcome: 'made' | { readonly error: unknown } | undefined };
+
+export function databasesOfEngine(deps: {
+  readonly engine: EngineDatabases;
+  readonly encryptionKey: string;
+  /** What was under way for this Environment has ended. */
+  readonly onSettled: (environmentId: string) => void;
+}): DatabasesOfEngine {
+  const { engine } = deps;
+  const key = mac(deps.encryptionKey, 'environment-databases', '');
+  const turns = createFairQueue(atOnce);
+  const underWay = new Map<string, UnderWay>();
+  const passwordFor = (environmentId: string, service: string) =>
+    passwordOf(databaseNameOf(environmentId, service), key);
+
+  return {
+    kind: 'engine',
+
+    async ensure({ environmentId, service, repositoryId, seed, memoryBytes }) {
+      const name = databaseNameOf(environmentId, service);
+      const sha = seed?.sha ?? null;
+      const known = underWay.get(name);
+      if (known !== undefined) {
+        if (known.outcome === undefined) return false;
+        underWay.delete(name);
+        // A failure of another commit says nothing about this one.
+        if (known.outcome !== 'made' && known.sha === sha) throw known.outcome.error;
+      }
+      if (await engine.isMade(environmentId, service)) return true;
+      const one: UnderWay = { sha, outcome: undefined };
+      underWay.set(name, one);
+      void turns(repositoryId, async () => {
+        const text = await seed?.read();
+        const found = seed === null || text === undefined ? null : { path: seed.path, text };
+        await engine.make({ environmentId, service, seed: found, memoryBytes });
+      })
+        .then(
+          () => {
+            one.outcome = 'made';
+          },
+          (error: unknown) => {
+            one.outcome = { error };
+          },
+        )
+        .then(() => deps.onSettled(environmentId));
+      return false;
+    },
+
+    desired(environmentId, wanted) {
+      const whole = { ...wanted, password: passwordFor(environmentId, wanted.service) };
+      const { service, password, memoryBytes } = whole;
+      const text = JSON.stringify([service, password, memoryBytes]);
+      return { ...whole, revision: createHash('sha256').update(text).digest('hex').slice(0, 32) };
+    },
+
+    addressOf(environmentId, service, { host, port }) {
+      const password = passwordFor(environmentId, service);
+      return { host, port, password, url: `postgresql://${login}:${password}@${host}:${port}/${login}` };
+    },
+  };
+}

@@ -1,0 +1,23 @@
+import { Worker } from 'node:worker_threads';
+
+/** PGlite blocks its thread, and has no statement_timeout that fires. So another thread looks at the time. */
+const program = `
+const { writeSync } = require('node:fs');
+const { parentPort, workerData: limitMs } = require('node:worker_threads');
+let timer;
+parentPort.on('message', (isBusy) => {
+  clearTimeout(timer);
+  if (!isBusy) return;
+  timer = setTimeout(() => {
+    writeSync(2, 'A statement took more than ' + limitMs / 1000 + ' s, so the database ended.\\n');
+    process.kill(process.pid, 'SIGKILL');
+  }, limitMs);
+});
+`;
+
+/** Ends this process when it is busy for longer. Call the result before and after each piece of work. */
+export function startWatchdog(limitMs: number): (isBusy: boolean) => void {
+  const thread = new Worker(program, { eval: true, execArgv: [], workerData: limitMs });
+  thread.unref();
+  return (isBusy) => thread.postMessage(isBusy);
+}
