@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { systemAuditContext } from '../../../core/caller.ts';
 import { second } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
@@ -53,6 +54,8 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
   let hasBuildEnded = false;
   /** Environments whose last step met something that was away, such as a git server. */
   const delayed = new Map<string, { readonly failures: number; readonly until: number }>();
+  /** Environments with a deploy under way that keepServed() leaves alone until then, in ms. */
+  const unkept = new LRUCache<string, number>({ max: perRound });
 
   feed.subscribe(({ topic, subject }) => {
     if (topic === 'environment') heard.add(subject);
@@ -71,10 +74,23 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
       await watch(environment);
       return 'waiting';
     }
-    if (!isPlanned(deploy)) return await fetch(environment, deploy);
     const steps = (await read.deploys.steps([deploy.id])).get(deploy.id) ?? [];
     const isBuilt = steps.every(({ step: name, status }) => name !== 'build' || status === 'done');
-    return isBuilt ? await serve(environment, deploy, steps) : await build(environment, deploy, steps);
+    if (isPlanned(deploy) && isBuilt) return await serve(environment, deploy, steps);
+    await keepServed(environment);
+    return isPlanned(deploy) ? await build(environment, deploy, steps) : await fetch(environment, deploy);
+  }
+
+  /** What was served before runs until the processes of the deploy replace it. When that fails, the deploy may be the remedy. */
+  async function keepServed(environment: Environment): Promise<void> {
+    const { id, liveDeployId } = environment;
+    if (liveDeployId === null || (unkept.get(id) ?? 0) > clock.now()) return;
+    try {
+      await watch(environment);
+    } catch (error) {
+      unkept.set(id, clock.now() + maxDelayMs);
+      log.warn({ err: error, environment: id }, 'what an Environment serves is left alone for a minute');
+    }
   }
 
   /** Nothing of it is served any more since the teardown began; this removes what is left. */
