@@ -5,7 +5,7 @@ import { AppError } from '../../../core/errors.ts';
 import { createFairQueue } from '../../../platform/fair-queue.ts';
 import { type Deploy, isPlanned } from '../deploys/deploy.ts';
 import { EngineUnavailable } from '../engine/engine.ts';
-import type { Environment } from '../environment.ts';
+import type { Environment, EnvironmentStatus } from '../environment.ts';
 import { buildStep } from './build-step.ts';
 import type { ReconcilerDeps, StepOutcome } from './deps.ts';
 import { fetchStep } from './fetch-step.ts';
@@ -32,6 +32,8 @@ export type Reconciler = {
 
 /** Repositories take turns, so that one with many Environments does not delay the others. */
 const atOnce = { width: 4, perSender: 2, queue: 10_000 };
+/** The next step asks the git server, and waits for it. */
+const readsGit: readonly EnvironmentStatus[] = ['queued', 'building'];
 /** As many as the policy can allow. */
 const perRound = 10_000;
 /** Steps that follow each other without waiting. */
@@ -48,6 +50,8 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
   const watch = watching(deps, processes);
   const record = recording(deps);
   const turns = createFairQueue(atOnce);
+  /** Apart, so that git servers that do not answer delay nothing that needs none. */
+  const turnsWithGit = createFairQueue(atOnce);
   const underWay = new Map<string, Promise<void>>();
   /** What changed since it was looked at. */
   const heard = new Set<string>();
@@ -159,7 +163,9 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
   async function inTurn(id: string): Promise<void> {
     heard.delete(id);
     const environment = await read.environments.find(id);
-    if (environment !== undefined) await turns(environment.repositoryId, () => reconcile(id));
+    if (environment === undefined) return;
+    const queue = readsGit.includes(environment.status) ? turnsWithGit : turns;
+    await queue(environment.repositoryId, () => reconcile(id));
   }
 
   function start(id: string): void {
