@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { hour } from '../../src/core/clock.ts';
 import { type Harness, openHarness, type Person } from '../harness.ts';
 import { environmentOf, type Made, setService, switchEnvironments } from './environment.ts';
 
@@ -47,6 +48,13 @@ function begin(made: Made, method = 'GET', headers: Record<string, string> = {})
   return httpRequest({ host: '127.0.0.1', port, method, agent: false, headers: { host, ...headers } });
 }
 
+const toWebSocket = {
+  connection: 'Upgrade',
+  upgrade: 'websocket',
+  'sec-websocket-version': '13',
+  'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+};
+
 async function heard(request: ReturnType<typeof begin>): Promise<{ status: number; body: string }> {
   const [answer] = (await once(request, 'response')) as [IncomingMessage];
   return { status: answer.statusCode ?? 0, body: await text(answer) };
@@ -74,12 +82,7 @@ test('a request with a body waits unread, and arrives whole', async () => {
 
 test('a WebSocket waits, and is then connected', async () => {
   const made = await asleep();
-  const request = begin(made, 'GET', {
-    connection: 'Upgrade',
-    upgrade: 'websocket',
-    'sec-websocket-version': '13',
-    'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
-  });
+  const request = begin(made, 'GET', toWebSocket);
   request.end();
   const [[, socket]] = (await Promise.all([once(request, 'upgrade'), wake(made)])) as [
     [unknown, Socket],
@@ -108,4 +111,20 @@ test('who may not open it wakes nothing', async () => {
   request.end();
   expect((await heard(request)).status).toBe(401);
   expect(await h.app.services.sleepSignals.takeAsked()).not.toContain(made.id);
+});
+
+test('a WebSocket is a use when it opens and with each message, and none while it is silent', async () => {
+  const made = await environmentOf(h, ada, { services: { api: { kind: 'process', address } } });
+  const lastUse = async () => (await h.app.services.sleepSignals.lastUses([made.id]))[0];
+  const request = begin(made, 'GET', toWebSocket).end();
+  const [, socket] = (await once(request, 'upgrade')) as [unknown, Socket];
+  const openedAt = h.clock.now();
+  expect(await lastUse()).toBe(openedAt);
+  h.clock.advance(hour);
+  await h.app.jobs.tick();
+  expect(await lastUse()).toBe(openedAt);
+  socket.write('hello');
+  await once(socket, 'data');
+  expect(await lastUse()).toBe(openedAt + hour);
+  socket.destroy();
 });

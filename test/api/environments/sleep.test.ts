@@ -62,7 +62,7 @@ async function during<T>(until: Promise<T>): Promise<T> {
     isSettled = true;
   });
   while (!isSettled) {
-    await shop.h.app.jobs.runNow('environment-wake');
+    for (const job of ['environment-wake', 'environments']) await shop.h.app.jobs.runNow(job);
     await shop.h.app.services.environmentServices.reconciler.idle();
     await turn();
   }
@@ -72,6 +72,7 @@ async function during<T>(until: Promise<T>): Promise<T> {
 async function rest(minutes: number): Promise<void> {
   shop.h.clock.advance(minutes * minute);
   await shop.h.app.jobs.tick();
+  await shop.h.app.services.environmentServices.reconciler.idle();
 }
 
 /** Reads as someone who has just signed in: a session ends in the time that passes here. */
@@ -124,9 +125,36 @@ test('requests wait for it, all for one start, and go through; more than may wai
   );
 });
 
-test('a change of access while requests wait lets none of them through', async () => {
+test('a deploy of what is asleep wakes what was served, which answers while the deploy builds', async () => {
+  const pid = await apiPid();
   await rest(sleepAfterMinutes + 1);
   expect((await fetched()).status).toBe('asleep');
+  shop.repository.commit({ 'api/server.js': `// New inputs.\n${server}` }, 'app');
+  const as = await shop.h.person('Dora');
+  const { data } = await shop.call('POST', `/environments/${id}/deploy`, { as, body: {} });
+  await shop.h.app.jobs.runNow('environments');
+  await shop.h.app.services.environmentServices.reconciler.idle();
+  // Nobody runs the builds.
+  const answer = await during(shop.fetch(`${front}/api`));
+  expect([answer.status, isThere(Number(answer.body))]).toEqual([200, true]);
+  expect(Number(answer.body)).not.toBe(pid);
+  expect(await fetched()).toMatchObject({
+    status: 'building',
+    services: [{ name: 'web', status: 'ready' }, { name: 'api', status: 'ready' }, { name: 'back' }],
+  });
+  expect((await shop.call('POST', `/builds/${data.deployId}/cancel`, { as })).status).toBe(202);
+});
+
+test('what is looked after while it falls asleep gets no address back', async () => {
+  // The cancelled deploy changed its row, so the worker looks at its processes in the same round.
+  await rest(sleepAfterMinutes + 1);
+  expect(await fetched()).toMatchObject({
+    status: 'asleep',
+    services: [{ name: 'web' }, { name: 'api', status: 'asleep' }, { name: 'back', status: 'asleep' }],
+  });
+});
+
+test('a change of access while requests wait lets none of them through', async () => {
   const waiting = shop.fetch(`${front}/api`).then(
     ({ status }) => status,
     () => 'cut',

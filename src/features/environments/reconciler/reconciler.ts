@@ -1,10 +1,11 @@
+import { LRUCache } from 'lru-cache';
 import { systemAuditContext } from '../../../core/caller.ts';
 import { second } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import { createFairQueue } from '../../../platform/fair-queue.ts';
 import { type Deploy, isPlanned } from '../deploys/deploy.ts';
 import { EngineUnavailable } from '../engine/engine.ts';
-import type { Environment } from '../environment.ts';
+import type { Environment, EnvironmentStatus } from '../environment.ts';
 import { buildStep } from './build-step.ts';
 import type { ReconcilerDeps, StepOutcome } from './deps.ts';
 import { fetchStep } from './fetch-step.ts';
@@ -31,6 +32,8 @@ export type Reconciler = {
 
 /** Repositories take turns, so that one with many Environments does not delay the others. */
 const atOnce = { width: 4, perSender: 2, queue: 10_000 };
+/** The next step asks the git server, and waits for it. */
+const readsGit: readonly EnvironmentStatus[] = ['queued', 'building'];
 /** As many as the policy can allow. */
 const perRound = 10_000;
 /** Steps that follow each other without waiting. */
@@ -47,12 +50,16 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
   const watch = watching(deps, processes);
   const record = recording(deps);
   const turns = createFairQueue(atOnce);
+  /** Apart, so that git servers that do not answer delay nothing that needs none. */
+  const turnsWithGit = createFairQueue(atOnce);
   const underWay = new Map<string, Promise<void>>();
   /** What changed since it was looked at. */
   const heard = new Set<string>();
   let hasBuildEnded = false;
   /** Environments whose last step met something that was away, such as a git server. */
   const delayed = new Map<string, { readonly failures: number; readonly until: number }>();
+  /** Environments with a deploy under way that keepServed() leaves alone until then, in ms. */
+  const unkept = new LRUCache<string, number>({ max: perRound });
 
   feed.subscribe(({ topic, subject }) => {
     if (topic === 'environment') heard.add(subject);
@@ -71,10 +78,23 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
       await watch(environment);
       return 'waiting';
     }
-    if (!isPlanned(deploy)) return await fetch(environment, deploy);
     const steps = (await read.deploys.steps([deploy.id])).get(deploy.id) ?? [];
     const isBuilt = steps.every(({ step: name, status }) => name !== 'build' || status === 'done');
-    return isBuilt ? await serve(environment, deploy, steps) : await build(environment, deploy, steps);
+    if (isPlanned(deploy) && isBuilt) return await serve(environment, deploy, steps);
+    await keepServed(environment);
+    return isPlanned(deploy) ? await build(environment, deploy, steps) : await fetch(environment, deploy);
+  }
+
+  /** What was served before runs until the processes of the deploy replace it. When that fails, the deploy may be the remedy. */
+  async function keepServed(environment: Environment): Promise<void> {
+    const { id, liveDeployId } = environment;
+    if (liveDeployId === null || (unkept.get(id) ?? 0) > clock.now()) return;
+    try {
+      await watch(environment);
+    } catch (error) {
+      unkept.set(id, clock.now() + maxDelayMs);
+      log.warn({ err: error, environment: id }, 'what an Environment serves is left alone for a minute');
+    }
   }
 
   /** Nothing of it is served any more since the teardown began; this removes what is left. */
@@ -144,7 +164,9 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
   async function inTurn(id: string): Promise<void> {
     heard.delete(id);
     const environment = await read.environments.find(id);
-    if (environment !== undefined) await turns(environment.repositoryId, () => reconcile(id));
+    if (environment === undefined) return;
+    const queue = readsGit.includes(environment.status) ? turnsWithGit : turns;
+    await queue(environment.repositoryId, () => reconcile(id));
   }
 
   function start(id: string): void {

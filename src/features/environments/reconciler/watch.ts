@@ -5,8 +5,9 @@ import type { ReconcilerDeps } from './deps.ts';
 import type { Processes, Running } from './processes.ts';
 
 /**
- * Keeps the processes of a deployed Environment running, and tells the gateway where they are. A deploy that failed has
- * replaced them: this brings those of the deploy before back. Those of a first deploy that failed are stopped; their logs stay.
+ * Keeps the processes of a deployed Environment running, also while a newer deploy builds, and tells the gateway where they are. A
+ * deploy that failed has replaced them: this brings those of the deploy before back. Those of a first deploy that failed are
+ * stopped; their logs stay.
  */
 export function watching(deps: ReconcilerDeps, processes: Processes | null) {
   const { read, tx, feed } = deps;
@@ -34,6 +35,8 @@ export function watching(deps: ReconcilerDeps, processes: Processes | null) {
     const isWritten = await tx(async (stores) => {
       const held = await stores.environments.hold(id);
       if (held === undefined || isEnding(held) || held.liveDeployId !== liveDeployId) return false;
+      // It fell asleep meanwhile: an address that is written now would never be withdrawn.
+      if (held.status === 'asleep') return false;
       const services = (await stores.environments.services([id])).get(id) ?? [];
       await stores.environments.putServices(id, seenNow(services, running));
       await stores.changes.publish({ topic: 'environment', subject: id });
@@ -57,15 +60,20 @@ export function watching(deps: ReconcilerDeps, processes: Processes | null) {
 
 function seenNow(
   services: readonly EnvironmentService[],
-  { observed, addresses }: Running,
+  { desired, waiting, observed, addresses }: Running,
 ): EnvironmentService[] {
+  // A deploy under way may have rows of other services.
+  const served = new Set([...desired.map(({ service }) => service), ...waiting]);
   return services.map((service) => {
     const seen = observed.get(service.name);
     const isDatabase = service.kind === 'postgres' && seen !== undefined;
-    if (!hasProcess(service) && !isDatabase) return service;
+    const isProcess = hasProcess(service) && served.has(service.name);
+    if (!isProcess && !isDatabase) return service;
     const address = addresses.get(service.name) ?? null;
     if (seen?.state === 'ready' && (address !== null || isDatabase))
       return { ...service, status: 'ready', reason: null, address };
+    // Requests that wait for it continue to wait.
+    if (service.status === 'asleep' && seen?.state !== 'failed') return service;
     const status = seen?.state === 'failed' ? 'failed' : 'starting';
     return { ...service, status, reason: seen?.reason ?? null, address: null };
   });
