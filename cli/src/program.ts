@@ -4,6 +4,7 @@ import type { Io } from './io.ts';
 import { failureText } from './output.ts';
 import { addCommonOptions, printing } from './printing.ts';
 import { SafeCommand } from './safe-command.ts';
+import { addSignInVerbs } from './sign-in-verbs.ts';
 import { completionScript, llmsText, type Shell, shells } from './tree.ts';
 import { optionFlag, type Option as VerbOption, type Verb, type Verbs } from './verb.ts';
 import generated from './verbs.json' with { type: 'json' };
@@ -61,6 +62,7 @@ export function createProgram(io: Io, first?: string): Command {
     // Otherwise --version of `sites files` would print the version of the program.
     .enablePositionalOptions()
     .addHelpText('after', afterHelp);
+  addSignInVerbs(program, io);
   const groups = new Map<string, Command>();
   const isWhole = first === undefined || wholeTree.includes(first);
   for (const verb of verbs.verbs) {
@@ -204,7 +206,7 @@ function jsonOf(text: string): unknown {
 
 const afterHelp = `
 Every flag has an opposite: --no-spa for --spa.
-POSTERN_URL names the server, and POSTERN_KEY or POSTERN_KEY_FILE gives the key.
+postern login signs in. Without it, POSTERN_URL names the server, and POSTERN_KEY or POSTERN_KEY_FILE gives the key.
 
 Exit codes:
 ${exitCodes.map(([code, meaning]) => `  ${code}  ${meaning}`).join('\n')}`;
