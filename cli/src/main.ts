@@ -1,6 +1,4 @@
 #!/usr/bin/env node
-import { createInterface } from 'node:readline/promises';
-import { setTimeout as wait } from 'node:timers/promises';
 import type { Io } from './io.ts';
 import { run } from './program.ts';
 
@@ -17,6 +15,7 @@ const io: Io = {
   errIsTerminal: stderr.isTTY,
   canAsk: stdin.isTTY && stderr.isTTY,
   async ask(question) {
+    const { createInterface } = await import('node:readline/promises');
     const lines = createInterface({ input: stdin, output: stderr });
     try {
       return await lines.question(question);
@@ -30,7 +29,7 @@ const io: Io = {
     return Buffer.concat(chunks).toString();
   },
   now: () => Date.now(),
-  wait: async (ms) => await wait(ms),
+  wait: async (ms) => await new Promise((resolve) => setTimeout(resolve, ms)),
 };
 
 // A reader that has seen enough, such as `head`, is no failure.
