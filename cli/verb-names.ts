@@ -75,7 +75,7 @@ export const verbNames: Readonly<Record<string, string>> = {
   deleteMetadataLink: 'links delete',
 };
 
-const stepOfAnUpload = 'One step of several; `postern sites publish` sends a whole archive.';
+const stepOfAnUpload = 'A step of `postern deploy`.';
 const olderClient =
   'For clients of the older system; the verbs of `postern env` and `postern builds` do the same.';
 

@@ -54,13 +54,21 @@ export function failureText(failure: Failure, isJson: boolean): string {
   const lines = [
     `postern: ${message} (${code})`,
     hint && `  ${hint}`,
-    details !== null && `  ${JSON.stringify(details)}`,
+    ...detailLines(details),
     requestId && `  Request: ${requestId}`,
   ];
   return lines
     .filter(Boolean)
     .map((line) => `${printable(String(line))}\n`)
     .join('');
+}
+
+/** A line for each file that the server refused; anything else as JSON. */
+function detailLines(details: unknown): string[] {
+  if (details === null || details === undefined) return [];
+  const files = typeof details === 'object' && 'files' in details ? details.files : undefined;
+  if (!Array.isArray(files)) return [`  ${JSON.stringify(details)}`];
+  return files.map((file) => `  ${cell(valueAt(file, 'path'))}: ${cell(valueAt(file, 'problem'))}`);
 }
 
 function json(value: unknown): string {

@@ -1,4 +1,5 @@
 import { Argument, type Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { addDeploy } from './deploy/command.ts';
 import { exitCodes, Failure, wrongUsage } from './failure.ts';
 import type { Io } from './io.ts';
 import { failureText } from './output.ts';
@@ -62,6 +63,7 @@ export function createProgram(io: Io, first?: string): Command {
     // Otherwise --version of `sites files` would print the version of the program.
     .enablePositionalOptions()
     .addHelpText('after', afterHelp);
+  addDeploy(program, io);
   addSignInVerbs(program, io);
   const groups = new Map<string, Command>();
   const isWhole = first === undefined || wholeTree.includes(first);
