@@ -1,8 +1,10 @@
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { bundled } from '../../cli/build.ts';
 import { freePort } from '../../scripts/local-servers.ts';
 import { version } from '../../src/platform/version.ts';
 import { zipOf } from '../archives/zip.ts';
@@ -206,6 +208,18 @@ test('a mistake does not repeat what was typed, which may be a key', async () =>
     const { code, out, err } = await postern(args);
     expect({ args, code, shows: (out + err).includes(key) }).toEqual({ args, code: 2, shows: false });
   }
+});
+
+test('the server serves this file, and its digest as sha256sum reads it', async () => {
+  const address = `${world.server.origin}/cli/postern.mjs`;
+  const file = await fetch(address);
+  const bytes = Buffer.from(await file.arrayBuffer());
+  expect(bytes.equals(await readFile(bundled))).toBe(true);
+  const digest = createHash('sha256').update(bytes).digest('hex');
+  const etag = `"${digest}"`;
+  expect(file.headers.get('etag')).toBe(etag);
+  expect(await (await fetch(`${address}.sha256`)).text()).toBe(`${digest}  postern.mjs\n`);
+  expect((await fetch(address, { headers: { 'if-none-match': etag } })).status).toBe(304);
 });
 
 test('--version and --help read nothing of the working folder and need no home', async () => {
