@@ -12,7 +12,7 @@ import generated from './verbs.json' with { type: 'json' };
 
 /** The words, arguments and options of the command line. What a verb does is loaded when it runs. */
 // The file is written by cli/generate.ts, whose result has this type.
-export const verbs = generated as Verbs;
+const verbs = generated as Verbs;
 
 /** Runs the verb that the arguments name; returns the exit code. */
 export async function run(args: readonly string[], io: Io): Promise<number> {

@@ -11,7 +11,7 @@ export function leavesOf(command: Command): Command[] {
 }
 
 /** `sites list` of `postern sites list`. */
-export function wordsOf(command: Command): string {
+function wordsOf(command: Command): string {
   const above = command.parent?.parent ? `${wordsOf(command.parent)} ` : '';
   return command.parent === null ? '' : above + command.name();
 }
