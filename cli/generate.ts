@@ -161,20 +161,17 @@ function typeOf(schema: JsonSchema): Option['type'] {
   const values = schema.enum?.join() ?? schema.const;
   if (values === 'true,false' || values === 'true') return 'flag';
   if (types.length !== 1) return values === undefined ? 'json' : 'text';
-  switch (types[0]) {
-    case 'boolean':
-      return 'flag';
-    case 'integer':
-    case 'number':
-      return 'number';
-    case 'string':
-      return 'text';
-    case 'array':
-      return asSchema(schema.items).type === 'string' ? 'list' : 'json';
-    default:
-      return 'json';
-  }
+  const [type = 'object'] = types;
+  if (type === 'array') return asSchema(schema.items).type === 'string' ? 'list' : 'json';
+  return optionTypes[type] ?? 'json';
 }
+
+const optionTypes: Readonly<Record<string, Option['type']>> = {
+  boolean: 'flag',
+  integer: 'number',
+  number: 'number',
+  string: 'text',
+};
 
 function resultOf(
   responses: Operation['responses'],

@@ -149,7 +149,7 @@ function valueAt(data: unknown, path: string): unknown {
 
 function cell(value: unknown): string {
   if (value === null || value === undefined) return '';
-  return printable(typeof value === 'object' ? JSON.stringify(value) : String(value));
+  return printable(typeof value === 'string' ? value : JSON.stringify(value));
 }
 
 /** Control characters would split a line or a column, and could steer the terminal. */

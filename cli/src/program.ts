@@ -163,7 +163,7 @@ function addOption(command: Command, { name, type, choices, isRequired, meaning 
     case 'list':
       command.addOption(
         new Option(`${flag} <VALUE>`, `${text}${text === '' ? '' : '. '}Repeat it for more values`).argParser(
-          (value: string, earlier: string[] = []) => [...earlier, value],
+          (value: string, earlier: readonly string[] | undefined) => [...(earlier ?? []), value],
         ),
       );
       return;

@@ -108,7 +108,7 @@ function merged(input: unknown, fields: Record<string, unknown>): unknown {
 
 function queryText(value: unknown): string {
   if (Array.isArray(value)) return value.join(',');
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 function pathOf({ path, arguments: named }: Verb, values: readonly string[]): string {

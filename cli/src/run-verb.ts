@@ -149,7 +149,7 @@ async function sendAll(
     const [path = '', search] = request.path.split('?');
     const query = new URLSearchParams(search);
     query.set(...next);
-    const page = await send(session, { ...request, path: `${path}?${query}` }, chatter);
+    const page = await send(session, { ...request, path: `${path}?${query.toString()}` }, chatter);
     if (Array.isArray(page.data)) items.push(...page.data);
     next = nextOf(page.pagination);
   }

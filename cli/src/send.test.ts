@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { afterEach, expect, test } from 'vitest';
 import { send } from './send.ts';
 
@@ -8,13 +9,15 @@ afterEach(() => stop());
 /** A server that answers with these statuses in turn, and the waits that the client made. */
 async function answering(...statuses: number[]) {
   const bodies: string[] = [];
-  const server = createServer(async (request, response) => {
-    let body = '';
-    for await (const chunk of request) body += String(chunk);
-    bodies.push(body);
-    const status = statuses.shift() ?? 500;
-    response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '7' });
-    response.end(JSON.stringify({ data: { status }, error: { code: 'rate_limited', message: 'Too many.' } }));
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      bodies.push(body);
+      const status = statuses.shift() ?? 500;
+      response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '7' });
+      response.end(
+        JSON.stringify({ data: { status }, error: { code: 'rate_limited', message: 'Too many.' } }),
+      );
+    });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   stop = () => server.close();
@@ -23,7 +26,7 @@ async function answering(...statuses: number[]) {
   const waits: number[] = [];
   const said: string[] = [];
   const io = {
-    err: (text: string) => void said.push(text),
+    err: (line: string) => void said.push(line),
     wait: async (ms: number) => void waits.push(ms),
   };
   return { session: { origin: `http://127.0.0.1:${port}`, credential: undefined }, io, bodies, waits, said };

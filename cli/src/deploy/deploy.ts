@@ -120,7 +120,7 @@ async function findSite(idOrName: string, call: Call): Promise<Site> {
   } catch (error) {
     if (!(error instanceof Failure) || error.exitCode !== 3) throw error;
     const query = new URLSearchParams({ mine: 'true', limit: '100', search: idOrName });
-    const own = await call<Site[]>('GET', `/sites?${query}`);
+    const own = await call<Site[]>('GET', `/sites?${query.toString()}`);
     const [site, ...others] = own.filter(({ name }) => name === idOrName);
     if (site === undefined) throw error;
     if (others.length > 0)
