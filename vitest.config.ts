@@ -32,6 +32,8 @@ const suites: Readonly<Record<string, Suite>> = {
   browser: { setup: [database], workers: 2, testMs: 3 * minute },
   // The rendered chart, with the real Helm 3 and 4.
   chart: { setup: ['scripts/chart-tools.ts'], workers: 2, testMs: minute },
+  // The bundled command line as a process, against a real server.
+  cli: { setup: ['cli/build.ts'], workers: 1, testMs: 5 * minute },
   // Clients that four generators make of the OpenAPI document, against a real server.
   clients: { workers: 1, testMs: 3 * minute },
   // The image and the chart in a real Kubernetes; test/cluster/run.sh starts it and runs this inside its namespaces.
@@ -86,7 +88,12 @@ export default defineConfig({
       {
         test: {
           ...ownProcesses('main'),
-          include: ['src/**/*.test.ts', 'ui/src/**/*.test.ts', 'test/**/*.test.ts'],
+          include: [
+            'src/**/*.test.ts',
+            'ui/src/**/*.test.ts',
+            'cli/{*,src/**/*}.test.ts',
+            'test/**/*.test.ts',
+          ],
           exclude: [...Object.keys(suites).map((name) => `test/${name}/**`), ...programs, 'node_modules/**'],
         },
       },

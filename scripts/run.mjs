@@ -5,7 +5,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { needsUiBuild } from './ui-build.mjs';
+import { needsCliBuild, needsUiBuild } from './ui-build.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const lock = join(root, 'package-lock.json');
@@ -46,12 +46,12 @@ function findNode() {
   process.exit(1);
 }
 
-function buildUi(node) {
-  console.error('postern: building the web app …');
-  const done = spawnSync(node, ['ui/build.ts'], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
+function build(node, what, script) {
+  console.error(`postern: building the ${what} …`);
+  const done = spawnSync(node, [script], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
   if (done.status === 0) return;
   console.error(
-    'postern: the web app could not be built. Read the message above, fix it, and run the command again.',
+    `postern: the ${what} could not be built. Read the message above, fix it, and run the command again.`,
   );
   process.exit(done.status ?? 1);
 }
@@ -87,7 +87,8 @@ function stopWithNpm(program) {
 
 if (!isInstalled()) install();
 const node = findNode();
-if (needsUiBuild(root, process.argv[2])) buildUi(node);
+if (needsUiBuild(root, process.argv[2])) build(node, 'web app', 'ui/build.ts');
+if (needsCliBuild(root, process.argv[2])) build(node, 'command line', 'cli/build.ts');
 const child = spawn(node, process.argv.slice(2), { cwd: root, stdio: 'inherit' });
 // Ctrl-C reaches the child directly, so this process only waits for it. SIGTERM reaches this process only, so it is
 // passed on.

@@ -86,6 +86,15 @@ test('the web app knows the server by its API alone', () => {
   expect(print(appEdges.filter(({ target }) => !target.startsWith('ui/src/')))).toEqual([]);
 });
 
+test('the command line knows the server by the verbs that are generated from its routes', () => {
+  const commandLine = (readdirSync(join(root, 'cli/src'), { recursive: true }) as string[])
+    .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+    .map((name) => read(join('cli/src', name).split(sep).join('/')));
+  expect(commandLine.length).toBeGreaterThan(0);
+  const edges = commandLine.flatMap(({ path, imports }) => imports.map(({ target }) => ({ path, target })));
+  expect(print(edges.filter(({ target }) => !target.startsWith('cli/src/')))).toEqual([]);
+});
+
 test('in the web app, imports go down: router → administration, settings, start → keys, sites, environments → shell, lists → api', () => {
   const rooms = [
     ['api'],

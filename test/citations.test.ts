@@ -48,7 +48,7 @@ function unresolvedIn(path: string, text: string): string[] {
   );
 }
 
-const files = ['src', 'ui/src', 'test', 'bench', 'scripts', 'migrations', 'docs']
+const files = ['src', 'ui/src', 'cli/src', 'test', 'bench', 'scripts', 'migrations', 'docs']
   .flatMap((top) =>
     (readdirSync(join(root, top), { recursive: true }) as string[]).map((name) => join(top, name)),
   )

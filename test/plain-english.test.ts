@@ -24,7 +24,7 @@ function findingsIn(path: string, text: string): string[] {
 }
 
 test('code, texts and documents are in plain English', () => {
-  const files = ['src', 'ui/src', 'test', 'bench', 'scripts', 'docs', 'chart', 'deploy']
+  const files = ['src', 'ui/src', 'cli/src', 'test', 'bench', 'scripts', 'docs', 'chart', 'deploy']
     .flatMap((top) =>
       (readdirSync(join(root, top), { recursive: true }) as string[]).map((name) => join(top, name)),
     )

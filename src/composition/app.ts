@@ -122,6 +122,7 @@ import { authPages } from '../surfaces/web/pages/auth-routes.ts';
 import { homePages } from '../surfaces/web/pages/home.ts';
 import { environmentPages } from '../surfaces/web/pages/environment-routes.ts';
 import { sitePages } from '../surfaces/web/pages/site-routes.ts';
+import { commandLineFile } from '../surfaces/web/pages/command-line-file.ts';
 import { readWebApp } from '../surfaces/web/pages/web-app.ts';
 import { referencePage } from '../surfaces/web/reference/reference.ts';
 import { patternOf } from '../surfaces/web/refusals.ts';
@@ -137,6 +138,7 @@ export { productionCost };
 
 /** The output of `npm run build:ui`. */
 const webAppFolder = fileURLToPath(new URL('../../ui/dist', import.meta.url));
+const commandLinePath = fileURLToPath(new URL('../../cli/dist/postern.mjs', import.meta.url));
 
 function createStores(sql: Sql, backends: Pick<AppBackends, 'random' | 'log'> & { clock: Clock }) {
   const { clock, random, log } = backends;
@@ -832,6 +834,7 @@ export async function createApp(
       authPages(pageDeps),
       ...providerPages(services, pageDeps),
       homePages({ ...pageDeps, webApp: backends.webApp ?? (await readWebApp(webAppFolder)) }),
+      await commandLineFile(commandLinePath),
       environmentPages({
         grants: services.environmentGrantServices.grants,
         linkTarget: services.environmentGrantServices.linkTarget,

@@ -52,6 +52,7 @@ test('the image has no shell and no package manager: it is laid on a base withou
     'COPY --from=packages /usr/local/bin/node /usr/local/bin/node',
     'COPY --from=packages /app/node_modules node_modules',
     'COPY --from=web-app /app/ui/dist ui/dist',
+    'COPY --from=web-app /app/cli/dist cli/dist',
   ]);
 });
 

@@ -1,0 +1,114 @@
+import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Failure, wrongUsage } from './failure.ts';
+import type { Io } from './io.ts';
+
+/**
+ * The servers that a person uses, each under a name, with their credentials: one file that only its owner can read. Every
+ * change happens under a lock, so that two commands do not lose each other's changes or use one refresh token twice.
+ */
+export type Contexts = {
+  /** The name of the one that verbs use. */
+  readonly current: string | null;
+  readonly servers: Readonly<Record<string, Context>>;
+};
+
+export type Context = { readonly origin: string; readonly credential: Credential | null };
+
+export type Credential =
+  | { readonly kind: 'key'; readonly key: string }
+  | {
+      readonly kind: 'tokens';
+      readonly issuer: string;
+      readonly accessToken: string;
+      readonly refreshToken: string | null;
+      /** Unix milliseconds. */
+      readonly expiresAt: number;
+    };
+
+export type ContextFile = {
+  read(): Promise<Contexts>;
+  /** Reads, changes and writes under the lock; returns what `change` returned. */
+  update<T>(change: (contexts: Contexts) => Promise<{ contexts: Contexts; result: T }>): Promise<T>;
+};
+
+const none: Contexts = { current: null, servers: {} };
+
+/** Longer than a change takes, which sends at most one request. */
+const staleLockMs = 60_000;
+const attemptEveryMs = 50;
+
+export function contextFile(io: Pick<Io, 'env' | 'wait'>): ContextFile {
+  const folder = configFolder(io.env);
+  const file = join(folder ?? '', 'contexts.json');
+  const lock = join(folder ?? '', 'contexts.lock');
+
+  async function read(): Promise<Contexts> {
+    if (folder === undefined) return none;
+    const found = await stat(file).catch(() => undefined);
+    if (found === undefined) return none;
+    if (process.platform !== 'win32' && (found.mode & 0o077) !== 0)
+      throw wrongUsage(`Other users of this machine can read ${file}.`, `Run: chmod 600 ${file}`);
+    try {
+      return JSON.parse(await readFile(file, 'utf8'));
+    } catch {
+      throw new Failure('unreadable_contexts', 1, `${file} cannot be read.`, {
+        hint: 'Remove the file, and sign in again.',
+      });
+    }
+  }
+
+  async function write(contexts: Contexts): Promise<void> {
+    const next = `${file}.${process.pid}`;
+    const handle = await open(next, 'w', 0o600);
+    await handle.writeFile(`${JSON.stringify(contexts, null, 2)}\n`);
+    await handle.sync();
+    await handle.close();
+    await rename(next, file);
+  }
+
+  async function acquire(): Promise<void> {
+    for (let waited = 0; ; waited += attemptEveryMs) {
+      const handle = await open(lock, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EEXIST') throw error;
+      });
+      if (handle !== undefined) return await handle.close();
+      // A process that was killed leaves its lock behind.
+      if (waited >= staleLockMs) await rm(lock, { force: true });
+      await io.wait(attemptEveryMs);
+    }
+  }
+
+  return {
+    read,
+    async update(change) {
+      if (folder === undefined)
+        throw wrongUsage('There is no home folder for credentials.', 'Set HOME or XDG_CONFIG_HOME.');
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await acquire();
+      try {
+        const { contexts, result } = await change(await read());
+        await write(contexts);
+        return result;
+      } finally {
+        await rm(lock, { force: true });
+      }
+    },
+  };
+}
+
+/** @throws Failure of the code 2 */
+export function contextNamed({ servers }: Contexts, name: string): Context {
+  const found = Object.hasOwn(servers, name) ? servers[name] : undefined;
+  if (found === undefined)
+    throw wrongUsage('There is no context of this name.', 'Names: postern context list');
+  return found;
+}
+
+/** Where the command line keeps what only its user may read; undefined = there is no home folder. */
+export function configFolder(env: Io['env']): string | undefined {
+  const { APPDATA: ofWindows, XDG_CONFIG_HOME: ofXdg, HOME: home } = env;
+  const ofHome = ofXdg || (home ? join(home, '.config') : undefined);
+  const base = process.platform === 'win32' ? ofWindows : ofHome;
+  return base ? join(base, 'postern') : undefined;
+}

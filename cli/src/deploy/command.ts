@@ -1,0 +1,28 @@
+import type { Command } from 'commander';
+import type { Io } from '../io.ts';
+import { addCommonOptions, printing } from '../printing.ts';
+
+export function addDeploy(program: Command, io: Io): void {
+  const command = program
+    .command('deploy')
+    .summary('Publish a folder as a site; sends only what the server does not have.')
+    .description(
+      `Publish a folder as a site. Sends only the contents that no version of your sites has, and prints the address. After a lost connection, or Ctrl-C and a new start, it continues.
+
+Without --site it publishes to the site that postern.site.json beside the folder names, or creates a site and writes that file. It leaves out what .gitignore and .posternignore in the folder name, and links.`,
+    )
+    .argument('[DIR]', 'the folder. Default: dist, build, out, public or _site, whichever exists')
+    .option('--site <SITE>', 'The id of the site, or the name of one of your sites')
+    .option('--name <NAME>', 'The name of a new site. Default: that of the folder above DIR')
+    .option('--public', 'Create a public site, or refuse if the site is private')
+    .option('--private', 'Create a private site, or refuse if the site is public')
+    .option('--site-file <FILE>', 'Where to remember the site. Default: postern.site.json beside DIR')
+    .option(
+      '--dry-run',
+      'Let the server check the files and say what would be sent. Sends no content, and publishes nothing.',
+    );
+  addCommonOptions(command);
+  printing(io, command, undefined, async () =>
+    (await import('./deploy.ts')).deploy(command.args[0], command.opts(), io),
+  );
+}

@@ -1,0 +1,247 @@
+import { createHash } from 'node:crypto';
+import { basename, dirname } from 'node:path';
+import { Failure, wrongUsage } from '../failure.ts';
+import type { Io } from '../io.ts';
+import type { Result } from '../output.ts';
+import type { ApiRequest, Body } from '../request.ts';
+import { send, type Session } from '../send.ts';
+import { notSignedIn, openSession, type SessionOptions } from '../session.ts';
+import { type Batch, batchesOf, tarOf } from './batches.ts';
+import { filesOf, type HashedFile, hashed, outputFolder } from './folder.ts';
+import { type Progress, progressOf, sizeText } from './progress.ts';
+import { readSiteFile, writeSiteFile } from './site-file.ts';
+import { unfinishedUpload } from './unfinished.ts';
+
+/**
+ * `postern deploy`: announces the files of a folder by their SHA-256, sends the contents that the server does not have
+ * yet, and publishes. The server checks the whole announcement before a content is sent, and publishes all of it or
+ * nothing.
+ */
+type DeployOptions = SessionOptions & {
+  readonly site?: string;
+  readonly name?: string;
+  readonly siteFile?: string;
+  readonly public?: boolean;
+  readonly private?: boolean;
+  readonly dryRun?: boolean;
+  readonly quiet?: boolean;
+  readonly json?: boolean;
+};
+
+/** Attempts in a row after a lost connection, and the wait before the first; each next wait is twice as long. */
+const maxLosses = 6;
+const firstWaitMs = 1_000;
+
+type Site = {
+  readonly id: string;
+  readonly name: string;
+  readonly url: string;
+  readonly link: string;
+  readonly visibility: string;
+  readonly version: { readonly number: number } | null;
+};
+type Upload = { readonly id: string; readonly missing: readonly string[] };
+type Sent = { files: number; bytes: number; requests: number };
+
+/** @throws Failure */
+export async function deploy(given: string | undefined, options: DeployOptions, io: Io): Promise<Result> {
+  if (options.public && options.private) throw wrongUsage('--public and --private cannot be combined.');
+  const isSilent = options.quiet === true || options.json === true;
+  const chatter = isSilent ? { ...io, err: () => undefined, errIsTerminal: false } : io;
+  const session = await openSession(io, options);
+  if (session.credential === undefined) throw notSignedIn();
+  const call = callerOf(session, chatter);
+
+  const folder = await outputFolder(given, process.cwd(), io);
+  const siteFile = await readSiteFile(folder, options.siteFile, session.origin);
+  const found = await filesOf(folder);
+  if (found.files.length === 0) throw wrongUsage(`${folder} has no file to publish.`);
+  if (found.links.length > 0)
+    chatter.err(`Left out, because they are no regular files: ${found.links.join(', ')}\n`);
+  const files = await hashed(found.files);
+
+  const known = options.site ?? siteFile.site;
+  const existing = known === undefined ? undefined : await findSite(known, call);
+  if (existing !== undefined) refuseOtherVisibility(existing, options);
+  if (existing === undefined && options.dryRun) return firstDryRun(files);
+  const site = existing ?? (await createSite(options.name ?? nameFrom(folder), options, call));
+  if (existing === undefined) await writeSiteFile(siteFile.path, session.origin, site.id);
+
+  const announced = Object.fromEntries(files.map(({ path, sha256, size }) => [path, { sha256, size }]));
+  const announcement = createHash('sha256').update(JSON.stringify(announced)).digest('hex');
+  const unfinished = unfinishedUpload(session.origin, site.id, io.env);
+  const upload =
+    (await unfinishedOf(site, await unfinished.find(announcement), call)) ??
+    (await call<Upload>('POST', `/sites/${site.id}/uploads`, { kind: 'json', value: { files: announced } }));
+  if (options.dryRun) return dryRun(site, files, upload.missing);
+  await unfinished.remember(announcement, upload.id);
+  const sent = await sendMissing(`/sites/${site.id}/uploads/${upload.id}`, upload, files, {
+    call,
+    io: chatter,
+  });
+  const live = await call<Site>('POST', `/sites/${site.id}/uploads/${upload.id}/publish`).catch(
+    async (error: unknown) => {
+      // Such as an upload that an earlier deploy published before its connection was lost.
+      if (error instanceof Failure && error.exitCode === 6) await unfinished.forget();
+      throw error;
+    },
+  );
+  await unfinished.forget();
+
+  const reused = reusedOf(files, sent);
+  return {
+    data: {
+      site: live.id,
+      version: live.version?.number ?? null,
+      url: live.url,
+      link: live.link,
+      sent,
+      reused,
+    },
+    text: `${live.url}\n`,
+    hint: `Version ${live.version?.number} of ${live.name} is live: ${sent.files} contents (${sizeText(sent.bytes)}) sent, ${reused.files} files reused.`,
+  };
+}
+
+type Call = <T>(method: string, path: string, body?: Body) => Promise<T>;
+
+function callerOf(session: Session, io: Pick<Io, 'err' | 'wait'>): Call {
+  return async <T>(method: string, path: string, body?: Body) => {
+    const request: ApiRequest = { method, path, ...(body === undefined ? {} : { body }) };
+    // The route list of the server gives these shapes; a server that breaks them breaks the verb.
+    return (await send(session, request, io)).data as T;
+  };
+}
+
+/** By its id, or by the name of one of the caller's own sites. @throws Failure */
+async function findSite(idOrName: string, call: Call): Promise<Site> {
+  try {
+    return await call<Site>('GET', `/sites/${encodeURIComponent(idOrName)}`);
+  } catch (error) {
+    if (!(error instanceof Failure) || error.exitCode !== 3) throw error;
+    const query = new URLSearchParams({ mine: 'true', limit: '100', search: idOrName });
+    const own = await call<Site[]>('GET', `/sites?${query.toString()}`);
+    const [site, ...others] = own.filter(({ name }) => name === idOrName);
+    if (site === undefined) throw error;
+    if (others.length > 0)
+      throw wrongUsage('Several of your sites have this name.', 'Name the id: --site ID');
+    return site;
+  }
+}
+
+function refuseOtherVisibility({ id, visibility }: Site, options: DeployOptions): void {
+  const asked = askedVisibility(options);
+  if (asked !== undefined && asked !== visibility)
+    throw wrongUsage(
+      `The site is ${visibility}.`,
+      `Change it first, which changes its address: postern sites change ${id} --visibility ${asked}`,
+    );
+}
+
+function askedVisibility(options: DeployOptions): 'public' | 'private' | undefined {
+  if (options.public) return 'public';
+  return options.private ? 'private' : undefined;
+}
+
+async function createSite(name: string, options: DeployOptions, call: Call): Promise<Site> {
+  const visibility = askedVisibility(options);
+  const value = { name, ...(visibility === undefined ? {} : { visibility }) };
+  return await call<Site>('POST', '/sites', { kind: 'json', value });
+}
+
+/** The project's name rather than that of its output folder. */
+function nameFrom(folder: string): string {
+  return basename(dirname(folder)) || basename(folder);
+}
+
+/** Its state, if the upload that an earlier deploy began still exists. */
+async function unfinishedOf(
+  { id }: Site,
+  upload: string | undefined,
+  call: Call,
+): Promise<Upload | undefined> {
+  if (upload === undefined) return undefined;
+  try {
+    return await call<Upload>('GET', `/sites/${id}/uploads/${encodeURIComponent(upload)}`);
+  } catch (error) {
+    if (error instanceof Failure && (error.exitCode === 3 || error.exitCode === 6)) return undefined;
+    throw error;
+  }
+}
+
+/** Sends what is missing; after a lost connection it asks what is still missing, and continues. @throws Failure */
+async function sendMissing(
+  path: string,
+  { missing }: Upload,
+  files: readonly HashedFile[],
+  { call, io }: { call: Call; io: Io },
+): Promise<Sent> {
+  const sent: Sent = { files: 0, bytes: 0, requests: 0 };
+  const progress = progressOf(bytesOf(batchesOf(files, missing).flat()), io);
+  let left = missing;
+  try {
+    for (let losses = 0; left.length > 0; ) {
+      try {
+        if (losses > 0) left = (await call<Upload>('GET', path)).missing;
+        for (const batch of batchesOf(files, left)) {
+          await sendBatch(path, batch, progress, call);
+          sent.files += batch.length;
+          sent.bytes += bytesOf(batch);
+          sent.requests += 1;
+          losses = 0;
+        }
+        left = [];
+      } catch (error) {
+        if (!(error instanceof Failure) || error.code !== 'unreachable' || losses === maxLosses) throw error;
+        const ms = firstWaitMs * 2 ** losses;
+        io.err(`${error.message} The next attempt is in ${ms / 1000} s.\n`);
+        await io.wait(ms);
+        losses += 1;
+      }
+    }
+    return sent;
+  } finally {
+    progress.end();
+  }
+}
+
+async function sendBatch(path: string, batch: Batch, progress: Progress, call: Call): Promise<void> {
+  const [first, ...others] = batch;
+  if (first !== undefined && others.length === 0) {
+    const type = 'application/octet-stream';
+    const onRead = (bytes: number) => progress.add(bytes);
+    return await call('PUT', `${path}/blobs/${first.sha256}`, {
+      kind: 'file',
+      path: first.file,
+      type,
+      onRead,
+    });
+  }
+  await call('PUT', `${path}/blobs`, { kind: 'bytes', type: 'application/x-tar', bytes: await tarOf(batch) });
+  progress.add(bytesOf(batch));
+}
+
+/** Nothing is asked of the server: there is no site yet that could be compared. */
+function firstDryRun(files: readonly HashedFile[]): Result {
+  return {
+    data: { site: null, files: files.length, bytes: bytesOf(files) },
+    hint: 'This is a dry run: it would create a site and send every file.',
+  };
+}
+
+function dryRun({ id }: Site, files: readonly HashedFile[], missing: readonly string[]): Result {
+  const would = batchesOf(files, missing);
+  const sent = { files: would.flat().length, bytes: bytesOf(would.flat()), requests: would.length };
+  return {
+    data: { site: id, sent, reused: reusedOf(files, sent) },
+    hint: 'This is a dry run: the server accepts these files; no content was sent, and nothing is published.',
+  };
+}
+
+function reusedOf(files: readonly HashedFile[], sent: Omit<Sent, 'requests'>) {
+  return { files: files.length - sent.files, bytes: bytesOf(files) - sent.bytes };
+}
+
+function bytesOf(files: readonly { readonly size: number }[]): number {
+  return files.reduce((total, { size }) => total + size, 0);
+}

@@ -1,0 +1,50 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+
+/** A port of the loopback address to which a browser returns the answer of a sign-in. */
+export type RedirectReceiver = {
+  readonly redirectUri: string;
+  /** The query of the first request that has the state; closes the port. */
+  answer(): Promise<URLSearchParams>;
+};
+
+export async function redirectReceiver(state: string): Promise<RedirectReceiver> {
+  const { promise, resolve } = Promise.withResolvers<URLSearchParams>();
+  const server = createServer((request, response) => {
+    const url = URL.parse(request.url ?? '', 'http://127.0.0.1');
+    const isAnswer = url?.pathname === '/callback' && url.searchParams.get('state') === state;
+    response.writeHead(isAnswer ? 200 : 400, {
+      'content-type': 'text/plain',
+      'cache-control': 'no-store',
+      connection: 'close',
+    });
+    response.end(isAnswer ? 'You can close this page.' : 'This is not the answer to the sign-in.');
+    if (isAnswer) resolve(url.searchParams);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The loopback address has no port.');
+  return {
+    redirectUri: `http://127.0.0.1:${address.port}/callback`,
+    async answer() {
+      const query = await promise;
+      server.close();
+      return query;
+    },
+  };
+}
+
+/** The page is also printed, so a machine without a browser is no failure. */
+export function openInBrowser(address: string): void {
+  const [program = '', ...args] =
+    process.platform === 'darwin'
+      ? ['open']
+      : process.platform === 'win32'
+        ? ['rundll32', 'url.dll,FileProtocolHandler']
+        : ['xdg-open'];
+  const child = spawn(program, [...args, address], { stdio: 'ignore', detached: true });
+  child.on('error', () => undefined);
+  child.unref();
+}

@@ -1,0 +1,166 @@
+import { type Failure, wrongUsage } from './failure.ts';
+import type { Pagination } from './send.ts';
+
+/** What a verb has to print. */
+export type Result = {
+  readonly data: unknown;
+  /** Fields of a list that are printed when the person names none; undefined = those of its first item. */
+  readonly columns?: readonly string[] | undefined;
+  readonly pagination?: Pagination | undefined;
+  readonly etag?: string | undefined;
+  /** Printed instead of `data`, unless JSON or fields are asked for. */
+  readonly text?: string;
+  /** A line for the person, such as that nothing was sent. */
+  readonly hint?: string;
+  /** Printed as it arrives, instead of `data`. */
+  readonly stream?: AsyncIterable<Uint8Array> | undefined;
+};
+
+/** How it is printed. */
+export type Form = {
+  readonly isJson: boolean;
+  /** Fields to print, in this order; undefined = those of the verb. */
+  readonly fields: readonly string[] | undefined;
+  /** Characters in a line of the terminal; null = piped, so nothing is aligned or shortened. */
+  readonly columns: number | null;
+};
+
+/** The result for stdout. */
+export function resultText({ data, text, columns, pagination, etag }: Result, form: Form): string {
+  if (text !== undefined && !form.isJson && form.fields === undefined) return text;
+  if (!form.isJson) return asText(data, form, columns);
+  return json({ ok: true, data: selected(data, form.fields), error: null, pagination, etag });
+}
+
+/** What a person may want to know besides the result, for stderr. */
+export function hintsOf({ etag, pagination, hint }: Result): string {
+  const { current, total, nextCursor } = pagination ?? {};
+  const isPart =
+    (current !== undefined && total !== undefined && current < total) || typeof nextCursor === 'string';
+  return [hint, etag && `ETag: ${etag}`, isPart && 'There are more: --paginate prints every page.']
+    .filter(Boolean)
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+export function failureText(failure: Failure, isJson: boolean): string {
+  const { code, message, hint, requestId, details } = failure;
+  if (isJson)
+    return json({
+      ok: false,
+      data: null,
+      error: { code, message, hint, requestId, ...(details ? { details } : {}) },
+    });
+  const lines = [
+    `postern: ${message} (${code})`,
+    hint && `  ${hint}`,
+    ...detailLines(details),
+    requestId && `  Request: ${requestId}`,
+  ];
+  return lines
+    .filter(Boolean)
+    .map((line) => `${printable(String(line))}\n`)
+    .join('');
+}
+
+/** A line for each file that the server refused; anything else as JSON. */
+function detailLines(details: unknown): string[] {
+  if (details === null || details === undefined) return [];
+  const files = typeof details === 'object' && 'files' in details ? details.files : undefined;
+  if (!Array.isArray(files)) return [`  ${JSON.stringify(details)}`];
+  return files.map((file) => `  ${cell(valueAt(file, 'path'))}: ${cell(valueAt(file, 'problem'))}`);
+}
+
+function json(value: unknown): string {
+  return `${JSON.stringify(value)}\n`;
+}
+
+/** `--fields` as a list, checked before the request is sent. @throws Failure of the code 2 */
+export function fieldsFrom(
+  text: string | undefined,
+  known: readonly string[] | undefined,
+): string[] | undefined {
+  const asked = text?.split(',').map((field) => field.trim());
+  if (asked === undefined || known === undefined) return asked;
+  const unknown = asked.filter((field) => !known.includes(field.split('.')[0] ?? ''));
+  if (unknown.length > 0)
+    throw wrongUsage(
+      '--fields names a field that the result does not have.',
+      `The fields are ${known.join(', ')}.`,
+    );
+  return asked;
+}
+
+function selected(data: unknown, fields: readonly string[] | undefined): unknown {
+  if (fields === undefined) return data;
+  if (Array.isArray(data)) return data.map((item) => selected(item, fields));
+  return Object.fromEntries(fields.map((field) => [field, valueAt(data, field) ?? null]));
+}
+
+/** The data as lines. A list has a line for each item; one thing has a line for each field. */
+function asText(data: unknown, { fields, columns }: Form, usual: readonly string[] | undefined): string {
+  if (data === null || data === undefined) return '';
+  if (Array.isArray(data)) return listText(data, fields ?? usual ?? fieldsOf(data), columns);
+  if (typeof data !== 'object') return `${cell(data)}\n`;
+  if (fields !== undefined) return `${fields.map((field) => cell(valueAt(data, field))).join('\t')}\n`;
+  const names = Object.keys(data);
+  const width = Math.max(0, ...names.map((name) => name.length));
+  return names
+    .map(
+      (name) => `${columns === null ? `${name}\t` : `${name.padEnd(width)}  `}${cell(valueAt(data, name))}\n`,
+    )
+    .join('');
+}
+
+function fieldsOf(items: readonly unknown[]): string[] {
+  const [first] = items;
+  return typeof first === 'object' && first !== null ? Object.keys(first) : [];
+}
+
+function listText(items: readonly unknown[], fields: readonly string[], columns: number | null): string {
+  const rows = items.map((item) =>
+    typeof item === 'object' && item !== null
+      ? fields.map((field) => cell(valueAt(item, field)))
+      : [cell(item)],
+  );
+  if (columns === null) return rows.map((row) => `${row.join('\t')}\n`).join('');
+  if (rows.length === 0) return '';
+  const table = [fields.map((field) => field.toUpperCase()), ...rows];
+  const widths = fields.map((_, at) => Math.max(...table.map((row) => row[at]?.length ?? 0)));
+  return table
+    .map((row) => {
+      const line = row
+        .map((text, at) => text.padEnd(widths[at] ?? 0))
+        .join('  ')
+        .trimEnd();
+      return `${line.length > columns ? `${line.slice(0, columns - 1)}…` : line}\n`;
+    })
+    .join('');
+}
+
+function valueAt(data: unknown, path: string): unknown {
+  let value = data;
+  for (const name of path.split('.')) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+    value = Reflect.get(value, name);
+  }
+  return value;
+}
+
+function cell(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  return printable(typeof value === 'string' ? value : JSON.stringify(value));
+}
+
+/** Control characters would split a line or a column, and could steer the terminal. */
+function printable(text: string): string {
+  return text.replaceAll(/\p{Cc}/gu, (character) =>
+    JSON.stringify(character)
+      .slice(1, -1)
+      .replace(/^[\u007f-\u009f]$/, escaped),
+  );
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}

@@ -1,0 +1,44 @@
+import type { Command } from 'commander';
+import type { Io } from './io.ts';
+import { fieldsFrom, hintsOf, type Result, resultText } from './output.ts';
+
+/** The options of every command that prints a result. */
+export function addOutputOptions(command: Command): Command {
+  return command
+    .optionsGroup('Common options:')
+    .option('--json', 'Print {ok, data, error} as JSON.')
+    .option('--fields <NAMES>', 'Print only these fields of the result, separated by commas.')
+    .option('--no-input', 'Never ask.')
+    .option('--quiet', 'Print no progress and no hints.')
+    .helpOption('-h, --help', 'Print this help.');
+}
+
+/** Those of every command that sends a request with a credential. */
+export function addCommonOptions(command: Command): Command {
+  return addOutputOptions(command)
+    .option('--context <NAME>', 'Use the server and the credential of this context.')
+    .option('--key-stdin', 'Read the key from stdin.');
+}
+
+/** Runs the verb and prints what it returns. `fields` are those that its result has. */
+export function printing(
+  io: Io,
+  command: Command,
+  fields: readonly string[] | undefined,
+  verb: () => Promise<Result>,
+): void {
+  command.action(async () => {
+    const { json = false, fields: asked, quiet = false } = command.opts<CommonOptions>();
+    const form = {
+      isJson: json,
+      fields: fieldsFrom(asked, fields),
+      columns: io.outTerminal?.columns ?? null,
+    };
+    const result = await verb();
+    if (result.stream === undefined) await io.out(resultText(result, form));
+    for await (const chunk of result.stream ?? []) await io.out(chunk);
+    if (!quiet && !json) io.err(hintsOf(result));
+  });
+}
+
+type CommonOptions = { readonly json?: true; readonly fields?: string; readonly quiet?: true };

@@ -1,0 +1,156 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { createServer, request as forward } from 'node:http';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openWorld, type Typing, type World } from './command-line.ts';
+
+let world: World;
+let env: Record<string, string>;
+let folder: string;
+
+beforeAll(async () => {
+  world = await openWorld();
+  env = { POSTERN_URL: world.server.origin, POSTERN_KEY: await world.newKey(['sites:write']) };
+  folder = join(world.home, 'project');
+  await put('dist/index.html', '<h1>Handbook</h1>');
+  await put('dist/assets/app.js', 'start()');
+  await put('dist/assets/copy.js', 'start()');
+  await put('dist/notes.txt', 'not for readers');
+  await put('dist/.posternignore', 'notes.txt\n');
+  await symlink('/etc/hostname', join(folder, 'dist/link.txt'));
+});
+afterAll(async () => await world?.close());
+
+async function put(path: string, content: string): Promise<void> {
+  await mkdir(join(folder, path, '..'), { recursive: true });
+  await writeFile(join(folder, path), content);
+}
+
+const postern = async (args: string[], typing: Typing = {}) =>
+  await world.postern(args, { cwd: folder, ...typing, env: { ...env, ...typing.env } });
+const siteFile = async () => JSON.parse(await readFile(join(folder, 'postern.site.json'), 'utf8'));
+
+test('a dry run before the first deploy creates nothing', async () => {
+  const { code, out } = await postern(['deploy', '--dry-run', '--json']);
+  expect(code).toBe(0);
+  expect(JSON.parse(out).data).toEqual({ site: null, files: 3, bytes: 31 });
+  expect((await postern(['sites', 'list', '--fields', 'id'])).out).toBe('');
+});
+
+test('the first deploy creates the site, remembers it, and prints its address alone', async () => {
+  const { code, out, err } = await postern(['deploy', '--public']);
+  expect(code).toBe(0);
+  expect(err).toContain('link.txt');
+  const { site, server } = await siteFile();
+  expect(server).toBe(world.server.origin);
+  const shown = JSON.parse((await postern(['sites', 'get', site, '--json'])).out).data;
+  expect(out).toBe(`${shown.url}\n`);
+  expect(shown).toMatchObject({
+    name: 'project',
+    visibility: 'public',
+    fileCount: 3,
+    version: { number: 1 },
+  });
+});
+
+test('one changed file sends one content; nothing changed sends none', async () => {
+  await put('dist/index.html', '<h1>Changed</h1>');
+  const dry = JSON.parse((await postern(['deploy', 'dist', '--dry-run', '--json'])).out).data;
+  const { site } = await siteFile();
+  const sent = { files: 1, bytes: 16, requests: 1 };
+  expect(dry).toEqual({ site, sent, reused: { files: 2, bytes: 14 } });
+  const first = JSON.parse((await postern(['deploy', '--json'])).out).data;
+  expect(first).toMatchObject({ site, version: 2, sent, reused: { files: 2, bytes: 14 } });
+  const second = JSON.parse((await postern(['deploy', '--json'])).out).data;
+  expect(second).toMatchObject({ version: 3, sent: { files: 0, bytes: 0, requests: 0 } });
+});
+
+test('everything that the server refuses is named at once, and no content is sent', async () => {
+  await put('dist/.env', 'A=1');
+  await put('dist/bad%2ename.txt', 'x');
+  const { code, out } = await postern(['deploy', '--json']);
+  expect(code).toBe(1);
+  expect((await postern(['deploy'])).err).toContain('\n  .env: ');
+  const { error } = JSON.parse(out);
+  expect(error.code).toBe('upload_rejected');
+  expect(error.details.files.map(({ path }: { path: string }) => path).toSorted()).toEqual([
+    '.env',
+    'bad%2ename.txt',
+  ]);
+  await put('dist/.posternignore', 'notes.txt\n.env\nbad*\n');
+});
+
+test('a site is found by its name; one that does not exist ends with 3, another visibility with 2', async () => {
+  expect((await postern(['deploy', '--site', 'project'])).code).toBe(0);
+  expect((await postern(['deploy', '--site', 'absent'])).code).toBe(3);
+  expect((await postern(['deploy', '--private'])).code).toBe(2);
+});
+
+test('a file that names another server is an error', async () => {
+  await put('other.json', JSON.stringify({ server: 'https://other.example.com', site: 'k3v9x0q2m7' }));
+  expect(await postern(['deploy', '--site-file', 'other.json'])).toMatchObject({ code: 2, out: '' });
+});
+
+test('after a lost connection, the deploy continues with what is still missing', async () => {
+  await put('dist/later.js', 'later()');
+  const way = await unsteady((request) => (request === 1 ? 'cut' : 'pass'));
+  const ran = await postern(
+    ['deploy', '--site', 'project', '--site-file', 'unused.json', '--fields', 'sent'],
+    {
+      env: { POSTERN_URL: way.origin },
+    },
+  );
+  await way.close();
+  expect(ran).toMatchObject({ code: 0, out: '{"files":1,"bytes":7,"requests":1}\n' });
+  expect(ran.err).toContain('The next attempt is in 1 s.');
+});
+
+test('after Ctrl-C, the next deploy sends only the rest', async () => {
+  // Each is too large to share a request.
+  const large = () => randomBytes(4.5 * 1024 ** 2).toString('hex');
+  for (const name of ['one', 'two']) await put(`dist/${name}.txt`, large());
+  const killed = new AbortController();
+  const way = await unsteady((request) => {
+    if (request === 2) killed.abort();
+    return request === 2 ? 'hold' : 'pass';
+  });
+  const options = ['deploy', '--site', 'project', '--site-file', 'unused.json', '--fields', 'version,sent'];
+  const typing = { env: { POSTERN_URL: way.origin } };
+  const first = await postern(options, { ...typing, interrupt: killed.signal });
+  expect(first).toMatchObject({ code: null, out: '' });
+  const second = await postern(options, typing);
+  await way.close();
+  expect(second.out).toMatch(/^\d+\t\{"files":1,"bytes":9437184,"requests":1\}\n$/);
+});
+
+/** Another way to the server, which asks for each request that sends contents what becomes of it. */
+async function unsteady(fate: (request: number) => 'pass' | 'cut' | 'hold') {
+  const { hostname, port, host } = new URL(world.server.origin);
+  let contents = 0;
+  const proxy = createServer((request, response) => {
+    if (request.method === 'PUT') contents += 1;
+    const what = request.method === 'PUT' ? fate(contents) : 'pass';
+    if (what === 'cut') request.socket.destroy();
+    if (what !== 'pass') return;
+    const { method, url: path, headers } = request;
+    const onward = forward({ hostname, port, method, path, headers: { ...headers, host } }, (answer) => {
+      response.writeHead(answer.statusCode ?? 0, answer.headers);
+      answer.pipe(response);
+    });
+    request.pipe(onward);
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  const address = proxy.address();
+  if (address === null || typeof address === 'string') throw new Error('The proxy has no port.');
+  return {
+    origin: `http://127.0.0.1:${address.port}`,
+    async close() {
+      proxy.closeAllConnections();
+      proxy.close();
+      await once(proxy, 'close');
+    },
+  };
+}
