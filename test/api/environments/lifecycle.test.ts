@@ -556,6 +556,17 @@ describe('the lease', () => {
     });
   });
 
+  test('of the file does not end an Environment whose first deploy comes later', async () => {
+    const text = configurationFile.replace('services:', 'environment: { ttlHours: 1 }\nservices:');
+    shop.repository.commit({ 'postern.yaml': text, 'index.html': page('late') }, 'late');
+    const { data } = await shop.create({ branch: 'late', deployEnabled: false });
+    shop.h.clock.advance(hour + 1);
+    await change(data.id, { deployEnabled: true });
+    await shop.call('POST', `/environments/${data.id}/deploy`, { body: {} });
+    const { status, expiresAt } = await shop.settle(data.id);
+    expect([status, expiresAt]).toEqual(['deployed', data.expiresAt]);
+  });
+
   test('ends with a teardown; the name is free, and the id tells for 30 days', async () => {
     const { data } = await shop.create({ name: 'leased', ttlHours: 1 });
     await shop.settle(data.id);
