@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { hour, minute, second } from '../../../src/core/clock.ts';
+import { newRepository, type TestRepository } from '../../git-repository.ts';
 import { fromGithub, fromGitlab } from '../../git-webhooks.ts';
 import type { CallOptions } from '../../harness.ts';
 import { configurationFile, openShop, page, type Shop } from './shop.ts';
@@ -183,6 +184,41 @@ describe('what is wrong is said in words, and what was served is still served', 
       status: 'error',
       statusMessage: 'The repository has no such branch.',
     });
+  });
+
+  test.each([
+    [
+      'is not registered any more',
+      () => shop.call('DELETE', '/repositories/acme/leaving'),
+      'The repository was removed from the registry.',
+      'Register it again and create another Environment.',
+    ],
+    [
+      'is gone from its git server',
+      async (leaving: TestRepository) => leaving.remove(),
+      'The git server has no such repository, or hides it from this credential.',
+      'Check the clone URL, and that the credential may read the repository.',
+    ],
+  ])('a repository that %s', async (_, leave, words, fix) => {
+    const leaving = newRepository();
+    onTestFinished(() => leaving.remove());
+    leaving.commit({ 'postern.yaml': configurationFile, 'index.html': page('leaving') });
+    const repository = 'acme/leaving';
+    await shop.call('POST', '/repositories', { body: { fullName: repository, cloneUrl: leaving.url } });
+    const { data } = await shop.create({ repository, autoTrack: false });
+    const { status, services } = await shop.settle(data.id);
+    expect(status).toBe('deployed');
+    await leave(leaving);
+    await shop.call('POST', `/environments/${data.id}/deploy`, { body: {} });
+    expect(await shop.settle(data.id)).toMatchObject({
+      status: 'error',
+      statusMessage: `The newest deploy failed; the one before is still served. ${words}`,
+      services,
+    });
+    const [build] = (await shop.call('GET', '/builds', { query: { environment: data.id } })).data;
+    expect(build).toMatchObject({ status: 'error', message: words, fix });
+    await shop.call('DELETE', `/environments/${data.id}`);
+    expect(await shop.settle(data.id)).toMatchObject({ status: 'torn_down' });
   });
 });
 
@@ -428,6 +464,9 @@ test('a repeated request with the same key creates nothing; another body with it
   expect(again.data).toMatchObject({ id: first.data.id, replayed: true });
   const other = await shop.create({ idempotencyKey: 'once', ttlHours: 3 });
   expect(other.error.code).toBe('idempotency_conflict');
+  // The key of one creator is nothing to another.
+  const ofAnother = await shop.create({ idempotencyKey: 'once', ttlHours: 3 }, await shop.h.person('Ben'));
+  expect([ofAnother.status, ofAnother.data.replayed]).toEqual([202, false]);
 });
 
 test('the order of variables does not make another body', async () => {
@@ -515,6 +554,17 @@ describe('the lease', () => {
       access: 'owner',
       expiresAt: longer.expiresAt,
     });
+  });
+
+  test('of the file does not end an Environment whose first deploy comes later', async () => {
+    const text = configurationFile.replace('services:', 'environment: { ttlHours: 1 }\nservices:');
+    shop.repository.commit({ 'postern.yaml': text, 'index.html': page('late') }, 'late');
+    const { data } = await shop.create({ branch: 'late', deployEnabled: false });
+    shop.h.clock.advance(hour + 1);
+    await change(data.id, { deployEnabled: true });
+    await shop.call('POST', `/environments/${data.id}/deploy`, { body: {} });
+    const { status, expiresAt } = await shop.settle(data.id);
+    expect([status, expiresAt]).toEqual(['deployed', data.expiresAt]);
   });
 
   test('ends with a teardown; the name is free, and the id tells for 30 days', async () => {

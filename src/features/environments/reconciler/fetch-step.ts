@@ -84,7 +84,7 @@ export function fetchStep(deps: ReconcilerDeps) {
       await stores.environments.putServices(environment.id, planned(plan, known));
       return {
         deploy: { ...read.deploy, plan, status: 'building' },
-        environment: chosen(read.environment, plan),
+        environment: chosen(read.environment, plan, now),
       };
     });
     return isWritten ? 'again' : 'waiting';
@@ -126,19 +126,21 @@ function overridesOf({ access, isAccessOpen, ttlHours, services, env, initEnv }:
 }
 
 /** Access, lease and following of the file count once: when nobody chose before the file is read for the first time. */
-function chosen(environment: Environment, plan: DesiredEnvironment): Environment {
+function chosen(environment: Environment, plan: DesiredEnvironment, now: number): Environment {
   const { creator, createdAt, liveDeployId } = environment;
   // A service key opens nothing in a browser.
   const access = plan.access === 'owner' && creator.kind !== 'user' ? 'members' : plan.access;
-  // Without the second condition, one that an earlier version deployed would get a new lease.
-  const isLeaseOpen = environment.ttlHours === null && liveDeployId === null;
   const { ttlHours } = plan;
+  const expiresAt = createdAt + ttlHours * hour;
+  // Without the second condition, one that an earlier version deployed would get a new lease; without the third, a first
+  // deploy that comes late would end the Environment.
+  const isLeaseOpen = environment.ttlHours === null && liveDeployId === null && expiresAt > now;
   const autoTrack = environment.autoTrack ?? (environment.pinnedSha === null && plan.autoTrack === true);
   return {
     ...environment,
     autoTrack,
     ...(environment.isAccessOpen ? { access, isAccessOpen: false } : {}),
-    ...(isLeaseOpen ? { ttlHours, expiresAt: createdAt + ttlHours * hour } : {}),
+    ...(isLeaseOpen ? { ttlHours, expiresAt } : {}),
   };
 }
 
