@@ -44,6 +44,8 @@ let engine: LocalEngine;
 let repository: TestRepository;
 /** Set by a test: why the engine cannot be used. */
 let away: EngineUnavailable | undefined;
+/** Set by a test: why nothing can be started. */
+let refused: EngineUnavailable | undefined;
 let visitor: Person;
 /** Deployed, with its services `web` and `api`. */
 // Parsed JSON, as an Answer has it.
@@ -103,7 +105,10 @@ function asInPods(local: LocalEngine, logs: ServiceLogStore): Engine {
     place: { engine: 'kubernetes', platform: 'linux-x64' },
     logs: logs.read,
     build: orAway(local.build),
-    apply: orAway(local.apply),
+    apply: orAway(async (desired) => {
+      if (refused !== undefined) throw refused;
+      await local.apply(desired);
+    }),
     address: orAway(local.address),
     remove: orAway(local.remove),
     sweep: orAway(local.sweep),
@@ -243,4 +248,23 @@ test('while the engine is away, Environments are created, say so, and go on when
   web.clock.advance(31 * second);
   for (const { id } of [started, built])
     expect((await deployed(id)).services).toMatchObject([{ status: 'ready' }, { status: 'ready' }]);
+});
+
+test('a service that the engine lost and cannot start again is not served, says why, and comes back', async () => {
+  const [, { url }] = (await read(shown.id)).services;
+  refused = new EngineUnavailable('Kubernetes answers: namespaces "environments" not found');
+  await engine.remove(shown.id);
+  const lost = await until(
+    async () => (await read(shown.id)).services[1],
+    ({ reason }) => reason !== null,
+  );
+  expect(lost).toMatchObject({ name: 'api', status: 'starting', reason: refused.message });
+  expect((await fetched(url)).status).toBe(503);
+  refused = undefined;
+  web.clock.advance(61 * second);
+  await until(
+    () => read(shown.id),
+    ({ services }) => services[1].status === 'ready',
+  );
+  expect(await fetched(url)).toEqual({ status: 200, body: 'hello' });
 });
