@@ -113,12 +113,21 @@ withEachHelm((helm) => {
       { name: 'ENVIRONMENTS_ENGINE', value: 'kubernetes' },
       { name: 'ENVIRONMENTS_NAMESPACE', value: namespace },
       { name: 'ENVIRONMENTS_POD_IMAGE', value: rendered.container('worker').image },
-      { name: 'ENVIRONMENTS_WEB_URL', value: 'http://acme-postern-web.prod.svc:80' },
+      { name: 'ENVIRONMENTS_PORT', value: '3002' },
+      { name: 'ENVIRONMENTS_WEB_URL', value: 'http://acme-postern-web-files.prod.svc:80' },
     ];
     expect(told('web')).toEqual(expected);
     expect(told('worker')).toEqual(expected);
     expect(told('gateway')).toEqual([]);
-    expect(rendered.get('Service', 'acme-postern-web').spec['ports']).toMatchObject([{ port: 80 }]);
+    expect(rendered.get('Service', 'acme-postern-web').spec['ports']).toMatchObject([{ targetPort: 'http' }]);
+    expect(rendered.get('Service', 'acme-postern-web-files').spec).toMatchObject({
+      type: 'ClusterIP',
+      selector: { 'app.kubernetes.io/component': 'web', 'app.kubernetes.io/instance': 'acme' },
+      ports: [{ port: 80, targetPort: 'files' }],
+    });
+    expect(rendered.container('web').ports).toContainEqual({ name: 'files', containerPort: 3002 });
+    expect(off.has('Service', 'acme-postern-web-files')).toBe(false);
+    expect(JSON.stringify(off.pod('web'))).not.toContain('3002');
   });
 
   test('the worker alone gets the address of their databases', () => {
@@ -153,7 +162,7 @@ withEachHelm((helm) => {
         policyTypes: ['Ingress', 'Egress'],
         egress: [
           { ports: ['TCP', 'UDP'].map((protocol) => ({ port: 53, protocol })) },
-          { to: [peer('web')], ports: [{ port: 3000 }] },
+          { to: [peer('web')], ports: [{ port: 3002 }] },
           ...egress,
         ],
       },
@@ -184,7 +193,7 @@ withEachHelm((helm) => {
     const ports = (...list: number[]) => ({ ports: list.map((port) => ({ port, protocol: 'TCP' })) });
     expect(added('worker', 'egress')).toEqual([ports(443, 22), ports(443, 6443)]);
     expect(added('worker', 'ingress')).toEqual([]);
-    expect(added('web', 'ingress')).toEqual([{ from: [environments], ports: [{ port: 3000 }] }]);
+    expect(added('web', 'ingress')).toEqual([{ from: [environments], ports: [{ port: 3002 }] }]);
     expect(added('web', 'egress')).toEqual([]);
     expect(added('gateway', 'egress')).toEqual([{ to: [environments] }]);
     expect(added('gateway', 'ingress')).toEqual([]);

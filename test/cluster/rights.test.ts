@@ -209,8 +209,6 @@ test('a build and a service need no right that the page does not list', async ()
       podImage: 'localhost/postern:test',
       // Nothing answers there, so that pods wait.
       transferUrl: 'http://10.77.0.1:9',
-      web: { namespace: release, labels: {} },
-      gateway: { namespace: release, labels: {} },
     },
     kubeconfig: join(folder, 'kubeconfig'),
     folder: join(folder, 'engine'),

@@ -47,13 +47,7 @@ export function createNamespace(namespace: string) {
 
   function engineWith(limits: Partial<BuildLimits> = {}): KubernetesEngine {
     return createKubernetesEngine({
-      place: {
-        namespace,
-        podImage: 'localhost/postern:test',
-        transferUrl,
-        web: { namespace: 'postern', labels: { 'app.kubernetes.io/component': 'web' } },
-        gateway: { namespace: 'postern', labels: { 'app.kubernetes.io/component': 'gateway' } },
-      },
+      place: { namespace, podImage: 'localhost/postern:test', transferUrl },
       kubeconfig: process.env['KUBECONFIG'] ?? null,
       folder: join(folder, 'engine'),
       transfers: files.transfers,

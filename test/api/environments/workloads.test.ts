@@ -268,3 +268,16 @@ test('a service that the engine lost and cannot start again is not served, says 
   );
   expect(await fetched(url)).toEqual({ status: 200, body: 'hello' });
 });
+
+test('pods get their files at a port of its own, which answers nothing else', async () => {
+  const ask = async (path: string) =>
+    (await web.app.files?.inject({ url: path, headers: { host: 'localhost:3000' } }))?.statusCode;
+  expect(await ask('/api/v2/environment-files')).toBe(401);
+  for (const path of ['/', '/api/v2/auth/context', '/api/v2/environments', '/api/v2/docs', '/identity'])
+    expect([path, await ask(path)]).toEqual([path, 404]);
+  const ticket = await web.app.files?.inject({
+    url: '/api/v2/environment-files',
+    headers: { host: 'postern-web-files.postern.svc' },
+  });
+  expect(ticket?.statusCode).toBe(401);
+});
