@@ -139,7 +139,7 @@ async function openKubernetes(
   const engine = createKubernetesEngine({
     place: { namespace, podImage, transferUrl: `${webUrl}/api/v2/environment-files` },
     kubeconfig,
-    // Not that of the local engine, whose services may still run: the engine empties its folder.
+    // Not that of the local engine, whose services may still run.
     folder: join(dataDir, 'environment-sources'),
     transfers: createTransfersOn(database, { blobs, encryptionKeys, clock, random: systemRandom }),
     logs: serviceLogStore(database.sql),

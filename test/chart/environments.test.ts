@@ -161,7 +161,10 @@ withEachHelm((helm) => {
         podSelector: {},
         policyTypes: ['Ingress', 'Egress'],
         egress: [
-          { ports: ['TCP', 'UDP'].map((protocol) => ({ port: 53, protocol })) },
+          {
+            ports: ['TCP', 'UDP'].map((protocol) => ({ port: 53, protocol })),
+            to: [{ namespaceSelector: {} }, { ipBlock: { cidr: '169.254.20.10/32' } }],
+          },
           { to: [peer('web')], ports: [{ port: 3002 }] },
           ...egress,
         ],
@@ -172,6 +175,14 @@ withEachHelm((helm) => {
         ingress: [{ from: [peer('gateway')] }],
       },
     ]);
+    const dns = { to: [{ ipBlock: { cidr: '10.96.0.10/32' } }], ports: [5353] };
+    const [narrow] = elsewhere(render(helm, over(on(), { networkPolicy: { egress: { dns } } }))).filter(
+      ({ kind }) => kind === 'NetworkPolicy',
+    );
+    expect(narrow?.spec['egress']).toContainEqual({
+      ports: ['TCP', 'UDP'].map((protocol) => ({ port: 5353, protocol })),
+      to: dns.to,
+    });
     // The code of repositories stays shut in where the operator protects Postern in another way.
     const open = render(helm, over(on(), { networkPolicy: { enabled: false } }));
     expect(open.all.filter(({ kind }) => kind === 'NetworkPolicy')).toHaveLength(2);

@@ -65,7 +65,10 @@ export function createNamespace(namespace: string) {
     const found = kubectl('get', kinds, '--selector=app.kubernetes.io/managed-by=postern', '--output=name');
     return [
       ...found.split('\n').filter((line) => line !== ''),
-      ...readdirSync(join(folder, 'engine')),
+      // Each engine has a folder there, of which nothing is left.
+      ...readdirSync(join(folder, 'engine'), { encoding: 'utf8', recursive: true }).filter((path) =>
+        path.includes('/'),
+      ),
       ...programs().filter((line) => Object.values(sleeps).includes(line)),
     ];
   }

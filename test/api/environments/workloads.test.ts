@@ -281,3 +281,23 @@ test('pods get their files at a port of its own, which answers nothing else', as
   });
   expect(ticket?.statusCode).toBe(401);
 });
+
+test('while the engine is away, a teardown says so, and ends when it is back', async () => {
+  away = new EngineUnavailable('no connection to the API server');
+  expect((await call('DELETE', `/environments/${shown.id}`)).status).toBe(202);
+  const waiting = await until(
+    () => read(shown.id),
+    ({ statusMessage }) => statusMessage !== null,
+  );
+  const words = 'The engine cannot remove it: no connection to the API server. Postern tries again.';
+  expect(waiting).toMatchObject({ status: 'tearing_down', statusMessage: words });
+  const { data: why } = await call('GET', `/environments/${shown.id}/why`);
+  expect(why.at(-1).message).toBe(`It is being torn down. Nothing of it is served. ${words}`);
+  away = undefined;
+  web.clock.advance(61 * second);
+  const gone = await until(
+    () => read(shown.id),
+    ({ status }) => status === 'torn_down',
+  );
+  expect(gone.statusMessage).toBeNull();
+});
