@@ -1,5 +1,6 @@
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
+import { listenersOf } from './config/listeners.ts';
 import { workloads } from './config/names.ts';
 import type { Config } from './config/read.ts';
 import { keepTickShapes } from './platform/tick-shapes.ts';
@@ -28,12 +29,7 @@ async function explain(error: unknown): Promise<void> {
   const { ConfigError } = await import('./config/config-error.ts');
   const { explainStart, isInUse } = await import('./composition/start-errors.ts');
   const isServer = args.length === 0 || workloads.some((one) => one === args[0]);
-  const mistake = explainStart(
-    error,
-    config === undefined
-      ? null
-      : { PORT: config.port, GATEWAY_PORT: config.gatewayPort, METRICS_PORT: config.metricsPort },
-  );
+  const mistake = explainStart(error, config === undefined ? null : listenersOf(config));
   if (error instanceof ConfigError) {
     const count = error.mistakes.length;
     console.error(

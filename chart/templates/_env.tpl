@@ -91,7 +91,8 @@ the gateway has no identity client, no session secret and no encryption key; a m
 {{ include "postern.fromValue" (list "ENVIRONMENTS_ENGINE" .environments.engine) }}
 {{ include "postern.fromValue" (list "ENVIRONMENTS_NAMESPACE" .environments.namespace) }}
 {{ include "postern.fromValue" (list "ENVIRONMENTS_POD_IMAGE" (include "postern.image" $root)) }}
-{{ include "postern.fromValue" (list "ENVIRONMENTS_WEB_URL" (printf "http://%s-web.%s.svc:80" (include "postern.fullname" $root) $root.Release.Namespace)) }}
+{{ include "postern.fromValue" (list "ENVIRONMENTS_PORT" 3002) }}
+{{ include "postern.fromValue" (list "ENVIRONMENTS_WEB_URL" (printf "http://%s-web-files.%s.svc:80" (include "postern.fullname" $root) $root.Release.Namespace)) }}
 {{- end }}
 {{- if and .environments.database.existingSecret (eq $component "worker") }}
 {{ include "postern.fromSecret" (list "ENVIRONMENTS_DATABASE_URL" .environments.database.existingSecret .environments.database.key) }}

@@ -812,22 +812,35 @@ export async function createApp(
     (made ??= buildOpenApi({ routes, version, serverUrl: settings.uiUrl, keyPrefix: settings.keyPrefix }));
   let hasStarted = false;
   const pageDeps = { identity, uiOrigin: settings.uiUrl, clock, records };
-  const web: FastifyInstance = await createWebServer({
+  const ofBothServers = {
     uiOrigin: settings.uiUrl,
     contentUrls: [settings.contentUrl, settings.environmentsContentUrl],
     isHttps: settings.uiUrl.startsWith('https:'),
-    trustedProxies: settings.trustedProxies,
     overloadDelayMs: settings.overloadDelayMs,
     hasStarted: () => hasStarted,
     log,
     tracing: backends.tracing ?? null,
     metrics,
-    routes,
     authentication,
     authorization,
     limits,
     openStreams: createOpenStreams(feed),
     records,
+  };
+  // A port of its own, so that a network policy can keep pods from everything else. No proxy is in front of it.
+  const files =
+    (settings.namespace ?? null) === null
+      ? null
+      : await createWebServer({
+          ...ofBothServers,
+          trustedProxies: [],
+          routes: services.transferRoutes,
+          pages: [],
+        });
+  const web: FastifyInstance = await createWebServer({
+    ...ofBothServers,
+    trustedProxies: settings.trustedProxies,
+    routes,
     pages: [
       openApiPage(document),
       referencePage(document),
@@ -881,6 +894,8 @@ export async function createApp(
 
   return {
     web,
+    /** What pods of Environments reach. Null: none run. */
+    files,
     gateway,
     routes,
     jobs,
@@ -910,7 +925,11 @@ export async function createApp(
     },
     /** Completes requests in progress, then writes everything that was held in memory. */
     async stop() {
-      await Promise.all([drain(web.server, { close: () => web.close() }), stopGateway()]);
+      const servers = [web, ...(files === null ? [] : [files])];
+      await Promise.all([
+        ...servers.map((one) => drain(one.server, { close: () => one.close() })),
+        stopGateway(),
+      ]);
       await jobs.stop();
       await services.buildServices.buildRunner?.stop();
       await Promise.all([...rechecks, ...firstUses.values()]);

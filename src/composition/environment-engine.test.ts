@@ -113,9 +113,9 @@ test('without bubblewrap the start is refused, and names root where that is the 
 
 const pods = {
   namespace: 'environments',
-  ownNamespace: 'postern',
   podImage: 'registry.example.com/postern:0.1.0',
-  webUrl: 'http://postern-web.postern.svc',
+  port: 3002,
+  webUrl: 'http://postern-web-files.postern.svc',
   kubeconfig: null,
 };
 

@@ -128,7 +128,7 @@ async function openLocal(
 
 /** The API server may be away: Environments wait for it. @throws ConfigError without credentials */
 async function openKubernetes(
-  { namespace, ownNamespace, podImage, webUrl, kubeconfig }: KubernetesSettings,
+  { namespace, podImage, webUrl, kubeconfig }: KubernetesSettings,
   { dataDir, encryptionKeys }: EngineConfig,
   { database, blobs, clock, log }: EngineDeps,
 ): Promise<OpenEngine> {
@@ -136,20 +136,10 @@ async function openKubernetes(
   const { createKubernetesEngine } = await import(
     '../features/environments/engine/kubernetes/kubernetes-engine.ts'
   );
-  const podsOf = (component: string) => ({
-    namespace: ownNamespace,
-    labels: { 'app.kubernetes.io/component': component },
-  });
   const engine = createKubernetesEngine({
-    place: {
-      namespace,
-      podImage,
-      transferUrl: `${webUrl}/api/v2/environment-files`,
-      web: podsOf('web'),
-      gateway: podsOf('gateway'),
-    },
+    place: { namespace, podImage, transferUrl: `${webUrl}/api/v2/environment-files` },
     kubeconfig,
-    // Not that of the local engine, whose services may still run: the engine empties its folder.
+    // Not that of the local engine, whose services may still run.
     folder: join(dataDir, 'environment-sources'),
     transfers: createTransfersOn(database, { blobs, encryptionKeys, clock, random: systemRandom }),
     logs: serviceLogStore(database.sql),

@@ -1,5 +1,6 @@
 import { AppError } from '../core/errors.ts';
 import type { ConfigMistake } from '../config/config-error.ts';
+import type { Listeners } from '../config/listeners.ts';
 import { causesOf, codeOf, fileTrouble, type Words, withoutSecrets } from '../config/file-trouble.ts';
 import { MigrationRefused } from '../platform/database/adoption-check.ts';
 import { DatabaseUnavailable } from '../platform/database/database.ts';
@@ -67,8 +68,6 @@ export function databaseTrouble(
 export function isInUse(error: unknown): error is Error {
   return error instanceof Error && (error.name === 'DataDirInUse' || error.name === 'DatabaseInUse');
 }
-
-type Listeners = Readonly<Record<'PORT' | 'GATEWAY_PORT' | 'METRICS_PORT', number>>;
 
 /** Undefined: not a known mistake of the operator. `listeners` are the configured ports. */
 export function explainStart(error: unknown, listeners: Listeners | null): ConfigMistake | undefined {
@@ -301,7 +300,12 @@ function explainListen(error: unknown, listeners: Listeners): ConfigMistake | un
   }
 }
 
-const examplePorts: Readonly<Record<string, number>> = { PORT: 4310, GATEWAY_PORT: 4311, METRICS_PORT: 4312 };
+const examplePorts: Readonly<Record<string, number>> = {
+  PORT: 4310,
+  GATEWAY_PORT: 4311,
+  METRICS_PORT: 4312,
+  ENVIRONMENTS_PORT: 4313,
+};
 
 const followers: Readonly<Record<string, string>> = {
   PORT: 'SERVICE_UI_URL',

@@ -684,7 +684,7 @@ describe('Environments', () => {
     ENVIRONMENTS_ENGINE: 'kubernetes',
     ENVIRONMENTS_NAMESPACE: 'environments',
     ENVIRONMENTS_POD_IMAGE: 'registry.example.com/postern:0.1.0',
-    ENVIRONMENTS_WEB_URL: 'http://postern-web.postern.svc:80',
+    ENVIRONMENTS_WEB_URL: 'http://postern-web-files.postern.svc:80',
   };
   const apart = {
     DATABASE_URL: 'postgresql://a:b@db/postern',
@@ -697,9 +697,9 @@ describe('Environments', () => {
   test('the Kubernetes engine works in one process and with the workloads apart; only the worker gets credentials', () => {
     const pods = {
       namespace: 'environments',
-      ownNamespace: 'postern',
       podImage: 'registry.example.com/postern:0.1.0',
-      webUrl: 'http://postern-web.postern.svc',
+      port: 3002,
+      webUrl: 'http://postern-web-files.postern.svc',
     };
     const withAccount = { ...kubernetes, KUBECONFIG: '/home/ada/.kube/config' };
     for (const env of [withAccount, { ...withAccount, ...apart }])
@@ -733,6 +733,9 @@ describe('Environments', () => {
       ).toMatchObject([
         { setting: 'ENVIRONMENTS_NAMESPACE', problem: 'is set, but only the Kubernetes engine uses it' },
       ]);
+    expect(mistakesOf({ ENVIRONMENTS_PORT: '4002' })).toEqual(['ENVIRONMENTS_PORT']);
+    expect(mistakesOf({ ...kubernetes, PORT: '3002' })).toEqual(['ENVIRONMENTS_PORT']);
+    expect(mistakesOf({ PORT: '3002' })).toEqual([]);
     // Other programs read it too.
     expect(mistakesOf({ KUBECONFIG: '/home/ada/.kube/config' })).toEqual([]);
   });

@@ -93,11 +93,11 @@ export type EnvironmentSettings = {
 /** Where the pods of Environments run, and what they are made of. */
 export type KubernetesSettings = {
   readonly namespace: string;
-  /** In which web and gateway run. */
-  readonly ownNamespace: string;
   /** Postern's own image. */
   readonly podImage: string;
-  /** Where pods reach web: an origin. */
+  /** At which web answers pods. */
+  readonly port: number;
+  /** Where pods reach that port: an origin. */
   readonly webUrl: string;
   /** Path of a file with credentials for the API server. Null: the service account of the pod. */
   readonly kubeconfig: string | null;
@@ -130,7 +130,17 @@ export function readConfig(
   const value = valuesOf(env, workload, wrong);
 
   const [port, gatewayPort, metricsPort] = [value('PORT'), value('GATEWAY_PORT'), value('METRICS_PORT')];
-  checkPorts({ PORT: port, GATEWAY_PORT: gatewayPort, METRICS_PORT: metricsPort }, value, wrong);
+  const environmentsPort = value('ENVIRONMENTS_ENGINE') === 'kubernetes' ? value('ENVIRONMENTS_PORT') : 0;
+  checkPorts(
+    {
+      PORT: port,
+      GATEWAY_PORT: gatewayPort,
+      METRICS_PORT: metricsPort,
+      ENVIRONMENTS_PORT: environmentsPort,
+    },
+    value,
+    wrong,
+  );
   const uiUrl = value('SERVICE_UI_URL') ?? `http://localhost:${port}`;
   const databaseUrl = value('DATABASE_URL');
   const gatewayDatabaseRole = value('GATEWAY_DATABASE_ROLE');
@@ -263,7 +273,7 @@ function textOf(env: Environment, name: string, wrong: Wrong): string | undefine
 
 /** Two listeners cannot share a port. Port 0 selects a free port each time. */
 function checkPorts(
-  ports: Readonly<Record<'PORT' | 'GATEWAY_PORT' | 'METRICS_PORT', number>>,
+  ports: Readonly<Record<'PORT' | 'GATEWAY_PORT' | 'METRICS_PORT' | 'ENVIRONMENTS_PORT', number>>,
   { isWrong }: Values,
   wrong: Wrong,
 ): void {
@@ -336,7 +346,9 @@ const kubernetesSettings = [
 /** Null: another engine, or none. KUBECONFIG alone means nothing: other programs read it too. */
 function readKubernetes(value: Values, wrong: Wrong): KubernetesSettings | null {
   if (value('ENVIRONMENTS_ENGINE') !== 'kubernetes') {
-    for (const name of kubernetesSettings.filter((one) => value.isSet(one)))
+    for (const name of [...kubernetesSettings, 'ENVIRONMENTS_PORT' as const].filter((one) =>
+      value.isSet(one),
+    ))
       wrong(
         name,
         'is set, but only the Kubernetes engine uses it',
@@ -364,7 +376,7 @@ function readKubernetes(value: Values, wrong: Wrong): KubernetesSettings | null 
       'is the namespace of Postern itself, by ENVIRONMENTS_WEB_URL',
       'Create a namespace in which nothing but Environments runs, and name it.',
     );
-  return { namespace, ownNamespace, podImage, webUrl, kubeconfig: value('KUBECONFIG') };
+  return { namespace, podImage, port: value('ENVIRONMENTS_PORT'), webUrl, kubeconfig: value('KUBECONFIG') };
 }
 
 /** Host and port. */

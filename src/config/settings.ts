@@ -102,7 +102,7 @@ const originOfService = originThat(({ protocol, hostname }, problem) => {
   if (!/^https?:$/.test(protocol) || !/^[a-z0-9-]+\.[a-z0-9-]+\.svc(?:\.[a-z0-9.-]+)?$/.test(hostname))
     problem(
       'is not the http or https address of a Service with its namespace',
-      'Write it such as http://postern-web.postern.svc:80.',
+      'Write it such as http://postern-web-files.postern.svc:80.',
     );
 });
 
@@ -566,11 +566,18 @@ export const settings = {
       'Image of this version of Postern, which fetches and sends files in pods, with ENVIRONMENTS_ENGINE=kubernetes',
     readBy: withIdentity,
   }),
+  ENVIRONMENTS_PORT: setting({
+    schema: port,
+    unset: 3002,
+    meaning:
+      'Port at which the web workload gives pods their files and takes outputs of builds, and answers nothing else, with ENVIRONMENTS_ENGINE=kubernetes',
+    readBy: withIdentity,
+  }),
   ENVIRONMENTS_WEB_URL: setting({
     schema: originOfService,
     unset: null,
     meaning:
-      'Where pods reach the web workload, with ENVIRONMENTS_ENGINE=kubernetes; such as http://postern-web.postern.svc:80',
+      'Where pods reach ENVIRONMENTS_PORT of the web workload, with ENVIRONMENTS_ENGINE=kubernetes; such as http://postern-web-files.postern.svc:80',
     readBy: withIdentity,
   }),
   KUBECONFIG: setting({

@@ -1,5 +1,6 @@
 import { createServer } from 'node:net';
 import type { ConfigMistake } from '../config/config-error.ts';
+import { listenersOf } from '../config/listeners.ts';
 import type { Config } from '../config/read.ts';
 import type { Workload } from '../config/names.ts';
 import { second } from '../core/clock.ts';
@@ -60,14 +61,14 @@ export async function runWorkload(
  * Finds every port that listen() would refuse, before the database takes seconds to open.
  * @throws ConfigError that names each setting, or the first error that is no known mistake
  */
-export async function requirePorts({ host, port, gatewayPort, metricsPort }: Config): Promise<void> {
-  const listeners = { PORT: port, GATEWAY_PORT: gatewayPort, METRICS_PORT: metricsPort };
+export async function requirePorts(config: Config): Promise<void> {
+  const listeners = listenersOf(config);
   const mistakes: ConfigMistake[] = [];
   for (const one of Object.values(listeners)) {
     if (one === 0) continue;
     const probe = createServer();
     try {
-      await listen(probe, host, one);
+      await listen(probe, config.host, one);
     } catch (error) {
       const { explainStart } = await import('../composition/start-errors.ts');
       const mistake = explainStart(error, listeners);

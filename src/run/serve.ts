@@ -43,6 +43,9 @@ export async function serve(
     start: () => startOn(config, backends, app, workload),
     async listen() {
       if (workload !== 'worker') await app.web.listen({ host: config.host, port: config.port });
+      const { kubernetes } = config.environments;
+      if (workload !== 'worker' && kubernetes !== null)
+        await app.files?.listen({ host: config.host, port: kubernetes.port });
       if (workload === 'all') await listen(app.gateway, config.host, config.gatewayPort);
     },
     greet: () =>

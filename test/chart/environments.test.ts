@@ -113,12 +113,21 @@ withEachHelm((helm) => {
       { name: 'ENVIRONMENTS_ENGINE', value: 'kubernetes' },
       { name: 'ENVIRONMENTS_NAMESPACE', value: namespace },
       { name: 'ENVIRONMENTS_POD_IMAGE', value: rendered.container('worker').image },
-      { name: 'ENVIRONMENTS_WEB_URL', value: 'http://acme-postern-web.prod.svc:80' },
+      { name: 'ENVIRONMENTS_PORT', value: '3002' },
+      { name: 'ENVIRONMENTS_WEB_URL', value: 'http://acme-postern-web-files.prod.svc:80' },
     ];
     expect(told('web')).toEqual(expected);
     expect(told('worker')).toEqual(expected);
     expect(told('gateway')).toEqual([]);
-    expect(rendered.get('Service', 'acme-postern-web').spec['ports']).toMatchObject([{ port: 80 }]);
+    expect(rendered.get('Service', 'acme-postern-web').spec['ports']).toMatchObject([{ targetPort: 'http' }]);
+    expect(rendered.get('Service', 'acme-postern-web-files').spec).toMatchObject({
+      type: 'ClusterIP',
+      selector: { 'app.kubernetes.io/component': 'web', 'app.kubernetes.io/instance': 'acme' },
+      ports: [{ port: 80, targetPort: 'files' }],
+    });
+    expect(rendered.container('web').ports).toContainEqual({ name: 'files', containerPort: 3002 });
+    expect(off.has('Service', 'acme-postern-web-files')).toBe(false);
+    expect(JSON.stringify(off.pod('web'))).not.toContain('3002');
   });
 
   test('the worker alone gets the address of their databases', () => {
@@ -152,8 +161,11 @@ withEachHelm((helm) => {
         podSelector: {},
         policyTypes: ['Ingress', 'Egress'],
         egress: [
-          { ports: ['TCP', 'UDP'].map((protocol) => ({ port: 53, protocol })) },
-          { to: [peer('web')], ports: [{ port: 3000 }] },
+          {
+            ports: ['TCP', 'UDP'].map((protocol) => ({ port: 53, protocol })),
+            to: [{ namespaceSelector: {} }, { ipBlock: { cidr: '169.254.20.10/32' } }],
+          },
+          { to: [peer('web')], ports: [{ port: 3002 }] },
           ...egress,
         ],
       },
@@ -163,6 +175,14 @@ withEachHelm((helm) => {
         ingress: [{ from: [peer('gateway')] }],
       },
     ]);
+    const dns = { to: [{ ipBlock: { cidr: '10.96.0.10/32' } }], ports: [5353] };
+    const [narrow] = elsewhere(render(helm, over(on(), { networkPolicy: { egress: { dns } } }))).filter(
+      ({ kind }) => kind === 'NetworkPolicy',
+    );
+    expect(narrow?.spec['egress']).toContainEqual({
+      ports: ['TCP', 'UDP'].map((protocol) => ({ port: 5353, protocol })),
+      to: dns.to,
+    });
     // The code of repositories stays shut in where the operator protects Postern in another way.
     const open = render(helm, over(on(), { networkPolicy: { enabled: false } }));
     expect(open.all.filter(({ kind }) => kind === 'NetworkPolicy')).toHaveLength(2);
@@ -184,7 +204,7 @@ withEachHelm((helm) => {
     const ports = (...list: number[]) => ({ ports: list.map((port) => ({ port, protocol: 'TCP' })) });
     expect(added('worker', 'egress')).toEqual([ports(443, 22), ports(443, 6443)]);
     expect(added('worker', 'ingress')).toEqual([]);
-    expect(added('web', 'ingress')).toEqual([{ from: [environments], ports: [{ port: 3000 }] }]);
+    expect(added('web', 'ingress')).toEqual([{ from: [environments], ports: [{ port: 3002 }] }]);
     expect(added('web', 'egress')).toEqual([]);
     expect(added('gateway', 'egress')).toEqual([{ to: [environments] }]);
     expect(added('gateway', 'ingress')).toEqual([]);

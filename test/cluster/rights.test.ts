@@ -169,8 +169,9 @@ async function use({ kind, verb }: Right): Promise<void> {
     const secret = await engine.apply(objectOf(kind));
     await engine.delete(known as 'secrets', secret.metadata?.name ?? '');
   } else if (kind === 'pods/log' && verb === 'get') {
-    const source = { pod: await readyPod(), container: 'main', isPrevious: false, since: undefined };
-    await engine.log(source, () => undefined, AbortSignal.timeout(watchMs));
+    const all = { since: undefined, lastLines: undefined };
+    const source = { pod: await readyPod(), container: 'main', isPrevious: false, ...all };
+    await engine.log(source, () => true, AbortSignal.timeout(watchMs));
   } else throw new Error(`No operation of the engine needs ${verb} of ${kind}: take it out of the Role.`);
 }
 
@@ -208,8 +209,6 @@ test('a build and a service need no right that the page does not list', async ()
       podImage: 'localhost/postern:test',
       // Nothing answers there, so that pods wait.
       transferUrl: 'http://10.77.0.1:9',
-      web: { namespace: release, labels: {} },
-      gateway: { namespace: release, labels: {} },
     },
     kubeconfig: join(folder, 'kubeconfig'),
     folder: join(folder, 'engine'),

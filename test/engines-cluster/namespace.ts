@@ -47,13 +47,7 @@ export function createNamespace(namespace: string) {
 
   function engineWith(limits: Partial<BuildLimits> = {}): KubernetesEngine {
     return createKubernetesEngine({
-      place: {
-        namespace,
-        podImage: 'localhost/postern:test',
-        transferUrl,
-        web: { namespace: 'postern', labels: { 'app.kubernetes.io/component': 'web' } },
-        gateway: { namespace: 'postern', labels: { 'app.kubernetes.io/component': 'gateway' } },
-      },
+      place: { namespace, podImage: 'localhost/postern:test', transferUrl },
       kubeconfig: process.env['KUBECONFIG'] ?? null,
       folder: join(folder, 'engine'),
       transfers: files.transfers,
@@ -71,7 +65,10 @@ export function createNamespace(namespace: string) {
     const found = kubectl('get', kinds, '--selector=app.kubernetes.io/managed-by=postern', '--output=name');
     return [
       ...found.split('\n').filter((line) => line !== ''),
-      ...readdirSync(join(folder, 'engine')),
+      // Each engine has a folder there, of which nothing is left.
+      ...readdirSync(join(folder, 'engine'), { encoding: 'utf8', recursive: true }).filter((path) =>
+        path.includes('/'),
+      ),
       ...programs().filter((line) => Object.values(sleeps).includes(line)),
     ];
   }

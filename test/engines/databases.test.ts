@@ -150,6 +150,11 @@ describe.skipIf(isPostgresMissing)('databases of Environments on a PostgreSQL', 
       'select 1;\n\nselect nothing from nowhere',
       /db\/seed\.sql, line 3: relation "nowhere" does not exist/,
     ],
+    [
+      'uses up the memory',
+      `do $$ begin raise exception 'out of memory' using errcode = '53200'; end $$`,
+      /out of memory/,
+    ],
     ['never ends', 'do $$ begin loop end loop; end $$', /takes more than 1 s/, { timeMs: 1_000 }],
     [
       'answers without end',
@@ -304,6 +309,26 @@ describe.skipIf(isPostgresMissing)('databases of Environments on a PostgreSQL', 
     await server.run('alter database closed allow_connections false');
     await expect(open().sweep(async () => new Set())).rejects.toThrow(/depend on it/);
     expect(await server.left()).not.toContain(second);
+    await server.run('drop database closed');
+  });
+
+  test('a sweep that cannot remove one template removes the others', async () => {
+    for (const [id, seed] of Object.entries({ env_one: colors, env_two: `${colors}select 1;` }))
+      await made(open(), wanted(id, seed));
+    // Each is a role and a database.
+    const templates = new Set(
+      (await server.left()).map(String).filter((name) => name.startsWith('postern_t_')),
+    );
+    const [first = '', second = ''] = [...templates].toSorted();
+    await server.run('create database closed');
+    await server.run(
+      `create table kept (a int); alter table kept owner to ${first}`,
+      server.superuser.replace(/[^/]+$/, 'closed'),
+    );
+    await server.run('alter database closed allow_connections false');
+    await expect(open().sweep(async () => new Set())).rejects.toThrow(/depend on it/);
+    const left = await server.left();
+    expect([left.includes(first), left.includes(second)]).toEqual([true, false]);
     await server.run('drop database closed');
   });
 

@@ -80,11 +80,11 @@ function healthNow(
   return { step, ok: false, message };
 }
 
-function endOf({ status }: Environment): Explanation {
+function endOf({ status, statusMessage }: Environment): Explanation {
   const message =
     status === 'torn_down'
       ? 'It was torn down. Nothing of it is served.'
-      : 'It is being torn down. Nothing of it is served.';
+      : `It is being torn down. Nothing of it is served. ${statusMessage ?? ''}`.trim();
   return { step: 'route', ok: false, message };
 }
 

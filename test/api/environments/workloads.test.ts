@@ -44,6 +44,8 @@ let engine: LocalEngine;
 let repository: TestRepository;
 /** Set by a test: why the engine cannot be used. */
 let away: EngineUnavailable | undefined;
+/** Set by a test: why nothing can be started. */
+let refused: EngineUnavailable | undefined;
 let visitor: Person;
 /** Deployed, with its services `web` and `api`. */
 // Parsed JSON, as an Answer has it.
@@ -103,7 +105,10 @@ function asInPods(local: LocalEngine, logs: ServiceLogStore): Engine {
     place: { engine: 'kubernetes', platform: 'linux-x64' },
     logs: logs.read,
     build: orAway(local.build),
-    apply: orAway(local.apply),
+    apply: orAway(async (desired) => {
+      if (refused !== undefined) throw refused;
+      await local.apply(desired);
+    }),
     address: orAway(local.address),
     remove: orAway(local.remove),
     sweep: orAway(local.sweep),
@@ -243,4 +248,56 @@ test('while the engine is away, Environments are created, say so, and go on when
   web.clock.advance(31 * second);
   for (const { id } of [started, built])
     expect((await deployed(id)).services).toMatchObject([{ status: 'ready' }, { status: 'ready' }]);
+});
+
+test('a service that the engine lost and cannot start again is not served, says why, and comes back', async () => {
+  const [, { url }] = (await read(shown.id)).services;
+  refused = new EngineUnavailable('Kubernetes answers: namespaces "environments" not found');
+  await engine.remove(shown.id);
+  const lost = await until(
+    async () => (await read(shown.id)).services[1],
+    ({ reason }) => reason !== null,
+  );
+  expect(lost).toMatchObject({ name: 'api', status: 'starting', reason: refused.message });
+  expect((await fetched(url)).status).toBe(503);
+  refused = undefined;
+  web.clock.advance(61 * second);
+  await until(
+    () => read(shown.id),
+    ({ services }) => services[1].status === 'ready',
+  );
+  expect(await fetched(url)).toEqual({ status: 200, body: 'hello' });
+});
+
+test('pods get their files at a port of its own, which answers nothing else', async () => {
+  const ask = async (path: string) =>
+    (await web.app.files?.inject({ url: path, headers: { host: 'localhost:3000' } }))?.statusCode;
+  expect(await ask('/api/v2/environment-files')).toBe(401);
+  for (const path of ['/', '/api/v2/auth/context', '/api/v2/environments', '/api/v2/docs', '/identity'])
+    expect([path, await ask(path)]).toEqual([path, 404]);
+  const ticket = await web.app.files?.inject({
+    url: '/api/v2/environment-files',
+    headers: { host: 'postern-web-files.postern.svc' },
+  });
+  expect(ticket?.statusCode).toBe(401);
+});
+
+test('while the engine is away, a teardown says so, and ends when it is back', async () => {
+  away = new EngineUnavailable('no connection to the API server');
+  expect((await call('DELETE', `/environments/${shown.id}`)).status).toBe(202);
+  const waiting = await until(
+    () => read(shown.id),
+    ({ statusMessage }) => statusMessage !== null,
+  );
+  const words = 'The engine cannot remove it: no connection to the API server. Postern tries again.';
+  expect(waiting).toMatchObject({ status: 'tearing_down', statusMessage: words });
+  const { data: why } = await call('GET', `/environments/${shown.id}/why`);
+  expect(why.at(-1).message).toBe(`It is being torn down. Nothing of it is served. ${words}`);
+  away = undefined;
+  web.clock.advance(61 * second);
+  const gone = await until(
+    () => read(shown.id),
+    ({ status }) => status === 'torn_down',
+  );
+  expect(gone.statusMessage).toBeNull();
 });

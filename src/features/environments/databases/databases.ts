@@ -224,18 +224,21 @@ export function createDatabases(deps: {
     );
   }
 
-  /** One that is locked is in use. */
+  /** One that is locked is in use. One that fails is no reason to keep the others: its error comes at the end. */
   async function removeUnusedTemplates(client: pg.Client): Promise<string[]> {
     const removed: string[] = [];
+    const errors: unknown[] = [];
     for (const { name } of await rolesOf(client, templatePrefix)) {
       if (!(await lockIfFree(client, name))) continue;
       const users = await rolesOf(client, environmentPrefix);
-      if (!users.some(({ template }) => template === name)) {
-        await removeTemplate(client, name);
-        removed.push(name);
-      }
+      if (!users.some(({ template }) => template === name))
+        await removeTemplate(client, name).then(
+          () => removed.push(name),
+          (error: unknown) => errors.push(error),
+        );
       await unlock(client, name);
     }
+    if (errors.length > 0) throw errors[0];
     return removed;
   }
 
@@ -310,7 +313,10 @@ export function createDatabases(deps: {
         const errors: unknown[] = [];
         for (const { name } of gone)
           await removeDatabase(client, name).catch((error: unknown) => errors.push(error));
-        const templates = await removeUnusedTemplates(client);
+        const templates = await removeUnusedTemplates(client).catch((error: unknown) => {
+          errors.push(error);
+          return [];
+        });
         // The others are removed first: one that fails each time must not keep them.
         if (errors.length > 0) throw errors[0];
         return [...gone.map(({ name }) => name), ...templates];

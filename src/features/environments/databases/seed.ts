@@ -69,8 +69,8 @@ export async function runSeed(
   }
 }
 
-/** SQLSTATE of a server that ends or has no space left: not the fault of the seed. */
-const isEnding = /^(?:57P|53)/;
+/** SQLSTATE of a server that ends, or has no space or connection left: not the fault of the seed, unlike the memory it uses. */
+const isEnding = /^(?:57P|53[013])/;
 /** Of PostgreSQL's message, in characters. */
 const maxWords = 500;
 

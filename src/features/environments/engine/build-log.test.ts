@@ -128,3 +128,29 @@ test('wherever the chunks end, the lines are the same and without secrets', () =
     }),
   );
 });
+
+test('where output was not read, no half of a line is kept, and what follows is a line of its own', () => {
+  const { log, out, clock, texts } = openLog({ maxBytes: 6, periodMs: 1_000 });
+  expect(log.cuts).toBe(0);
+  out('first\nsecond\nhalf of a sec');
+  expect(log.cuts).toBe(1);
+  log.skip();
+  clock.now += 1_000;
+  out('third\n');
+  expect(log.cuts).toBe(1);
+  log.end();
+  expect(texts()).toEqual([
+    'first',
+    'The log is longer than 6 bytes within 1 s. The rest is left out, except its last lines.',
+    'third',
+  ]);
+});
+
+test('a line under way alone leaves nothing where output was not read', () => {
+  const { log, out, texts } = openLog({ maxBytes: 6 });
+  out('first\nhalf of a sec');
+  log.skip();
+  out('the end\n');
+  expect(log.end()).toEqual(['first', 'the end']);
+  expect(texts().slice(2)).toEqual(['the end']);
+});

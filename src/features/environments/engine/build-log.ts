@@ -15,6 +15,10 @@ export type LogLine = { readonly at: number; readonly stream: LogStream; readonl
 export type BuildLog = {
   output(stream: 'stdout' | 'stderr', chunk: Buffer): void;
   say(text: string): void;
+  /** How often the output was cut: since then, only the last lines of the period are kept. */
+  readonly cuts: number;
+  /** After a cut: output is missing here, and what comes next begins a line. */
+  skip(): void;
   /** Writes what is left, and returns the last lines of the output. Call it once, after the last output. */
   end(): readonly string[];
 };
@@ -40,6 +44,7 @@ export function createBuildLog(deps: {
   let since = deps.now();
   let bytes = 0;
   let isCut = false;
+  let cuts = 0;
   let last: string[] = [];
   const say = (text: string) => deps.write({ at: deps.now(), stream: 'postern', text });
 
@@ -96,6 +101,11 @@ export function createBuildLog(deps: {
         tail = Buffer.concat([tail, next.subarray(fits).subarray(-tailBytes)]).subarray(-tailBytes);
         return fits === next.length;
       },
+      /** Without the line under way: a part of a secret would not be found. */
+      skip() {
+        tail = tail.subarray(0, tail.lastIndexOf('\n') + 1);
+        if (tail.length === 0) tail = Buffer.from('\n');
+      },
       /** Without what the redactor holds back: the beginning of a secret would not be found. */
       cut() {
         endLine();
@@ -116,6 +126,12 @@ export function createBuildLog(deps: {
   const readers = { stdout: reader('stdout'), stderr: reader('stderr') };
   return {
     say,
+    get cuts() {
+      return cuts;
+    },
+    skip() {
+      for (const one of Object.values(readers)) one.skip();
+    },
     output(stream, chunk) {
       if (deps.now() - since >= periodMs) {
         since = deps.now();
@@ -124,6 +140,7 @@ export function createBuildLog(deps: {
       }
       if (readers[stream].push(chunk) || isCut) return;
       isCut = true;
+      cuts += 1;
       for (const one of Object.values(readers)) one.cut();
       const within = periodMs === Number.POSITIVE_INFINITY ? '' : ` within ${periodMs / 1_000} s`;
       say(

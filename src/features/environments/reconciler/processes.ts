@@ -257,6 +257,11 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
       return JSON.stringify([facts, addresses]);
     },
 
+    /** Names of the services that the engine has, in any state. */
+    async found(environmentId: string): Promise<ReadonlySet<string>> {
+      return new Set((await engine.observe(environmentId)).map(({ service }) => service));
+    },
+
     remove: (environmentId: string): Promise<void> => engine.remove(environmentId),
   };
 }

@@ -114,6 +114,7 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
       await stores.environments.update({
         ...environment,
         status: 'torn_down',
+        statusMessage: null,
         env: {},
         initEnv: {},
         deletedAt: now,
@@ -145,7 +146,7 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
         'a step of an Environment failed; it is tried again',
       );
     }
-    if (deploy === undefined) return;
+    if (deploy === undefined) return await sayOfTeardown(id, error);
     if (isPassing) return await say(deploy, wordsOf(error));
     const { code, message, hint: fix } = error;
     const status = code === 'config_invalid' ? 'config_error' : 'error';
@@ -159,6 +160,19 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
     const environment = await read.environments.find(deploy.environmentId);
     if (environment === undefined || environment.statusMessage === words) return;
     await record(deploy, (rows) => ({ ...rows, environment: { ...rows.environment, statusMessage: words } }));
+  }
+
+  /** Why a teardown waits, such as for an engine that is away. */
+  async function sayOfTeardown(id: string, error: unknown): Promise<void> {
+    const words = `${wordsOf(error, 'remove')} Postern tries again.`;
+    const isWritten = await deps.tx(async (stores) => {
+      const environment = await stores.environments.hold(id);
+      if (environment?.status !== 'tearing_down' || environment.statusMessage === words) return false;
+      await stores.environments.update({ ...environment, statusMessage: words, updatedAt: clock.now() });
+      await stores.changes.publish({ topic: 'environment', subject: id });
+      return true;
+    });
+    if (isWritten) feed.announce({ topic: 'environment', subject: id });
   }
 
   async function inTurn(id: string): Promise<void> {
@@ -219,9 +233,9 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
   };
 }
 
-function wordsOf(error: unknown): string {
+function wordsOf(error: unknown, verb: 'run' | 'remove' = 'run'): string {
   if (error instanceof AppError) return error.message;
   return error instanceof EngineUnavailable
-    ? `The engine cannot run it: ${error.message.replace(/\.?$/, '.')}`
+    ? `The engine cannot ${verb} it: ${error.message.replace(/\.?$/, '.')}`
     : 'Postern met a mistake of its own.';
 }

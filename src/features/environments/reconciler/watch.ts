@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { isPlanned } from '../deploys/deploy.ts';
+import { EngineUnavailable } from '../engine/engine.ts';
 import { type Environment, type EnvironmentService, hasProcess, isEnding } from '../environment.ts';
 import type { ReconcilerDeps } from './deps.ts';
 import type { Processes, Running } from './processes.ts';
@@ -27,23 +28,47 @@ export function watching(deps: ReconcilerDeps, processes: Processes | null) {
       if (hasStarted) await known.bring({ ...environment, status: 'asleep' }, deploy, steps);
       return true;
     }
-    const running = await known.bring(environment, deploy, steps);
+    const running = await known.bring(environment, deploy, steps).catch(async (error: unknown) => {
+      if (error instanceof EngineUnavailable && environment.status !== 'asleep')
+        await writeLost(environment, await known.found(id), error.message);
+      throw error;
+    });
     if (environment.status === 'asleep') return true;
     const isWhole = running.databases.every((name) => running.observed.get(name)?.state === 'ready');
+    await write(environment, (services) => seenNow(services, running));
+    return isWhole;
+  }
+
+  /** Services that the engine lost and cannot start again now. One that it only cannot see is still served. */
+  async function writeLost(
+    environment: Environment,
+    found: ReadonlySet<string>,
+    reason: string,
+  ): Promise<void> {
+    const isLost = (service: EnvironmentService) => hasProcess(service) && !found.has(service.name);
+    const withdrawn = { status: 'starting', reason, address: null } as const;
+    await write(environment, (services) =>
+      services.map((service) => (isLost(service) ? { ...service, ...withdrawn } : service)),
+    );
+  }
+
+  async function write(
+    { id, liveDeployId }: Environment,
+    now: (services: readonly EnvironmentService[]) => readonly EnvironmentService[],
+  ): Promise<void> {
     const before = (await read.environments.services([id])).get(id) ?? [];
-    if (JSON.stringify(before) === JSON.stringify(seenNow(before, running))) return isWhole;
+    if (JSON.stringify(before) === JSON.stringify(now(before))) return;
     const isWritten = await tx(async (stores) => {
       const held = await stores.environments.hold(id);
       if (held === undefined || isEnding(held) || held.liveDeployId !== liveDeployId) return false;
       // It fell asleep meanwhile: an address that is written now would never be withdrawn.
       if (held.status === 'asleep') return false;
       const services = (await stores.environments.services([id])).get(id) ?? [];
-      await stores.environments.putServices(id, seenNow(services, running));
+      await stores.environments.putServices(id, now(services));
       await stores.changes.publish({ topic: 'environment', subject: id });
       return true;
     });
     if (isWritten) feed.announce({ topic: 'environment', subject: id });
-    return isWhole;
   }
 
   return async (environment: Environment): Promise<void> => {

@@ -64,8 +64,6 @@ function opened(pod: V1Pod, { hasOutput = false, removes = true } = {}) {
       namespace: 'environments',
       podImage: 'postern:1',
       transferUrl: 'http://web/',
-      web: { namespace: 'postern', labels: {} },
-      gateway: { namespace: 'postern', labels: {} },
     },
     transfers: {
       offerSource: async () => 'ticket',

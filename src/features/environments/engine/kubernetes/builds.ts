@@ -51,6 +51,8 @@ const [lookMs, retryMs] = [250, 1_000];
 const [removeMs, tryMs] = [25_000, 60_000];
 /** For the rest of a log, once its build has ended, in ms. */
 const copyMs = 10_000;
+/** Of a log that was cut: more than is kept of it. */
+const lastLines = 200;
 /** An image that cannot be pulled for this long fails the build: the kubelet has tried about four times. In ms. */
 const pullMs = 60_000;
 
@@ -206,13 +208,26 @@ export function createBuilds(deps: {
       while (!stopping.signal.aborted) {
         const now = podNow(pod);
         const isOver = now === undefined || containerOf(now, 'build')?.state?.running === undefined;
-        lines.begin();
-        const options = { pod: pod.metadata?.name ?? '', container: 'build', isPrevious: false };
-        const isRead = await cluster
-          .log({ ...options, since: lines.lastTime }, lines.push, stopping.signal)
-          .then(() => true, orUnavailable);
-        // A log that was read after the end is complete.
-        if (isOver && (isRead || now === undefined)) return;
+        const isCut = log.cuts > 0;
+        // Of what follows, the last lines alone are kept, so nothing else is read.
+        if (isOver || !isCut) {
+          lines.begin();
+          const from = isCut
+            ? { since: undefined, lastLines }
+            : { since: lines.lastTime, lastLines: undefined };
+          const source = { pod: pod.metadata?.name ?? '', container: 'build', isPrevious: false, ...from };
+          const take = (chunk: Buffer) => {
+            lines.push(chunk);
+            return isOver || log.cuts === 0;
+          };
+          const isRead = await cluster.log(source, take, stopping.signal).then(() => true, orUnavailable);
+          // A log that was read after the end is complete.
+          if (isOver && (isRead || now === undefined)) return;
+          if (log.cuts > 0) {
+            lines.leave();
+            log.skip();
+          }
+        }
         await wait(lookMs);
       }
     }

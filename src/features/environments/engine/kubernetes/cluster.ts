@@ -55,8 +55,11 @@ export type Cluster = {
   /** With everything that they own, which goes first. Absent ones are no error. */
   deleteAll(kind: 'deployments' | 'jobs', selector: string): Promise<void>;
   delete(kind: 'secrets', name: string): Promise<void>;
-  /** The output of a container, each line after its time, until the container or `signal` ends. It may have no log (yet). */
-  log(source: LogSource, onChunk: (chunk: Buffer) => void, signal: AbortSignal): Promise<void>;
+  /**
+   * The output of a container, each line after its time, until the container or `signal` ends, or `onChunk` returns false. It
+   * may have no log (yet).
+   */
+  log(source: LogSource, onChunk: (chunk: Buffer) => boolean, signal: AbortSignal): Promise<void>;
 };
 
 type AppliedKind = 'deployments' | 'jobs' | 'networkpolicies' | 'secrets' | 'services';
@@ -68,6 +71,8 @@ export type LogSource = {
   readonly isPrevious: boolean;
   /** From this time on, in the form of the API server. Whole seconds count. Undefined: from its start. */
   readonly since: string | undefined;
+  /** Only so many of the last lines, and what follows them. Undefined: all. */
+  readonly lastLines: number | undefined;
 };
 
 const groups: Readonly<Record<Kind, string>> = {
@@ -243,18 +248,19 @@ export async function openCluster({
     async delete(kind, name) {
       await read(await ask(urlOf(kind, [name]), { method: 'DELETE' }));
     },
-    async log({ pod, container, isPrevious, since }, onChunk, signal) {
+    async log({ pod, container, isPrevious, since, lastLines }, onChunk, signal) {
       const query = {
         container,
         follow: String(!isPrevious),
         previous: String(isPrevious),
         timestamps: 'true',
         sinceTime: since,
+        tailLines: lastLines?.toString(),
       };
       const response = await ask(urlOf('pods', [pod, 'log'], query), { signal }).catch(orNone);
       if (response === undefined) return;
       await readStream(response, signal, async () => {
-        for await (const chunk of response) onChunk(chunk as Buffer);
+        for await (const chunk of response) if (!onChunk(chunk as Buffer)) return;
       });
     },
   };

@@ -1,4 +1,4 @@
-import { mkdir, rm } from 'node:fs/promises';
+import { stagingFolder } from '../../../../platform/staging-folder.ts';
 import type { Transfers } from '../../transfers/transfers.ts';
 import type { BuildLimits, Engine } from '../engine.ts';
 import { EngineUnavailable } from '../engine.ts';
@@ -28,7 +28,7 @@ export function createKubernetesEngine(deps: {
   readonly place: Place;
   /** Path of a file with credentials for the API server. Null: the service account of the pod. */
   readonly kubeconfig: string | null;
-  /** Of this engine alone: for the inputs of builds, until they are packed. */
+  /** Of engines of this kind alone, of several processes too: for the inputs of builds, until they are packed. */
   readonly folder: string;
   readonly transfers: Transfers;
   readonly logs: ServiceLogStore;
@@ -41,7 +41,8 @@ export function createKubernetesEngine(deps: {
   /** Called with an error that no caller gets, because it happens between calls. */
   readonly onDefect: (error: unknown) => void;
 }): KubernetesEngine {
-  const { place, folder } = deps;
+  const { place } = deps;
+  const staging = stagingFolder(deps.folder, { isShared: true });
   let prepared: Awaited<ReturnType<typeof open>> | undefined;
 
   async function open() {
@@ -61,7 +62,7 @@ export function createKubernetesEngine(deps: {
       view,
       logs,
       services: createServices({ ...deps, cluster, view, logs }),
-      builds: createBuilds({ ...deps, cluster, view }),
+      builds: createBuilds({ ...deps, folder: staging.path, cluster, view }),
       async stop() {
         isStopped = true;
         await logs.stop();
@@ -79,9 +80,7 @@ export function createKubernetesEngine(deps: {
     place: { engine: 'kubernetes', platform: `${process.platform}-${process.arch}` },
 
     async prepare() {
-      // What a process that was killed left.
-      await rm(folder, { recursive: true, force: true });
-      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await staging.prepare();
       prepared = await open();
     },
 

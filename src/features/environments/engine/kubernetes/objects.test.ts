@@ -7,9 +7,7 @@ import { buildObjects, type Place, serviceNameOf, serviceObjects } from './objec
 const place: Place = {
   namespace: 'environments',
   podImage: 'registry.example.com/postern:1',
-  transferUrl: 'http://postern-web.postern.svc:80/api/v2/environment-files',
-  web: { namespace: 'postern', labels: { 'app.kubernetes.io/component': 'web' } },
-  gateway: { namespace: 'postern', labels: { 'app.kubernetes.io/component': 'gateway' } },
+  transferUrl: 'http://postern-web-files.postern.svc:80/api/v2/environment-files',
 };
 const limits: BuildLimits = {
   timeMs: 90_500,

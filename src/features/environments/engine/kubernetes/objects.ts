@@ -26,11 +26,7 @@ export type Place = {
   readonly podImage: string;
   /** Where pods fetch and send files. */
   readonly transferUrl: string;
-  readonly web: PodGroup;
-  readonly gateway: PodGroup;
 };
-
-export type PodGroup = { readonly namespace: string; readonly labels: Readonly<Record<string, string>> };
 
 export type BuildTickets = { readonly source: string; readonly output: string };
 
@@ -190,7 +186,7 @@ export function buildObjects(
         spec: {
           podSelector: { matchLabels: its },
           policyTypes: ['Ingress', 'Egress'],
-          egress: egressOf(place),
+          egress: [publicAddresses],
         },
       },
     ],
@@ -291,11 +287,11 @@ export function serviceObjects(
           policyTypes: ['Ingress', 'Egress'],
           ingress: [
             {
-              _from: [podsOf(place.gateway), { podSelector: { matchLabels: environment } }],
+              _from: [{ podSelector: { matchLabels: environment } }],
               ports: [{ port, protocol: 'TCP' }],
             },
           ],
-          egress: [{ to: [{ podSelector: { matchLabels: environment } }] }, ...egressOf(place)],
+          egress: [{ to: [{ podSelector: { matchLabels: environment } }] }, publicAddresses],
         },
       },
     ],
@@ -405,30 +401,10 @@ function containerSecurity(): NonNullable<V1Container['securityContext']> {
   };
 }
 
-function podsOf({ namespace, labels: matchLabels }: PodGroup) {
-  return {
-    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
-    podSelector: { matchLabels: { ...matchLabels } },
-  };
-}
-
-/** Name servers, which are pods or listen on a link-local address of the node; the port `http` of web; and public addresses. */
-function egressOf({ web }: Place): V1NetworkPolicyEgressRule[] {
-  return [
-    {
-      to: [{ namespaceSelector: {} }, { ipBlock: { cidr: '169.254.20.10/32' } }],
-      ports: [
-        { port: 53, protocol: 'UDP' },
-        { port: 53, protocol: 'TCP' },
-      ],
-    },
-    // Not its metrics.
-    { to: [podsOf(web)], ports: [{ port: 'http', protocol: 'TCP' }] },
-    {
-      to: [
-        { ipBlock: { cidr: '0.0.0.0/0', except: [...reservedNetworks.ipv4] } },
-        { ipBlock: { cidr: '2000::/3', except: [...reservedNetworks.ipv6] } },
-      ],
-    },
-  ];
-}
+/** What the chart opens for every pod comes on top: names, the files of web, and the gateway. */
+const publicAddresses: V1NetworkPolicyEgressRule = {
+  to: [
+    { ipBlock: { cidr: '0.0.0.0/0', except: [...reservedNetworks.ipv4] } },
+    { ipBlock: { cidr: '2000::/3', except: [...reservedNetworks.ipv6] } },
+  ],
+};

@@ -65,6 +65,8 @@ type Found = {
 /** A service that writes more loses lines, so that its output cannot keep the worker and the database busy. */
 const periodMs = 1_000;
 const periodsInLog = 8;
+/** Of a log whose rest was not read: more than is kept of it. */
+const lastLines = 200;
 /** For the rest of the logs of an Environment whose pods are gone, in ms. */
 const copyMs = 10_000;
 const shownLines = 10;
@@ -155,18 +157,31 @@ export function createServiceLogs(deps: {
       log.output('stdout', chunk);
     }, earlier.at);
     let found = find(start);
+    /** The rest of the period was not read: reading costs more than writing. */
+    let isLeft = false;
     for (let isRead = false; !isRead && !signal.aborted; ) {
       const { end } = found;
+      const { cuts } = log;
       lines.begin();
-      const options = { container: 'service', isPrevious: found.isPrevious, since: lines.lastTime };
+      const from = isLeft ? { since: undefined, lastLines } : { since: lines.lastTime, lastLines: undefined };
+      const container = { pod: pod.metadata?.name ?? '', container: 'service', isPrevious: found.isPrevious };
+      const take = (chunk: Buffer) => {
+        lines.push(chunk);
+        return end !== undefined || log.cuts === cuts;
+      };
       const isOver = await cluster
-        .log({ ...options, pod: pod.metadata?.name ?? '' }, lines.push, signal)
+        .log({ ...container, ...from }, take, signal)
         .then(() => true, notUnavailable);
+      isLeft = end === undefined && log.cuts > cuts;
+      if (isLeft) {
+        lines.leave();
+        log.skip();
+      }
       const next = find(start);
       // A log that was read after the end is complete.
       isRead = next.isGone || (isOver && end !== undefined);
       found = { ...next, end: next.end ?? end };
-      if (!isRead) await Promise.race([view.changed(), pause(signal)]);
+      if (!isRead) await (isLeft ? pause(signal) : Promise.race([view.changed(), pause(signal)]));
     }
     const { end, isEnding } = found;
     if (signal.aborted) return;

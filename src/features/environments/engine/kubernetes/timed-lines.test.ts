@@ -41,3 +41,14 @@ test('what an earlier process read is left out, and so is what the kubelet says 
   const log = `${time(1)} one\nunable to retrieve container logs\n${time(2)} two\n${time(3)} three\n`;
   expect(read([[log], [log]], at(2)).text).toBe('three\n');
 });
+
+test('a connection that was left loses the line under way, and the next may begin anywhere behind it', () => {
+  const output: string[] = [];
+  const lines = createTimedLines((_, chunk) => output.push(chunk.toString()));
+  lines.begin();
+  lines.push(Buffer.from(`${time(1)} one\n${time(2)} tw`));
+  lines.leave();
+  lines.begin();
+  lines.push(Buffer.from(`${time(1)} one\n${time(4)} four\n`));
+  expect(output).toEqual(['one\n', 'tw', 'four\n']);
+});

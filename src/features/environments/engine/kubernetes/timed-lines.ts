@@ -6,6 +6,8 @@ export type TimedLines = {
   /** Call it for each connection, with the time from which the log is asked for. */
   begin(): void;
   push(chunk: Buffer): void;
+  /** The next connection does not continue here: it may begin behind the line under way. */
+  leave(): void;
   /** Of the last line, as the API server wrote it; undefined: none came yet. */
   readonly lastTime: string | undefined;
 };
@@ -95,6 +97,10 @@ export function createTimedLines(
         if (end > 0) endLine();
       }
       flush();
+    },
+    leave() {
+      line = { time: '', isInTime: true, passed: 0 };
+      again = undefined;
     },
     get lastTime() {
       return complete.time === '' ? undefined : complete.time;
