@@ -75,6 +75,15 @@ async function rest(minutes: number): Promise<void> {
   await shop.h.app.services.environmentServices.reconciler.idle();
 }
 
+/** Runs the worker until a process is gone. */
+async function end(pid: number): Promise<void> {
+  while (isThere(pid)) {
+    await shop.h.app.jobs.runNow('environments');
+    await shop.h.app.services.environmentServices.reconciler.idle();
+    await turn();
+  }
+}
+
 /** Reads as someone who has just signed in: a session ends in the time that passes here. */
 let visitors = 0;
 const read = async (path: string, query = {}) =>
@@ -98,11 +107,7 @@ test('what nobody uses for the time of the policy falls asleep: its processes en
       { name: 'back', status: 'asleep' },
     ],
   });
-  while (isThere(pid)) {
-    await shop.h.app.jobs.runNow('environments');
-    await shop.h.app.services.environmentServices.reconciler.idle();
-    await turn();
-  }
+  await end(pid);
   expect((await shop.fetch(`${front}/`)).body).toBe(page('front'));
   expect((await fetched()).status).toBe('asleep');
   const [event] = await read(`/environments/${id}/events`);
@@ -129,6 +134,7 @@ test('a deploy of what is asleep wakes what was served, which answers while the 
   const pid = await apiPid();
   await rest(sleepAfterMinutes + 1);
   expect((await fetched()).status).toBe('asleep');
+  await end(pid);
   shop.repository.commit({ 'api/server.js': `// New inputs.\n${server}` }, 'app');
   const as = await shop.h.person('Dora');
   const { data } = await shop.call('POST', `/environments/${id}/deploy`, { as, body: {} });

@@ -24,8 +24,9 @@ async function make(): Promise<void> {
     const { status, error } = answerIn(await backend.run(queryMessage(`${text}\n;commit`)));
     if (error !== undefined || status !== 'I') {
       const message = (error?.get('M') ?? 'PGlite did not survive it').slice(0, maxWords);
-      process.stdout.write(JSON.stringify({ message, position: error?.get('P') }));
-      process.exitCode = seedRefused;
+      const words = JSON.stringify({ message, position: error?.get('P') });
+      // PGlite keeps the process open for seconds, or for ever after a seed that ended it.
+      process.stdout.write(words, () => process.exit(seedRefused));
       return;
     }
   }
