@@ -31,7 +31,7 @@ const suites: Readonly<Record<string, Suite>> = {
   // Pages in Debian's Chromium.
   browser: { setup: [database], workers: 2, testMs: 3 * minute },
   // The rendered chart, with the real Helm 3 and 4.
-  chart: { setup: ['scripts/chart-tools.ts'], workers: 2, testMs: minute },
+  chart: { setup: ['scripts/chart-tools.ts'], workers: 2, testMs: 3 * minute },
   // The bundled command line as a process, against a real server.
   cli: { setup: ['cli/build.ts'], workers: 1, testMs: 5 * minute },
   // Clients that four generators make of the OpenAPI document, against a real server.
