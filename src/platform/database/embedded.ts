@@ -11,6 +11,7 @@ import {
   type QueryResult,
   sql,
 } from 'kysely';
+import { createMutex } from '../mutex.ts';
 import { type Database, DatabaseUnavailable } from './database.ts';
 import type { EngineStart } from './embedded-engine.ts';
 import type { Answer, News, Question } from './embedded-messages.ts';
@@ -69,7 +70,8 @@ export function embeddedDatabase(options: EmbeddedOptions): EmbeddedDatabase {
     host = next;
     return next;
   };
-  const lock = new Mutex();
+  // PGlite has one connection, and transactions must not be interleaved.
+  const lock = createMutex();
 
   // The worker that holds the open transaction. A new worker does not know the transaction and would commit the remaining
   // statements alone.
@@ -234,26 +236,6 @@ class WorkerHost {
       pending.reject(
         Object.assign(new Error(answer.message), { code: answer.code, constraint: answer.constraint }),
       );
-  }
-}
-
-/** First come, first served: PGlite has one connection, and transactions must not be interleaved. */
-class Mutex {
-  #taken = false;
-  readonly #waiting: (() => void)[] = [];
-
-  async enter(): Promise<void> {
-    if (!this.#taken) {
-      this.#taken = true;
-      return;
-    }
-    await new Promise<void>((resolve) => this.#waiting.push(resolve));
-  }
-
-  leave(): void {
-    const next = this.#waiting.shift();
-    if (next) next();
-    else this.#taken = false;
   }
 }
 

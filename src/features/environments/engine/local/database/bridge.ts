@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
+import { createMutex } from '../../../../../platform/mutex.ts';
 import type { Backend } from './backend.ts';
 import {
   answerIn,
@@ -12,7 +13,6 @@ import {
   takeFrom,
   takeMessage,
 } from './messages.ts';
-import { createMutex } from './mutex.ts';
 import { createStatementNames } from './statement-names.ts';
 
 /** Of PGlite, which has one user and one database. */
