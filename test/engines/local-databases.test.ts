@@ -163,7 +163,7 @@ describe('databases of the local engine, plain processes', () => {
     expect(processesWithText(`=${root}`)).toEqual([]);
   });
 
-  test('a failure of one commit is told once, and says nothing about the next', async () => {
+  test('the failure of one commit is reported once, and does not stop the next commit', async () => {
     let settled = 0;
     const own = engine.databases;
     if (own === undefined) throw new Error('The engine of this machine has databases.');

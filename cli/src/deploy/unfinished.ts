@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { configFolder } from '../contexts.ts';
 import type { Io } from '../io.ts';
 
-/** The upload that a deploy of a site began and did not publish, so that the next one goes on with it. */
+/** The upload that a deploy began and did not publish. The next deploy of the site continues it. */
 export type Unfinished = {
   /** The id of the upload, if it announced the same files. */
   find(announcement: string): Promise<string | undefined>;

@@ -397,7 +397,7 @@ describe('cookies', () => {
 
   const signIn = async (browser: Browser) => await browser.signIn('ada@example.com', 'correct horse battery');
 
-  test('CS-03 the API sets no cookie, whoever asks and whatever the answer', { tags: 'flood' }, async () => {
+  test('CS-03 the API sets no cookie for any caller, in any response', { tags: 'flood' }, async () => {
     for (const route of h.app.routes) {
       for (const as of [undefined, ada, root, key]) {
         if (route.operationId === 'revokeSelf' && as === key) continue;

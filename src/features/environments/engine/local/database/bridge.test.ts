@@ -185,7 +185,7 @@ test.each([
   await expect(client(changes)).rejects.toMatchObject({ code, severity: 'FATAL' });
 });
 
-test('a client that requires TLS is told that there is none', async () => {
+test('the bridge tells a client that requires TLS that it has none', async () => {
   await expect(client({ ssl: true })).rejects.toThrow('does not support SSL');
 });
 
