@@ -1,7 +1,10 @@
 /** What each exit code means. Documented in docs/reference/cli.md. */
 export const exitCodes = [
   [0, 'Done.'],
-  [1, 'Failed: the server refused the request for a reason without a code of its own, or had an error.'],
+  [
+    1,
+    'Failed: the server refused the request for a reason without a code of its own, or had an error. `scan`: a key was found.',
+  ],
   [2, 'Wrong usage: an argument, an option, a setting or a value of the request. Nothing was changed.'],
   [3, 'Not found: there is no such resource, or this caller may not see it.'],
   [4, 'Authentication: no credential, an invalid one, or one that may not do this.'],
@@ -33,6 +36,16 @@ export class Failure extends Error {
     this.hint = hint;
     this.requestId = requestId;
     this.details = details;
+  }
+}
+
+/** A failure that is printed already. */
+export class Printed extends Error {
+  readonly exitCode: ExitCode;
+
+  constructor({ exitCode, message }: Failure) {
+    super(message);
+    this.exitCode = exitCode;
   }
 }
 

@@ -12,6 +12,8 @@ export type Result = {
   readonly text?: string;
   /** A line for the person, such as that nothing was sent. */
   readonly hint?: string;
+  /** A result that is a failure too, such as keys that a scan found. */
+  readonly failure?: Failure | undefined;
   /** Printed as it arrives, instead of `data`. */
   readonly stream?: AsyncIterable<Uint8Array> | undefined;
 };
@@ -26,10 +28,12 @@ export type Form = {
 };
 
 /** The result for stdout. */
-export function resultText({ data, text, columns, pagination, etag }: Result, form: Form): string {
+export function resultText(result: Result, form: Form): string {
+  const { data, text, columns, pagination, etag, failure } = result;
   if (text !== undefined && !form.isJson && form.fields === undefined) return text;
   if (!form.isJson) return asText(data, form, columns);
-  return json({ ok: true, data: selected(data, form.fields), error: null, pagination, etag });
+  const error = failure === undefined ? null : errorOf(failure);
+  return json({ ok: error === null, data: selected(data, form.fields), error, pagination, etag });
 }
 
 /** What a person may want to know besides the result, for stderr. */
@@ -45,12 +49,7 @@ export function hintsOf({ etag, pagination, hint }: Result): string {
 
 export function failureText(failure: Failure, isJson: boolean): string {
   const { code, message, hint, requestId, details } = failure;
-  if (isJson)
-    return json({
-      ok: false,
-      data: null,
-      error: { code, message, hint, requestId, ...(details ? { details } : {}) },
-    });
+  if (isJson) return json({ ok: false, data: null, error: errorOf(failure) });
   const lines = [
     `postern: ${message} (${code})`,
     hint && `  ${hint}`,
@@ -61,6 +60,10 @@ export function failureText(failure: Failure, isJson: boolean): string {
     .filter(Boolean)
     .map((line) => `${printable(String(line))}\n`)
     .join('');
+}
+
+function errorOf({ code, message, hint, requestId, details }: Failure) {
+  return { code, message, hint, requestId, ...(details ? { details } : {}) };
 }
 
 /** A line for each file that the server refused; anything else as JSON. */

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
+import { Printed } from './failure.ts';
 import type { Io } from './io.ts';
-import { fieldsFrom, hintsOf, type Result, resultText } from './output.ts';
+import { failureText, fieldsFrom, hintsOf, type Result, resultText } from './output.ts';
 
 /** The options of every command that prints a result. */
 export function addOutputOptions(command: Command): Command {
@@ -38,6 +39,9 @@ export function printing(
     if (result.stream === undefined) await io.out(resultText(result, form));
     for await (const chunk of result.stream ?? []) await io.out(chunk);
     if (!quiet && !json) io.err(hintsOf(result));
+    if (result.failure === undefined) return;
+    if (!json) io.err(failureText(result.failure, false));
+    throw new Printed(result.failure);
   });
 }
 

@@ -1,10 +1,11 @@
 import { Argument, type Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { addDeploy } from './deploy/command.ts';
-import { exitCodes, Failure, wrongUsage } from './failure.ts';
+import { exitCodes, Failure, Printed, wrongUsage } from './failure.ts';
 import type { Io } from './io.ts';
 import { failureText } from './output.ts';
 import { addCommonOptions, printing } from './printing.ts';
 import { SafeCommand } from './safe-command.ts';
+import { addScan } from './scan/command.ts';
 import { addSignInVerbs } from './sign-in-verbs.ts';
 import { completionScript, llmsText, type Shell, shells } from './tree.ts';
 import { optionFlag, type Option as VerbOption, type Verb, type Verbs } from './verb.ts';
@@ -28,6 +29,7 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
     return 0;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
+    if (error instanceof Printed) return error.exitCode;
     const failure = toFailure(error);
     const text = failureText(failure, isJson);
     if (isJson) await io.out(text);
@@ -71,6 +73,8 @@ export function createProgram(io: Io, first?: string): Command {
     const parent = groupOf(program, groups, verb.name);
     if (isWhole || parent === program || verb.name.startsWith(`${first} `)) addVerb(parent, verb, io);
   }
+  addScan(program, io);
+  if (isWhole || first === 'keys') addScan(groupOf(program, groups, 'keys scan'), io);
   addApi(program, io);
   program
     .command('completion')

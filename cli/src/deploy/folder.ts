@@ -15,6 +15,10 @@ const usualNames = ['dist', 'build', 'out', 'public', '_site'];
 const ignoreFiles = ['.gitignore', '.posternignore'];
 /** For Postern and git; nobody means to publish them. */
 const ownFiles = ['.git', 'postern.site.json', ...ignoreFiles];
+
+/** Names of the files whose rules leave something out, and what is left out without a rule. */
+type Leaving = { readonly ignoreFiles: readonly string[]; readonly names: readonly string[] };
+const ofDeploy: Leaving = { ignoreFiles, names: ownFiles };
 /** Files whose content is read at the same time. */
 const filesAtOnce = 8;
 
@@ -42,7 +46,10 @@ async function isFolder(path: string): Promise<boolean> {
 }
 
 /** The files of the folder, without what the ignore files in it leave out, and without links, which could lead elsewhere. */
-export async function filesOf(folder: string): Promise<{ files: LocalFile[]; links: string[] }> {
+export async function filesOf(
+  folder: string,
+  leaving: Leaving = ofDeploy,
+): Promise<{ files: LocalFile[]; links: string[] }> {
   const files: LocalFile[] = [];
   const links: string[] = [];
 
@@ -51,13 +58,14 @@ export async function filesOf(folder: string): Promise<{ files: LocalFile[]; lin
     rules: readonly { base: string; rule: ReturnType<typeof ignore> }[],
   ): Promise<void> {
     const own = { base: inside, rule: ignore() };
-    for (const name of ignoreFiles) own.rule.add(await readFile(join(inside, name), 'utf8').catch(() => ''));
+    for (const name of leaving.ignoreFiles)
+      own.rule.add(await readFile(join(inside, name), 'utf8').catch(() => ''));
     const all = [...rules, own];
     const entries = await readdir(inside, { withFileTypes: true });
     for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       const file = join(inside, entry.name);
       const suffix = entry.isDirectory() ? '/' : '';
-      if (ownFiles.includes(entry.name)) continue;
+      if (leaving.names.includes(entry.name)) continue;
       if (all.some(({ base, rule }) => rule.ignores(slashes(relative(base, file)) + suffix))) continue;
       if (entry.isDirectory()) await visit(file, all);
       else if (entry.isFile())
