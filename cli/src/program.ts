@@ -1,6 +1,7 @@
 import { Argument, type Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { addDeploy } from './deploy/command.ts';
 import { exitCodes, Failure, Printed, wrongUsage } from './failure.ts';
+import { addImport } from './import/command.ts';
 import type { Io } from './io.ts';
 import { failureText } from './output.ts';
 import { addCommonOptions, printing } from './printing.ts';
@@ -74,6 +75,7 @@ export function createProgram(io: Io, first?: string): Command {
     if (isWhole || parent === program || verb.name.startsWith(`${first} `)) addVerb(parent, verb, io);
   }
   addScan(program, io);
+  addImport(program, io);
   if (isWhole || first === 'keys') addScan(groupOf(program, groups, 'keys scan'), io);
   addApi(program, io);
   program

@@ -125,6 +125,60 @@ test('after Ctrl-C, the next deploy sends only the rest', async () => {
   expect(second.out).toMatch(/^\d+\t\{"files":1,"bytes":9437184,"requests":1\}\n$/);
 });
 
+test('redirects and headers of netlify.toml work on the site; what has no counterpart is named', async () => {
+  const config = `[[redirects]]
+from = "/from/*"
+to = "/own/:splat"
+[[redirects]]
+from = "/old"
+to = "/new"
+[[redirects]]
+from = "/*"
+to = "/index.html"
+status = 200
+[[headers]]
+for = "/*"
+[headers.values]
+X-Robots-Tag = "noindex"
+X-Frame-Options = "DENY"
+`;
+  await mkdir(join(folder, 'moved'), { recursive: true });
+  await put('moved/netlify.toml', config);
+  await put('moved/dist/index.html', 'start');
+  await put('moved/dist/_redirects', '/from/* /first/:splat 302');
+  const cwd = join(folder, 'moved');
+  const { out, err, code } = await postern(['deploy', '--public', '--fields', 'url,translated'], { cwd });
+  const [url = '', translated = ''] = out.trim().split('\t');
+  const untranslated = [{ where: 'headers[0] X-Frame-Options', why: expect.any(String) }];
+  expect({ code, translated: JSON.parse(translated) }).toEqual({
+    code: 0,
+    translated: { files: ['netlify.toml'], spa: true, untranslated },
+  });
+  expect(err).toContain('  headers[0] X-Frame-Options: ');
+  // Not fetch, which cannot set the host: the name of the site is below localhost.
+  const visit = async (path: string) => await visited(new URL(path, url));
+  expect(await visit('/from/a')).toMatchObject({ status: 302, location: '/first/a' });
+  expect(await visit('/old')).toMatchObject({ status: 301, location: '/new' });
+  expect(await visit('/')).toMatchObject({ status: 200, robots: 'noindex' });
+  expect(await visit('/deep/link')).toMatchObject({ status: 200, body: 'start' });
+  expect(await visit('/netlify.toml')).toMatchObject({ body: 'start' });
+});
+
+async function visited({ hostname, port, pathname, host }: URL) {
+  const asked = forward({
+    hostname: hostname.endsWith('localhost') ? '127.0.0.1' : hostname,
+    port,
+    path: pathname,
+    headers: { host, accept: 'text/html', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
+  });
+  asked.end();
+  const [answer] = await once(asked, 'response');
+  let body = '';
+  for await (const part of answer) body += String(part);
+  const { location, 'x-robots-tag': robots } = answer.headers;
+  return { status: answer.statusCode, location, robots, body };
+}
+
 /** Another way to the server, which asks for each request that sends contents what becomes of it. */
 async function unsteady(fate: (request: number) => 'pass' | 'cut' | 'hold') {
   const { hostname, port, host } = new URL(world.server.origin);

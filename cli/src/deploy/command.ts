@@ -9,7 +9,9 @@ export function addDeploy(program: Command, io: Io): void {
     .description(
       `Publish a folder as a site. Sends only the contents that no version of your sites has, and prints the address. After a lost connection, or Ctrl-C and a new start, it continues.
 
-Without --site it publishes to the site that postern.site.json beside the folder names, or creates a site and writes that file. It leaves out what .gitignore and .posternignore in the folder name, and links.`,
+Without --site it publishes to the site that postern.site.json beside the folder names, or creates a site and writes that file. It leaves out what .gitignore and .posternignore in the folder name, and links.
+
+Redirects and headers of a netlify.toml or vercel.json in the folder or beside it are added to _redirects and _headers of the site. It says what has no counterpart.`,
     )
     .argument('[DIR]', 'the folder. Default: dist, build, out, public or _site, whichever exists')
     .option('--site <SITE>', 'The id of the site, or the name of one of your sites')

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { basename, dirname } from 'node:path';
 import { Failure, wrongUsage } from '../failure.ts';
+import { ofOtherHosts, untranslatedText, withLines } from '../import/host-files.ts';
 import type { Io } from '../io.ts';
 import type { Result } from '../output.ts';
 import type { ApiRequest, Body } from '../request.ts';
@@ -58,49 +59,63 @@ export async function deploy(given: string | undefined, options: DeployOptions, 
   if (found.files.length === 0) throw wrongUsage(`${folder} has no file to publish.`);
   if (found.links.length > 0)
     chatter.err(`Left out, because they are no regular files: ${found.links.join(', ')}\n`);
-  const files = await hashed(found.files);
+  const others = await ofOtherHosts(folder);
+  if (others.untranslated.length > 0)
+    chatter.err(`${untranslatedText(others.names.join(' and '), others.untranslated)}\n`);
+  const { files: local, remove } = await withLines(found.files, others.lines);
+  try {
+    const result = await publish(await hashed(local), others.spa);
+    if (others.names.length === 0) return result;
+    const { names, spa, untranslated } = others;
+    return { ...result, data: { ...Object(result.data), translated: { files: names, spa, untranslated } } };
+  } finally {
+    await remove();
+  }
 
-  const known = options.site ?? siteFile.site;
-  const existing = known === undefined ? undefined : await findSite(known, call);
-  if (existing !== undefined) refuseOtherVisibility(existing, options);
-  if (existing === undefined && options.dryRun) return firstDryRun(files);
-  const site = existing ?? (await createSite(options.name ?? nameFrom(folder), options, call));
-  if (existing === undefined) await writeSiteFile(siteFile.path, session.origin, site.id);
+  async function publish(files: readonly HashedFile[], spa: boolean): Promise<Result> {
+    const known = options.site ?? siteFile.site;
+    const existing = known === undefined ? undefined : await findSite(known, call);
+    if (existing !== undefined) refuseOtherVisibility(existing, options);
+    if (existing === undefined && options.dryRun) return firstDryRun(files);
+    const site = existing ?? (await createSite(options.name ?? nameFrom(folder), options, call));
+    if (existing === undefined) await writeSiteFile(siteFile.path, session.origin, site.id);
 
-  const announced = Object.fromEntries(files.map(({ path, sha256, size }) => [path, { sha256, size }]));
-  const announcement = createHash('sha256').update(JSON.stringify(announced)).digest('hex');
-  const unfinished = unfinishedUpload(session.origin, site.id, io.env);
-  const upload =
-    (await unfinishedOf(site, await unfinished.find(announcement), call)) ??
-    (await call<Upload>('POST', `/sites/${site.id}/uploads`, { kind: 'json', value: { files: announced } }));
-  if (options.dryRun) return dryRun(site, files, upload.missing);
-  await unfinished.remember(announcement, upload.id);
-  const sent = await sendMissing(`/sites/${site.id}/uploads/${upload.id}`, upload, files, {
-    call,
-    io: chatter,
-  });
-  const live = await call<Site>('POST', `/sites/${site.id}/uploads/${upload.id}/publish`).catch(
-    async (error: unknown) => {
-      // Such as an upload that an earlier deploy published before its connection was lost.
-      if (error instanceof Failure && error.exitCode === 6) await unfinished.forget();
-      throw error;
-    },
-  );
-  await unfinished.forget();
+    const announced = Object.fromEntries(files.map(({ path, sha256, size }) => [path, { sha256, size }]));
+    const value = { files: announced, ...(spa ? { spa } : {}) };
+    const announcement = createHash('sha256').update(JSON.stringify(value)).digest('hex');
+    const unfinished = unfinishedUpload(session.origin, site.id, io.env);
+    const upload =
+      (await unfinishedOf(site, await unfinished.find(announcement), call)) ??
+      (await call<Upload>('POST', `/sites/${site.id}/uploads`, { kind: 'json', value }));
+    if (options.dryRun) return dryRun(site, files, upload.missing);
+    await unfinished.remember(announcement, upload.id);
+    const sent = await sendMissing(`/sites/${site.id}/uploads/${upload.id}`, upload, files, {
+      call,
+      io: chatter,
+    });
+    const live = await call<Site>('POST', `/sites/${site.id}/uploads/${upload.id}/publish`).catch(
+      async (error: unknown) => {
+        // Such as an upload that an earlier deploy published before its connection was lost.
+        if (error instanceof Failure && error.exitCode === 6) await unfinished.forget();
+        throw error;
+      },
+    );
+    await unfinished.forget();
 
-  const reused = reusedOf(files, sent);
-  return {
-    data: {
-      site: live.id,
-      version: live.version?.number ?? null,
-      url: live.url,
-      link: live.link,
-      sent,
-      reused,
-    },
-    text: `${live.url}\n`,
-    hint: `Version ${live.version?.number} of ${live.name} is live: ${sent.files} contents (${sizeText(sent.bytes)}) sent, ${reused.files} files reused.`,
-  };
+    const reused = reusedOf(files, sent);
+    return {
+      data: {
+        site: live.id,
+        version: live.version?.number ?? null,
+        url: live.url,
+        link: live.link,
+        sent,
+        reused,
+      },
+      text: `${live.url}\n`,
+      hint: `Version ${live.version?.number} of ${live.name} is live: ${sent.files} contents (${sizeText(sent.bytes)}) sent, ${reused.files} files reused.`,
+    };
+  }
 }
 
 type Call = <T>(method: string, path: string, body?: Body) => Promise<T>;

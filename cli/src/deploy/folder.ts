@@ -13,8 +13,8 @@ export type HashedFile = LocalFile & { readonly sha256: string };
 /** Where site generators put their output. */
 const usualNames = ['dist', 'build', 'out', 'public', '_site'];
 const ignoreFiles = ['.gitignore', '.posternignore'];
-/** For Postern and git; nobody means to publish them. */
-const ownFiles = ['.git', 'postern.site.json', ...ignoreFiles];
+/** For Postern, other hosts and git; nobody means to publish them. */
+const ownFiles = ['.git', 'postern.site.json', 'netlify.toml', 'vercel.json', ...ignoreFiles];
 
 /** Names of the files whose rules leave something out, and what is left out without a rule. */
 type Leaving = { readonly ignoreFiles: readonly string[]; readonly names: readonly string[] };

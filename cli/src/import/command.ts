@@ -1,0 +1,24 @@
+import type { Command } from 'commander';
+import type { Io } from '../io.ts';
+import { addOutputOptions, printing } from '../printing.ts';
+import { Option } from 'commander';
+
+/** What `import` can print. */
+export const parts = ['postern.yaml', '_redirects', '_headers'] as const;
+
+export function addImport(program: Command, io: Io): void {
+  const command = program
+    .command('import')
+    .summary('Translate the configuration of another host into postern.yaml.')
+    .description(
+      `Translate lifecycle.yaml, netlify.toml or vercel.json into postern.yaml, and print it. Says what has no counterpart. Sends nothing, and writes no file.
+
+Redirects and headers of netlify.toml and vercel.json are lines of _redirects and _headers, files of a site: print them with --part. postern deploy translates them by itself.`,
+    )
+    .argument('<FILE>', 'lifecycle.yaml, netlify.toml or vercel.json')
+    .addOption(new Option('--part <PART>', 'What to print').choices(parts).default('postern.yaml'));
+  addOutputOptions(command);
+  printing(io, command, ['files', 'untranslated'], async () =>
+    (await import('./import.ts')).importFile(command.args[0] ?? '', command.opts().part),
+  );
+}

@@ -1,0 +1,70 @@
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { stringify } from 'yaml';
+import { wrongUsage } from '../failure.ts';
+import type { Result } from '../output.ts';
+import type { parts } from './command.ts';
+import type { HostFile, Untranslated } from './host-rules.ts';
+import { hostReaders, untranslatedText } from './host-files.ts';
+import { fromLifecycle } from './lifecycle.ts';
+
+type Files = { readonly [Part in (typeof parts)[number]]?: string };
+
+/** `postern import`. @throws Failure of the code 2 */
+export async function importFile(path: string, part: (typeof parts)[number]): Promise<Result> {
+  const text = await readFile(path, 'utf8').catch(() => undefined);
+  if (text === undefined) throw wrongUsage('FILE cannot be read.');
+  const { files, untranslated } = translated(basename(path), text);
+  const others = Object.keys(files).filter((name) => name !== part);
+  return {
+    data: { files, untranslated },
+    text: files[part] ?? '',
+    hint: [
+      untranslatedText(path, untranslated),
+      ...others.map((name) => `There is also ${name}: --part ${name}`),
+    ]
+      .filter(Boolean)
+      .join('\n'),
+  };
+}
+
+function translated(name: string, text: string): { files: Files; untranslated: readonly Untranslated[] } {
+  try {
+    if (/^lifecycle\.ya?ml$/.test(name)) {
+      const { file, untranslated } = fromLifecycle(text);
+      return { files: { 'postern.yaml': stringify(file) }, untranslated };
+    }
+    const read = hostReaders[name];
+    if (read !== undefined) return ofHost(read(text));
+  } catch (error) {
+    throw wrongUsage(`FILE cannot be read: ${error instanceof Error ? error.message.split('\n')[0] : ''}`);
+  }
+  throw wrongUsage('FILE must be called lifecycle.yaml, netlify.toml or vercel.json.');
+}
+
+function ofHost({ build, redirects, headers, spa, untranslated }: HostFile) {
+  const { command, directory, output, node } = build;
+  const image = { image: `node:${node?.replace(/^v/, '') ?? '24'}` };
+  const web = {
+    build: {
+      ...(command === undefined ? {} : { ...image, command }),
+      ...(directory === undefined ? {} : { directory }),
+      ...(output === undefined ? {} : { output }),
+    },
+    static: spa ? { spa } : {},
+  };
+  const lines = (part: readonly string[]) => part.map((line) => `${line}\n`).join('');
+  return {
+    files: {
+      'postern.yaml': stringify({ version: 1, services: { web } }),
+      ...(redirects.length === 0 ? {} : { _redirects: lines(redirects) }),
+      ...(headers.length === 0 ? {} : { _headers: lines(headers) }),
+    },
+    untranslated: [
+      ...(command === undefined || node !== undefined
+        ? []
+        : [{ where: 'build', why: `The image of the build is a guess: ${image.image}.` }]),
+      ...untranslated,
+    ],
+  };
+}
