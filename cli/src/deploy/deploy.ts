@@ -8,6 +8,7 @@ import type { ApiRequest, Body } from '../request.ts';
 import { send, type Session } from '../send.ts';
 import { notSignedIn, openSession, type SessionOptions } from '../session.ts';
 import { type Batch, batchesOf, tarOf } from './batches.ts';
+import { reportToActions } from './ci.ts';
 import { filesOf, type HashedFile, hashed, outputFolder } from './folder.ts';
 import { type Progress, progressOf, sizeText } from './progress.ts';
 import { readSiteFile, writeSiteFile } from './site-file.ts';
@@ -102,6 +103,7 @@ export async function deploy(given: string | undefined, options: DeployOptions, 
     );
     await unfinished.forget();
 
+    await reportToActions({ site: live.id, version: live.version?.number ?? null, url: live.url }, io.env);
     const reused = reusedOf(files, sent);
     return {
       data: {

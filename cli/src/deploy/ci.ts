@@ -1,0 +1,15 @@
+import { appendFile } from 'node:fs/promises';
+import type { Io } from '../io.ts';
+
+type Published = { readonly site: string; readonly version: number | null; readonly url: string };
+
+/**
+ * In GitHub Actions: the outputs of the step, and a line in the summary of the run. Both are files that the runner names;
+ * a value with a line break could add outputs of its own.
+ */
+export async function reportToActions({ site, version, url }: Published, env: Io['env']): Promise<void> {
+  const { GITHUB_ACTIONS: isActions, GITHUB_OUTPUT: outputs, GITHUB_STEP_SUMMARY: summary } = env;
+  if (isActions !== 'true' || /[\r\n]/.test(site + url)) return;
+  if (outputs) await appendFile(outputs, `url=${url}\nsite=${site}\nversion=${version ?? ''}\n`);
+  if (summary) await appendFile(summary, `Published version ${version ?? ''}: <${url}>\n`);
+}
