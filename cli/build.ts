@@ -1,5 +1,5 @@
-import { rename } from 'node:fs/promises';
-import { join } from 'node:path';
+import { copyFile, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { type Plugin, rolldown } from 'rolldown';
 
 /**
@@ -37,8 +37,27 @@ export default async function buildCli(): Promise<void> {
     platform: 'node',
     plugins: [nodeModules],
   });
-  await bundle.write({ file: fresh, format: 'esm', codeSplitting: false, minify: true });
+  const { output } = await bundle.write({ file: fresh, format: 'esm', codeSplitting: false, minify: true });
   await rename(fresh, bundled);
+  await writeLicenses(output.flatMap((one) => (one.type === 'chunk' ? one.moduleIds : [])));
+}
+
+/** The licenses of what the bundle contains, for the package: the bundle has no comments. */
+async function writeLicenses(modules: readonly string[]): Promise<void> {
+  const folders = new Set(
+    modules
+      .map((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id)?.[0])
+      .filter((folder) => folder !== undefined),
+  );
+  const texts = await Promise.all(
+    [...folders].toSorted().map(async (folder) => {
+      const file = (await readdir(folder)).find((name) => /^licen[cs]e/i.test(name));
+      if (file === undefined) throw new Error(`${folder} has no license to pass on.`);
+      return `${basename(folder)}\n\n${await readFile(join(folder, file), 'utf8')}`;
+    }),
+  );
+  await writeFile(join(import.meta.dirname, 'dist/THIRD-PARTY.txt'), texts.join('\n\n'));
+  await copyFile(join(import.meta.dirname, '../LICENSE'), join(import.meta.dirname, 'dist/LICENSE'));
 }
 
 if (import.meta.main) await buildCli();
