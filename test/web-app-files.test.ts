@@ -66,7 +66,13 @@ const sites = ['/sites', '/sites/new', '/sites/k3v9x0q2m7?tab=versions'];
 
 test('the document has nothing inline and a policy that would refuse it; nobody keeps it', async () => {
   const ofKey = ['', '/narrow', '/replace'].map((below) => `/settings/keys/4fKd02LmQx9Z${below}`);
-  const others = ['/settings/clients', '/settings/notices', '/settings/refusals', '/settings/password'];
+  const others = [
+    '/settings/clients',
+    '/settings/command-line',
+    '/settings/notices',
+    '/settings/refusals',
+    '/settings/password',
+  ];
   for (const path of [
     '/',
     '/settings/keys',

@@ -81,6 +81,10 @@ const pages = (): Shown[] => [
     ready: (page) => page.getByText('The key has now').waitFor(),
   },
   {
+    path: '/settings/command-line',
+    ready: (page) => page.getByText('sha256sum --check').first().waitFor(),
+  },
+  {
     path: '/settings/password',
     ready: (page) => page.getByRole('button', { name: 'Change password' }).waitFor(),
   },

@@ -1,5 +1,9 @@
+import { hash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { bundled } from '../../cli/build.ts';
 import { upload } from '../api/sites/uploads.ts';
 import type { Person, TestKey } from '../harness.ts';
 import { create, store, valueShown, visit } from './app-pages.ts';
@@ -125,17 +129,41 @@ test('every line for a shell is copied with one press, and none stands after one
   await page.getByLabel('All repositories').check();
   await create(page);
   await valueShown(page);
+  const jobs = 'Jobs for GitHub Actions and GitLab';
+  await page.getByText(jobs).click();
   const shown = await copyAll(page.getByRole('dialog'));
   expect(shown.map((text) => text.split(' ', 2).join(' '))).toEqual([
     expect.stringMatching(/^curl http/),
+    expect.stringMatching(/^export POSTERN_URL=http\S+\npostern$/),
     "echo '<h1>Hello</h1>'",
+    expect.stringMatching(/^publish:/),
+    expect.stringMatching(/^publish:/),
     'gh secret',
   ]);
   await store(page);
   const site = await world.publish(ada, 'public', { 'index.html': '<h1>Hello</h1>' });
   await page.goto(`${world.uiUrl}/sites/${site.id}?tab=publish`);
-  await lines().waitFor();
-  expect(await copyAll()).toEqual([expect.stringContaining(`/sites/${site.id}/content`)]);
+  await page.getByText(jobs).click();
+  const deploys = expect.stringContaining(`deploy dist --site ${site.id}`);
+  expect(await copyAll()).toEqual([
+    deploys,
+    expect.stringContaining(`/sites/${site.id}/content`),
+    deploys,
+    deploys,
+  ]);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('the command line is offered with its digest, and the jobs run only that one', async () => {
+  const { page, context, complaints } = await open('/');
+  await page.getByRole('link', { name: 'Command line' }).click();
+  await page.getByText('sha256sum --check').first().waitFor();
+  const digest = hash('sha256', await readFile(bundled), 'hex');
+  await page.getByText('Jobs for GitHub Actions and GitLab').click();
+  const shown = await page.locator('main pre').allTextContents();
+  expect(shown.filter((text) => text.includes(`${digest}  postern.mjs`))).toHaveLength(3);
+  for (const job of shown.slice(-2)) expect(parse(job).publish).toBeDefined();
   expect(complaints).toEqual([]);
   await context.close();
 });

@@ -46,6 +46,12 @@ const clients = createRoute({
   component: lazyRouteComponent(() => import('./clients/clients-page.tsx'), 'ClientsPage'),
 });
 
+const commandLine = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/command-line',
+  component: lazyRouteComponent(() => import('./command-line/command-line-page.tsx'), 'CommandLinePage'),
+});
+
 const notices = createRoute({
   getParentRoute: () => root,
   path: '/settings/notices',
@@ -73,6 +79,7 @@ export const settingsRoutes = [
   narrow,
   replace,
   clients,
+  commandLine,
   notices,
   refusals,
   password,

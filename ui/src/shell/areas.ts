@@ -19,6 +19,7 @@ import {
   ScrollIcon,
   SlidersIcon,
   StackIcon,
+  TerminalIcon,
   TreeIcon,
   WindowIcon,
 } from './icons.tsx';
@@ -62,7 +63,13 @@ const areas: readonly Area[] = [
     title: 'Settings',
     places: [
       { to: '/settings/keys', label: 'API keys', icon: KeyIcon, words: 'tokens' },
-      { to: '/settings/clients', label: 'Connected clients', icon: PlugIcon, words: 'apps command line' },
+      { to: '/settings/clients', label: 'Connected clients', icon: PlugIcon, words: 'apps programs' },
+      {
+        to: '/settings/command-line',
+        label: 'Command line',
+        icon: TerminalIcon,
+        words: 'cli terminal postern download sha256 pipeline',
+      },
       { to: '/settings/notices', label: 'Notices', icon: BellIcon, words: 'messages warnings expiry' },
       {
         to: '/settings/refusals',

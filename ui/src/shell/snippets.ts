@@ -20,3 +20,61 @@ export function publishPage(): string {
 export function publishFolder(siteId: string): string {
   return `tar -cz -C my-site . | curl -X PUT -F 'file=@-;filename=site.tar.gz' \\\n  ${auth} \\\n  ${location.origin}/api/v2/sites/${siteId}/content`;
 }
+
+/** The command line with a key in POSTERN_KEY: where the server is, and what the key may do. */
+export function tryCommandLine(): string {
+  return `export POSTERN_URL=${location.origin}\npostern whoami`;
+}
+
+/** The same, to publish the folder `dist`; without a site it creates one and remembers it. */
+export function deployFolder(siteId?: string): string {
+  return `export POSTERN_URL=${location.origin}\npostern deploy dist${siteOf(siteId)}`;
+}
+
+function siteOf(siteId: string | undefined): string {
+  return siteId === undefined ? '' : ` --site ${siteId}`;
+}
+
+/** Downloads the command line of this server, and checks that it is the one of the digest. */
+export function getCommandLine(digest: string): string {
+  return `${fetchCommandLine(digest).join('\n')}\nalias postern="node $PWD/postern.mjs"`;
+}
+
+function fetchCommandLine(digest: string): string[] {
+  return [
+    `curl -sSfO ${location.origin}/cli/postern.mjs`,
+    `echo "${digest}  postern.mjs" | sha256sum --check`,
+  ];
+}
+
+/** A job that publishes the folder `dist`, with the key in a secret POSTERN_KEY. */
+export function githubJob(digest: string, siteId?: string): string {
+  const lines = [...fetchCommandLine(digest), `node postern.mjs deploy dist${siteOf(siteId)}`];
+  return `publish:
+  runs-on: ubuntu-latest
+  steps:
+    - uses: actions/checkout@v5
+    - uses: actions/setup-node@v5
+      with: { node-version: 24 }
+    - run: npm ci && npm run build
+    - run: |
+${lines.map((line) => `        ${line}`).join('\n')}
+      env:
+        POSTERN_URL: ${location.origin}
+        POSTERN_KEY: \${{ secrets.POSTERN_KEY }}`;
+}
+
+/** The same for GitLab, with the key in a masked variable POSTERN_KEY. */
+export function gitlabJob(digest: string, siteId?: string): string {
+  const lines = [
+    'npm ci && npm run build',
+    ...fetchCommandLine(digest),
+    `node postern.mjs deploy dist${siteOf(siteId)}`,
+  ];
+  return `publish:
+  image: node:24
+  variables:
+    POSTERN_URL: ${location.origin}
+  script:
+${lines.map((line) => `    - ${line}`).join('\n')}`;
+}

@@ -25,6 +25,7 @@ const settingsPaths = [
   '/settings/keys/:id/narrow',
   '/settings/keys/:id/replace',
   '/settings/clients',
+  '/settings/command-line',
   '/settings/notices',
   '/settings/refusals',
   '/settings/password',

@@ -1,10 +1,11 @@
-import { Alert, Button, Checkbox, Modal, Text } from '@mantine/core';
+import { Alert, Anchor, Button, Checkbox, Modal, Text } from '@mantine/core';
 import { useId, useRef, useState } from 'react';
 import type { Schemas } from '../../api/contract.ts';
 import { Command } from '../../shell/command.tsx';
 import { copyFrom } from '../../shell/copy.ts';
 import { CopyIcon, DownloadIcon } from '../../shell/icons.tsx';
-import { askWhoAmI, publishPage } from '../../shell/snippets.ts';
+import { CiJobs } from '../../shell/ci-jobs.tsx';
+import { askWhoAmI, deployFolder, publishPage, tryCommandLine } from '../../shell/snippets.ts';
 import styles from './issued-dialog.module.css';
 import { VerifyKey } from './verify-key.tsx';
 
@@ -95,12 +96,25 @@ function Value({ issued, verifyNote, onStored }: ValueProps) {
         </Text>
         <Command text={askWhoAmI()} of="try the key" />
       </div>
+      <div>
+        <Text size="sm" fw={500} mb={4}>
+          With the{' '}
+          <Anchor href="/settings/command-line" target="_blank">
+            command line
+          </Anchor>
+        </Text>
+        <Command
+          text={issued.scopes.includes('sites:write') ? deployFolder() : tryCommandLine()}
+          of="use the command line"
+        />
+      </div>
       {issued.scopes.includes('sites:write') && (
         <div>
           <Text size="sm" fw={500} mb={4}>
             Publish a site with the key
           </Text>
           <Command text={publishPage()} of="publish a site" />
+          <CiJobs />
         </div>
       )}
       <div>

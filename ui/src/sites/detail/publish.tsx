@@ -1,7 +1,11 @@
-import { Alert, Button, Skeleton } from '@mantine/core';
+import { Alert, Anchor, Button, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useMemo, useState } from 'react';
+import { Link } from '@tanstack/react-router';
+import { CiJobs } from '../../shell/ci-jobs.tsx';
+import { Command } from '../../shell/command.tsx';
 import { Problem } from '../../shell/problem.tsx';
+import { deployFolder } from '../../shell/snippets.ts';
 import { SpaSwitch } from '../new/new-site-form.tsx';
 import { capabilities } from '../queries.ts';
 import { Curl, Result } from '../result.tsx';
@@ -86,7 +90,15 @@ export function Publish({ site, actions }: Facts) {
         <p className={shared['hint']}>
           With a key that has <code>sites:write</code> in the variable <code>POSTERN_KEY</code>:
         </p>
+        <Command text={deployFolder(site.id)} of="publish with the command line" />
+        <p className={shared['hint']}>
+          <Anchor component={Link} to="/settings/command-line" size="sm">
+            Get the command line
+          </Anchor>
+          , or use curl:
+        </p>
         <Curl siteId={site.id} />
+        <CiJobs siteId={site.id} />
       </section>
     </div>
   );
