@@ -131,7 +131,7 @@ function processOf(app: Fields, deployment: Fields, where: string, add: Add): Fi
   if (port === undefined) add(`${where} ports`, 'The port is a guess: 8080.');
   if (otherPorts.length > 0) add(`${where} ports`, 'A process has one port.');
   // Arguments are separated by %%SPLIT%% there.
-  const words = [asText(app['command']), ...String(app['arguments'] ?? '').split('%%SPLIT%%')].filter(
+  const words = [asText(app['command']), ...(asText(app['arguments']) ?? '').split('%%SPLIT%%')].filter(
     Boolean,
   );
   const readiness = asMap(deployment['readiness']);
@@ -163,7 +163,7 @@ function resourcesOf(given: Fields, where: string, add: Add): Fields {
     const { limit, request } = asMap(given[name]);
     const value = limit ?? request;
     if (value === undefined) continue;
-    const text = String(value);
+    const text = typeof value === 'number' ? String(value) : (asText(value) ?? '');
     if (form.test(text)) resources[name] = /m$|i$/.test(text) ? text : Number(text);
     else add(`${where} deployment.resource.${name}`, 'The amount is written in another way.');
   }
