@@ -17,6 +17,7 @@ import { throughGateway } from './e2-proxy.ts';
 import { environmentsGrowth } from './e3-environments.ts';
 import { logReaders } from './e4-log-readers.ts';
 import { wake } from './e6-wake.ts';
+import { commandLine } from './c1-command-line.ts';
 import { uiBudget } from './ui-budget.ts';
 import { uiLists } from './ui-lists.ts';
 
@@ -38,6 +39,7 @@ const benches: Record<string, Bench> = {
   e3: environmentsGrowth,
   e4: logReaders,
   e6: wake,
+  c1: commandLine,
   ui: uiBudget,
   lists: uiLists,
 };
