@@ -99,7 +99,7 @@ function Value({ issued, verifyNote, onStored }: ValueProps) {
       <div>
         <Text size="sm" fw={500} mb={4}>
           With the{' '}
-          <Anchor href="/settings/command-line" target="_blank">
+          <Anchor href="/settings/command-line" target="_blank" underline="always">
             command line
           </Anchor>
         </Text>

@@ -35,9 +35,12 @@ function Get({ digest }: { digest: string }) {
   return (
     <section className={styles['card']}>
       <Text size="sm" mb={4}>
-        Download <Anchor href="/cli/postern.mjs">postern.mjs</Anchor>, the version of this server, and check
-        it. The digest shows that the file arrived whole. To trust it without this server, compare the digest
-        with one from your administrator.
+        Download{' '}
+        <Anchor href="/cli/postern.mjs" underline="always">
+          postern.mjs
+        </Anchor>
+        , the version of this server, and check it. The digest shows that the file arrived whole. To trust it
+        without this server, compare the digest with one from your administrator.
       </Text>
       <Command text={getCommandLine(digest)} of="get the command line" />
       <Text size="sm" mt="lg" mb={4}>

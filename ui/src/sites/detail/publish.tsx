@@ -92,7 +92,7 @@ export function Publish({ site, actions }: Facts) {
         </p>
         <Command text={deployFolder(site.id)} of="publish with the command line" />
         <p className={shared['hint']}>
-          <Anchor component={Link} to="/settings/command-line" size="sm">
+          <Anchor component={Link} to="/settings/command-line" size="sm" underline="always">
             Get the command line
           </Anchor>
           , or use curl:
