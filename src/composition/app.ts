@@ -840,7 +840,7 @@ export async function createApp(
   const web: FastifyInstance = await createWebServer({
     ...ofBothServers,
     trustedProxies: settings.trustedProxies,
-    routes,
+    routes: files === null ? routes : routes.filter((route) => !services.transferRoutes.includes(route)),
     pages: [
       openApiPage(document),
       referencePage(document),
