@@ -4,7 +4,7 @@ import { minute, second } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import { mac } from '../../../platform/encryption.ts';
 import { createFairQueue } from '../../../platform/fair-queue.ts';
-import { createMaking } from './making.ts';
+import { createMaking, type WantedDatabase } from './making.ts';
 import {
   databaseNameOf,
   environmentPrefix,
@@ -33,21 +33,6 @@ export type Databases = {
   remove(environmentId: string): Promise<void>;
   /** Removes what belongs to no known Environment. Calls `known` after it has looked. Returns the names of what it removed. */
   sweep(known: () => Promise<ReadonlySet<string>>): Promise<readonly string[]>;
-};
-
-export type WantedDatabase = {
-  readonly environmentId: string;
-  readonly service: string;
-  readonly repositoryId: string;
-  /** Null: the database is empty. */
-  readonly seed: Seed | null;
-};
-
-export type Seed = {
-  readonly path: string;
-  /** The commit of the file. */
-  readonly sha: string;
-  readonly read: () => Promise<string>;
 };
 
 /** `url` contains the password, and no log or answer may show it. */

@@ -1,5 +1,19 @@
 import type { FairQueue } from '../../../platform/fair-queue.ts';
-import type { Seed, WantedDatabase } from './databases.ts';
+
+export type WantedDatabase = {
+  readonly environmentId: string;
+  readonly service: string;
+  readonly repositoryId: string;
+  /** Null: the database is empty. */
+  readonly seed: Seed | null;
+};
+
+export type Seed = {
+  readonly path: string;
+  /** The commit of the file. */
+  readonly sha: string;
+  readonly read: () => Promise<string>;
+};
 
 /** Databases that are made in the background, so that nobody waits for a seed. */
 export type Making = {
