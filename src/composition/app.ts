@@ -24,6 +24,7 @@ import { encryptedTables } from './encrypted-tables.ts';
 import { identityStores } from './identity-stores.ts';
 import { identityTimeoutMs } from '../features/people/directory/bounded.ts';
 import { createAccessConfig } from './access-config.ts';
+import { createMcpPolicy } from './mcp.ts';
 import { createIdentityServices, providerPages } from './identity-choice.ts';
 import type { Workload } from '../config/names.ts';
 import { administratorSession, decide, type RoutePolicy } from '../core/authorize.ts';
@@ -48,6 +49,7 @@ import { signInReader } from '../features/audit/sign-ins.ts';
 import { summaryRoute } from '../features/audit/summary-route.ts';
 import { productionCost } from '../features/accounts/passwords.ts';
 import { createIdentityCheck } from '../features/people/identity-check.ts';
+import { mcpPolicyRoutes } from '../features/agents/policy-routes.ts';
 import { accessConfigRoutes } from '../features/people/login/access-routes.ts';
 import { groupRoutes } from '../features/accounts/group-routes.ts';
 import { userRoutes } from '../features/accounts/routes.ts';
@@ -115,6 +117,9 @@ import { createAuthentication } from '../surfaces/web/authentication.ts';
 import { createAuthorization } from '../surfaces/web/authorization.ts';
 import { createRequestLimits } from '../surfaces/web/request-limits.ts';
 import { createRequestRecords } from '../surfaces/web/request-records.ts';
+import { routeCaller } from '../surfaces/mcp/call-route.ts';
+import { mcpPages, mcpPath } from '../surfaces/mcp/mcp-page.ts';
+import { tools } from '../surfaces/mcp/tools.ts';
 import { createMetrics } from '../surfaces/web/metrics.ts';
 import { buildOpenApi } from '../surfaces/web/openapi/openapi.ts';
 import { openApiPage } from '../surfaces/web/openapi/page.ts';
@@ -189,6 +194,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
   const notices = createNotices({ read: read.notices, tx });
 
   const accessConfig = createAccessConfig({ keycloak, read, tx, feed, isFresh, clock });
+  const mcpPolicy = createMcpPolicy({ read, tx, feed, isFresh, clock });
   const { identity, provider } = createIdentityServices({
     uiOrigin: uiUrl,
     keycloak,
@@ -209,6 +215,10 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     holder,
     signInsPerMinute: () => accessConfig.lastRead().signInsPerAddressPerMinute,
     denials,
+    mcp: {
+      address: uiUrl + mcpPath,
+      isEnabled: async () => (await mcpPolicy.inForce()).value.enabled,
+    },
     noteIdentity: metrics.noteIdentity,
   });
 
@@ -515,6 +525,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     identityCheck,
     provider,
     accessConfig,
+    mcpPolicy,
     limiter,
     policies,
     verifier,
@@ -593,6 +604,7 @@ function createRoutes(services: Services): Route[] {
       config: services.accessConfig,
       peaks: (limit) => read.signIns.peaks(limit, clock.now() - day),
     }),
+    ...mcpPolicyRoutes(services.mcpPolicy),
     ...userRoutes(identity),
     ...groupRoutes(identity),
     ...clientRoutes(identity),
@@ -790,6 +802,7 @@ export async function createApp(
     refuse: services.refuseBadCredential,
     sessions: identity.sessions,
     directory: identity.directory,
+    mcpResource: settings.uiUrl + mcpPath,
     userOfToken: (token) => identity.learnUser(token),
     usage,
     onDeadUse: (dead, auditContext) => alarms.deadUse(dead.key, dead.status, auditContext),
@@ -848,6 +861,17 @@ export async function createApp(
       ...providerPages(services, pageDeps),
       homePages({ ...pageDeps, webApp: backends.webApp ?? (await readWebApp(webAppFolder)) }),
       await commandLineFile(commandLinePath),
+      mcpPages({
+        uiOrigin: settings.uiUrl,
+        issuer: identity.issuer,
+        policy: async () => (await services.mcpPolicy.inForce()).value,
+        tools,
+        authentication,
+        authorization,
+        limiter: services.limiter,
+        callRoute: routeCaller({ routes, authorization, limits }),
+        log,
+      }),
       environmentPages({
         grants: services.environmentGrantServices.grants,
         linkTarget: services.environmentGrantServices.linkTarget,

@@ -11,6 +11,7 @@ import type { Directory } from '../features/people/directory/directory.ts';
 import { createOidcClient } from '../features/people/oidc-client.ts';
 import { createPeople } from '../features/people/people.ts';
 import { clientSecretFor, principalSyncClientId, webClientId } from '../features/oidc-provider/clients.ts';
+import type { McpResource } from '../features/oidc-provider/hardened-provider.ts';
 import { createOidcProvider, type OidcProvider } from '../features/oidc-provider/oidc-provider.ts';
 import type { ProviderViews } from '../features/oidc-provider/views.ts';
 import { type Identity, type IdentityDeps, identityJobs } from './identity.ts';
@@ -23,6 +24,7 @@ export type BuiltinIdentity = Identity &
   };
 
 export type BuiltinIdentityDeps = IdentityDeps & {
+  mcp: McpResource;
   /** False = this process may have missed a change, so the directory does not use its cache. */
   isFresh: () => boolean;
   passwordCost: PasswordCost;
@@ -48,6 +50,7 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
   });
   const provider = createOidcProvider({
     uiOrigin,
+    mcp: deps.mcp,
     read,
     tx,
     feed,

@@ -4,6 +4,7 @@ import { type BuiltinIdentity, createBuiltinIdentity } from './builtin-identity.
 import type { Identity, IdentityDeps } from './identity.ts';
 import { createKeycloakIdentity } from './keycloak-identity.ts';
 import type { PasswordCost } from '../features/accounts/passwords.ts';
+import type { McpResource } from '../features/oidc-provider/hardened-provider.ts';
 import type { Denials } from '../features/audit/denials.ts';
 import { measured, type NoteIdentity } from '../features/people/directory/measured.ts';
 import { networkFetch } from '../platform/fetch.ts';
@@ -24,6 +25,7 @@ export function createIdentityServices(
     readonly steady: AppBackends['steady'];
     readonly isFresh: () => boolean;
     readonly denials: Denials;
+    readonly mcp: McpResource;
     readonly noteIdentity: NoteIdentity;
   },
 ): { identity: Identity; provider: BuiltinIdentity | null } {
@@ -57,6 +59,7 @@ export function createIdentityServices(
     passwordCost: deps.passwordCost,
     directory: deps.directory,
     views: providerViews,
+    mcp: deps.mcp,
     signInRefused: (reason, origin, userId) =>
       denials.record({
         event: 'auth.denied',

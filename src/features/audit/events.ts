@@ -33,6 +33,7 @@ export const auditEvents = {
   'config.sites.reverted': 'An earlier Sites configuration was restored.',
   'config.api-environments.changed':
     'The Environment policy was changed (reason `changed`) or reverted (`reverted`).',
+  'config.mcp.changed': 'The MCP policy was changed (reason `changed`) or reverted (`reverted`).',
   'config.metadata.changed':
     'A metadata link of Environments was added (reason `link_added`), changed or moved (`link_changed`), or deleted (`link_removed`).',
   'config.signing_keys.changed':

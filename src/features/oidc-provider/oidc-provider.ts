@@ -14,7 +14,7 @@ import { createConnectedClients } from './connected-clients.ts';
 import { endProviderSession } from './end-provider-session.ts';
 import { inProcessFetch, mountAt } from './in-process.ts';
 import { createInteractions, type Interactions, type InteractionsDeps } from './interactions.ts';
-import { createProvider, type FindEnabledAccount } from './hardened-provider.ts';
+import { createProvider, type FindEnabledAccount, type McpResource } from './hardened-provider.ts';
 import type { RecordStore } from './record-store.ts';
 import type { SigningKeyStore } from './signing-key-store.ts';
 import { loadSigningKeys, rotateSigningKeys } from './signing-keys.ts';
@@ -47,6 +47,7 @@ export type OidcProvider = {
 
 export type OidcProviderDeps = {
   uiOrigin: string;
+  mcp: McpResource;
   read: { records: RecordStore; signingKeys: SigningKeyStore; users: UserStore };
   tx: Tx<{
     records: RecordStore;
@@ -106,6 +107,7 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
     async start() {
       running = createProvider({
         uiOrigin,
+        mcp: deps.mcp,
         secrets: sessionSecrets,
         signingKeys: await loadSigningKeys(read.signingKeys, encryption),
         adapter: providerAdapter({

@@ -141,6 +141,16 @@ export const surfaces: readonly Surface[] = [
     ],
   },
   {
+    id: 'mcp',
+    change: 'MCP enablement and change-tool policy',
+    owner: 'Platform administration, MCP section',
+    note: 'Whether agents of people may use Postern, and whether they may change anything. One document with history.',
+    places: [
+      route('Change the MCP policy', 'PUT /config/mcp', 'changeMcpPolicy'),
+      guide('Connect an agent', 'docs/how-to/connect-an-agent.md'),
+    ],
+  },
+  {
     id: 'accounts',
     change: 'Accounts, groups and roles',
     owner: 'Administration → Users and Groups',
@@ -213,13 +223,6 @@ export const surfaces: readonly Surface[] = [
     change: 'User connections',
     owner: 'External MCP connections in Settings',
     note: 'Connections of a person to external MCP servers.',
-    places: [],
-  },
-  {
-    id: 'mcp',
-    change: 'MCP enablement and change-tool policy',
-    owner: 'Platform administration, MCP section',
-    note: 'Which tools an assistant may use.',
     places: [],
   },
   {

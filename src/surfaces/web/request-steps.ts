@@ -18,7 +18,7 @@ export type RequestStepsDeps = {
   /** Where content is served; this server serves nothing there (threat T35). Absent = nowhere. */
   readonly contentUrls?: readonly string[];
   readonly isHttps: boolean;
-  readonly authentication: Authentication;
+  readonly authentication: Omit<Authentication, 'authenticateMcp'>;
   readonly authorization: Authorization;
   readonly limits: RequestLimits;
   readonly openStreams: OpenStreams;

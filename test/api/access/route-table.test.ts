@@ -77,6 +77,15 @@ const table: Record<string, Line> = {
     { version: 0 },
   ],
 
+  'GET /config/mcp': ['an administrator’s session or token', '200'],
+  'PUT /config/mcp': ['an administrator’s session or token', '422 config_invalid', {}],
+  'GET /config/mcp/history': ['an administrator’s session or token', '200'],
+  'POST /config/mcp/revert': [
+    'an administrator’s session or token',
+    '428 precondition_required',
+    { version: 0 },
+  ],
+
   'GET /tokens': ['an administrator’s session', '200'],
   'GET /tokens/usage': ['an administrator’s session', '400 invalid_query'],
   'POST /tokens': ['an administrator’s session', '400 invalid_name', {}],

@@ -2194,6 +2194,78 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/config/mcp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the MCP policy
+         * @description Send the ETag of the response in If-Match when you change the document.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        get: operations["readMcpPolicy"];
+        /**
+         * Change the MCP policy
+         * @description Replaces the whole document. Takes effect everywhere within a second. `dryRun=true` lists the fields that the document would change.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        put: operations["changeMcpPolicy"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/mcp/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read earlier MCP policies
+         * @description Newest first. The last one is version 0, the built-in default. You can also revert to it.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        get: operations["readMcpPolicyHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/mcp/revert": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore an earlier MCP policy
+         * @description Writes the earlier document as a new version.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        post: operations["revertMcpPolicy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/users": {
         parameters: {
             query?: never;
@@ -4335,6 +4407,44 @@ export interface components {
             /** @description With ?dryRun=true; nothing was changed */
             dryRun: components["schemas"]["AccessConfigChangeDryRun"] | null;
         };
+        McpPolicyVersion: {
+            /**
+             * Format: int64
+             * @description 0 = the built-in default
+             */
+            version: number;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            changedAt: string | null;
+            changedBy: string | null;
+            policy: components["schemas"]["McpPolicy"];
+        };
+        McpPolicy: {
+            /** @description False: `/mcp` answers 404, and the identity provider issues no tokens for it */
+            enabled: boolean;
+            /** @description False: agents may only read */
+            allowChanges: boolean;
+            /** @description Requests that the agents of one person may make in any 60 seconds, all clients together */
+            callsPerMinute: number;
+        };
+        McpPolicyChange: {
+            /**
+             * Format: int64
+             * @description 0 = the built-in default
+             */
+            version: number;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            changedAt: string | null;
+            changedBy: string | null;
+            policy: components["schemas"]["McpPolicy"];
+            /** @description With ?dryRun=true; nothing was changed */
+            dryRun: components["schemas"]["McpPolicyChangeDryRun"] | null;
+        };
         User: {
             id: string;
             /** @description The subject at the identity provider: `sub` in tokens, and `owner` in a file of `keys import` */
@@ -5118,6 +5228,10 @@ export interface components {
              * @description The highest number of sign-ins from one address in one minute of the last 24 hours
              */
             mostFromOneAddress: number;
+        };
+        McpPolicyChangeDryRun: {
+            /** @description Fields that differ from the document in force */
+            changed: string[];
         };
         ListedAuditEventActor: {
             /** @enum {string} */
@@ -9233,6 +9347,142 @@ export interface operations {
             };
         };
     };
+    readMcpPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["McpPolicyVersion"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    changeMcpPolicy: {
+        parameters: {
+            query?: {
+                dryRun?: ("true" | "false") | undefined;
+            };
+            header: {
+                /** @description The ETag of the document that you read and now change. */
+                "If-Match": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["McpPolicy"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["McpPolicyChange"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    readMcpPolicyHistory: {
+        parameters: {
+            query?: {
+                page?: number | undefined;
+                limit?: number | undefined;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["McpPolicyVersion"][];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                        metadata: {
+                            pagination: components["schemas"]["PagePagination"];
+                        };
+                    };
+                };
+            };
+        };
+    };
+    revertMcpPolicy: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The ETag of the document that you read and now change. */
+                "If-Match": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    version: number;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["McpPolicyVersion"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
     listUsers: {
         parameters: {
             query?: {
@@ -9897,7 +10147,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "config.mcp.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;
@@ -9975,7 +10225,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "config.mcp.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;

@@ -1,0 +1,135 @@
+import {
+  Client,
+  type OAuthDiscoveryState,
+  StreamableHTTPClientTransport,
+} from '@modelcontextprotocol/client';
+import { inject } from 'light-my-request';
+import { systemAuditContext } from '../../../src/core/caller.ts';
+import { defaultMcpPolicy, type McpPolicy } from '../../../src/features/agents/mcp-policy.ts';
+import { type Harness, uiOrigin } from '../../harness.ts';
+import { Browser } from '../../identity.ts';
+
+/** The official client of the protocol, connected by a person as people do: discovery, sign-in, consent. */
+export type Agent = {
+  readonly client: Client;
+  readonly accessToken: string;
+  readonly refreshToken: string;
+  /** What a tool answers; rejects when it refuses. */
+  use(name: string, input?: Record<string, unknown>): Promise<unknown>;
+  /** The error that a tool answers; rejects when it does not refuse. */
+  refusal(
+    name: string,
+    input?: Record<string, unknown>,
+  ): Promise<{ code: string; message: string; hint: string }>;
+};
+
+type Revision = 'legacy' | { pin: string };
+
+const redirectUrl = 'http://127.0.0.1:45123/callback';
+
+export async function connectAgent(
+  h: Harness,
+  name: string,
+  { mode = { pin: '2026-07-28' }, decision = 'allow' }: { mode?: Revision; decision?: 'allow' | 'deny' } = {},
+): Promise<Agent> {
+  const fetch = fetchOf(h);
+  let page: URL | undefined;
+  let verifier = '';
+  let discovered: OAuthDiscoveryState | undefined;
+  let tokens: { access_token: string; refresh_token?: string | undefined; token_type: string } | undefined;
+  const connect = () => {
+    const transport = new StreamableHTTPClientTransport(new URL(`${uiOrigin}/mcp`), {
+      fetch,
+      authProvider: {
+        redirectUrl,
+        clientMetadata: { redirect_uris: [redirectUrl], client_name: 'Test agent' },
+        clientInformation: () => ({ client_id: 'postern-mcp', issuer: `${uiOrigin}/identity` }),
+        tokens: () => tokens,
+        saveTokens: (saved) => void (tokens = saved),
+        redirectToAuthorization: (url) => void (page = url),
+        saveCodeVerifier: (saved) => void (verifier = saved),
+        codeVerifier: () => verifier,
+        saveDiscoveryState: (state) => void (discovered = state),
+        discoveryState: () => discovered,
+      },
+    });
+    const client = new Client({ name: 'test-agent', version: '1.0.0' }, { versionNegotiation: { mode } });
+    return { transport, client };
+  };
+  const first = connect();
+  await first.client.connect(first.transport).catch((error: unknown) => {
+    if (page === undefined) throw error;
+  });
+  if (page === undefined) throw new Error('The client did not ask for a sign-in.');
+  const callback = await allow(new Browser(h.app.web), page, name, decision);
+  await first.transport.finishAuth(callback.searchParams);
+  const { transport, client } = connect();
+  await client.connect(transport);
+  const call = async (tool: string, input: Record<string, unknown> = {}) =>
+    await client.callTool({ name: tool, arguments: input });
+  return {
+    client,
+    accessToken: tokens?.access_token ?? '',
+    refreshToken: tokens?.refresh_token ?? '',
+    async use(tool, input) {
+      const { isError, content, structuredContent } = await call(tool, input);
+      if (isError === true) throw new Error(JSON.stringify(content));
+      return structuredContent;
+    },
+    async refusal(tool, input) {
+      const { isError, content } = await call(tool, input);
+      const [part] = content as { text: string }[];
+      if (isError !== true) throw new Error(`The tool answered ${part?.text}`);
+      return JSON.parse(part?.text ?? '{}').error;
+    },
+  };
+}
+
+/** Signs in and decides, on the pages that the client opened. */
+export async function allow(
+  browser: Browser,
+  start: URL,
+  name: string,
+  decision: 'allow' | 'deny' = 'allow',
+): Promise<URL> {
+  const actionOf = (text: string) => /<form method="post" action="([^"]+)"/.exec(text)?.[1] ?? '';
+  let page = await browser.follow(await browser.get(start.pathname + start.search));
+  if (page.text.includes('type="password"')) {
+    const form = {
+      email: `${name.toLowerCase()}@example.com`,
+      password: 'correct horse battery',
+      decision: 'sign-in',
+    };
+    page = await browser.follow(await browser.post(actionOf(page.text), form));
+  }
+  page = await browser.follow(await browser.post(actionOf(page.text), { decision }));
+  if (page.location === undefined) throw new Error(`No redirect: ${page.status} ${page.text}`);
+  return new URL(page.location);
+}
+
+/** Reaches the web server without a network. */
+export function fetchOf(h: Harness) {
+  return async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const request = new Request(input, init);
+    const { pathname, search, host } = new URL(request.url);
+    const body = Buffer.from(await request.arrayBuffer());
+    const answer = await inject((raw, response) => void h.app.web.server.emit('request', raw, response), {
+      method: request.method as 'GET',
+      url: pathname + search,
+      headers: { ...Object.fromEntries(request.headers), host },
+      ...(body.length === 0 ? {} : { payload: body }),
+    });
+    const headers = Object.entries(answer.headers).map(([key, value]): [string, string] => [
+      key,
+      String(value),
+    ]);
+    const isEmpty = answer.statusCode === 204 || answer.statusCode === 304;
+    return new Response(isEmpty ? null : answer.rawPayload, { status: answer.statusCode, headers });
+  };
+}
+
+/** Writes a policy through the service, as an administrator would. */
+export async function setMcpPolicy(h: Harness, change: Partial<McpPolicy> = {}): Promise<void> {
+  const next = { ...defaultMcpPolicy, enabled: true, ...change };
+  await h.app.services.mcpPolicy.put(systemAuditContext, '*', next);
+}
