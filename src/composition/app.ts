@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
 import { createGatewayServer, createGatewaySide } from './gateway.ts';
@@ -29,7 +30,7 @@ import { createIdentityServices, providerPages } from './identity-choice.ts';
 import type { Workload } from '../config/names.ts';
 import { administratorSession, decide, type RoutePolicy } from '../core/authorize.ts';
 import { callerKinds } from '../core/caller.ts';
-import { type Clock, day, minute, second, systemClock } from '../core/clock.ts';
+import { type Clock, day, hour, minute, second, systemClock } from '../core/clock.ts';
 import { systemRandom } from '../core/ids.ts';
 import type { Scope } from '../core/scopes.ts';
 import {
@@ -49,6 +50,9 @@ import { signInReader } from '../features/audit/sign-ins.ts';
 import { summaryRoute } from '../features/audit/summary-route.ts';
 import { productionCost } from '../features/accounts/passwords.ts';
 import { createIdentityCheck } from '../features/people/identity-check.ts';
+import { createAgentSessions } from '../features/agents/agents.ts';
+import { agentSessionRoutes } from '../features/agents/session-routes.ts';
+import { agentSessionStore } from '../features/agents/session-store.ts';
 import { mcpPolicyRoutes } from '../features/agents/policy-routes.ts';
 import { accessConfigRoutes } from '../features/people/login/access-routes.ts';
 import { groupRoutes } from '../features/accounts/group-routes.ts';
@@ -117,6 +121,7 @@ import { createAuthentication } from '../surfaces/web/authentication.ts';
 import { createAuthorization } from '../surfaces/web/authorization.ts';
 import { createRequestLimits } from '../surfaces/web/request-limits.ts';
 import { createRequestRecords } from '../surfaces/web/request-records.ts';
+import { createConfirmations } from '../surfaces/mcp/confirmations.ts';
 import { routeCaller } from '../surfaces/mcp/call-route.ts';
 import { mcpPages, mcpPath } from '../surfaces/mcp/mcp-page.ts';
 import { tools } from '../surfaces/mcp/tools.ts';
@@ -165,6 +170,7 @@ function createStores(sql: Sql, backends: Pick<AppBackends, 'random' | 'log'> & 
     chain: chainStore(sql),
     notices: noticeStore(sql, { clock, random, log }),
     changes: changeStore(sql, clock),
+    agentSessions: agentSessionStore(sql),
   };
 }
 
@@ -195,6 +201,13 @@ function createServices(settings: AppSettings, backends: AppBackends) {
 
   const accessConfig = createAccessConfig({ keycloak, read, tx, feed, isFresh, clock });
   const mcpPolicy = createMcpPolicy({ read, tx, feed, isFresh, clock });
+  const agentSessions = createAgentSessions({
+    read,
+    tx,
+    policy: async () => (await mcpPolicy.inForce()).value,
+    clock,
+    random,
+  });
   const { identity, provider } = createIdentityServices({
     uiOrigin: uiUrl,
     keycloak,
@@ -526,6 +539,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     provider,
     accessConfig,
     mcpPolicy,
+    agentSessions,
     limiter,
     policies,
     verifier,
@@ -604,7 +618,8 @@ function createRoutes(services: Services): Route[] {
       config: services.accessConfig,
       peaks: (limit) => read.signIns.peaks(limit, clock.now() - day),
     }),
-    ...mcpPolicyRoutes(services.mcpPolicy),
+    ...mcpPolicyRoutes({ policy: services.mcpPolicy, usage: services.agentSessions.usage }),
+    ...agentSessionRoutes({ sessions: services.agentSessions, names }),
     ...userRoutes(identity),
     ...groupRoutes(identity),
     ...clientRoutes(identity),
@@ -708,6 +723,7 @@ function createJobList(
       leased: true,
       run: async () => void (await services.reencryption.run()),
     },
+    { name: 'agent-sessions', everyMs: hour, leased: true, run: services.agentSessions.prune },
     ...identity.jobs,
     ...services.grantServices.jobs,
     ...services.environmentGrantServices.jobs,
@@ -870,6 +886,10 @@ export async function createApp(
         authorization,
         limiter: services.limiter,
         callRoute: routeCaller({ routes, authorization, limits }),
+        confirmations: createConfirmations({ secrets: settings.sessionSecrets, clock }),
+        sessions: services.agentSessions,
+        clock,
+        pause: (ms) => wait(ms, undefined, { ref: false }),
         log,
       }),
       environmentPages({

@@ -3,7 +3,9 @@ import { timestampOrNull } from '../../core/clock.ts';
 import type { Route } from '../../platform/http.ts';
 import { timestampSchema } from '../../platform/schemas.ts';
 import { byAdministrators, type ConfigDocument, documentRoutes } from '../settings/settings.ts';
-import { defaultMcpPolicy, type McpPolicy, mcpPolicySchema } from './mcp-policy.ts';
+import type { ToolUsage } from './agents.ts';
+import { defaultMcpPolicy, isUsable, type McpPolicy, mcpPolicySchema } from './mcp-policy.ts';
+import { type ToolName, toolNames } from './tool-names.ts';
 
 const versionSchema = z
   .strictObject({
@@ -19,13 +21,22 @@ const changeSchema = versionSchema
     dryRun: z
       .strictObject({
         changed: z.array(z.string()).describe('Fields that differ from the document in force'),
+        stopped: z
+          .array(z.strictObject({ tool: z.string(), people: z.number().int(), calls: z.number().int() }))
+          .describe('Tools that agents could not use any more, with their use in the last 30 days'),
       })
       .nullable()
       .describe('With ?dryRun=true; nothing was changed'),
   })
   .meta({ id: 'McpPolicyChange' });
 
-export function mcpPolicyRoutes(policy: ConfigDocument<McpPolicy>): Route[] {
+export function mcpPolicyRoutes({
+  policy,
+  usage,
+}: {
+  readonly policy: ConfigDocument<McpPolicy>;
+  readonly usage: () => Promise<ToolUsage[]>;
+}): Route[] {
   return documentRoutes({
     path: 'mcp',
     operation: 'McpPolicy',
@@ -33,7 +44,7 @@ export function mcpPolicyRoutes(policy: ConfigDocument<McpPolicy>): Route[] {
     title: { one: 'MCP policy', many: 'MCP policies' },
     policy: byAdministrators,
     changeDescription:
-      'Replaces the whole document. Takes effect everywhere within a second. `dryRun=true` lists the fields that the document would change.',
+      'Replaces the whole document. Takes effect everywhere within a second. `dryRun=true` lists the fields that the document would change, and who used in the last 30 days what it would stop.',
     body: mcpPolicySchema,
     shown: versionSchema,
     change: changeSchema,
@@ -49,7 +60,10 @@ export function mcpPolicyRoutes(policy: ConfigDocument<McpPolicy>): Route[] {
     document: policy,
     async dryRun(ifMatch, next) {
       const current = await policy.matched(ifMatch);
-      return { current, impact: { changed: changedFields(current.value, next) } };
+      const stopped = (await usage()).filter(({ tool }) =>
+        toolNames.some((name) => name === tool && stops(name, current.value, next)),
+      );
+      return { current, impact: { changed: changedFields(current.value, next), stopped } };
     },
     toShown: ({ version, value, changedAt, changedBy }) => ({
       version,
@@ -58,6 +72,10 @@ export function mcpPolicyRoutes(policy: ConfigDocument<McpPolicy>): Route[] {
       policy: value,
     }),
   });
+}
+
+function stops(name: ToolName, before: McpPolicy, after: McpPolicy): boolean {
+  return before.enabled && isUsable(before, name) && !(after.enabled && isUsable(after, name));
 }
 
 function changedFields(before: McpPolicy, after: McpPolicy): string[] {

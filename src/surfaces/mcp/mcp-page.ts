@@ -1,15 +1,18 @@
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RoutePolicy } from '../../core/authorize.ts';
-import type { Caller, RequestOrigin } from '../../core/caller.ts';
+import { actorOf, type Caller, type RequestOrigin } from '../../core/caller.ts';
+import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { mcpScope } from '../../core/scopes.ts';
+import type { AgentSessions } from '../../features/agents/agents.ts';
 import type { McpPolicy } from '../../features/agents/mcp-policy.ts';
 import { type RateLimiter, retryAfterSeconds } from '../../features/rate-limit/rate-limit.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Authentication, McpCaller } from '../web/authentication.ts';
 import type { Authorization } from '../web/authorization.ts';
 import type { CallRoute } from './call-route.ts';
+import type { Confirmations } from './confirmations.ts';
 import { toolServer } from './mcp-server.ts';
 import type { Tool } from './tool.ts';
 
@@ -28,13 +31,17 @@ export type McpPageDeps = {
   readonly authorization: Authorization;
   readonly limiter: Pick<RateLimiter, 'spend'>;
   readonly callRoute: (caller: Caller, origin: RequestOrigin) => CallRoute;
+  readonly confirmations: Confirmations;
+  readonly sessions: Pick<AgentSessions, 'record'>;
+  readonly clock: Clock;
+  readonly pause: (ms: number) => Promise<void>;
   readonly log: Log;
 };
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set on requests to the MCP endpoint. */
-    mcp: { readonly caller: McpCaller['caller']; readonly policy: McpPolicy } | null;
+    mcp: (McpCaller & { readonly policy: McpPolicy }) | null;
   }
 }
 
@@ -52,15 +59,16 @@ const anyone: RoutePolicy = { callers: 'anyone', identity: 'none' };
 const maxBodyBytes = 262_144;
 
 export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
-  const { uiOrigin, authentication, authorization, limiter, log } = deps;
+  const { uiOrigin, authentication, authorization, limiter, clock, log } = deps;
   const resource = uiOrigin + mcpPath;
   const metadataPath = `/.well-known/oauth-protected-resource${mcpPath}`;
   const handler = createMcpHandler(
     ({ authInfo }) => {
       const request = authInfo?.extra?.['request'] as FastifyRequest;
       if (request.mcp === null) throw new Error('The request was not authenticated.');
-      const { caller, policy } = request.mcp;
+      const { caller, grantId, policy } = request.mcp;
       const { user, clientId } = caller;
+      const startedAt = clock.now();
       return toolServer({
         tools: deps.tools,
         context: {
@@ -68,7 +76,21 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
           person: { id: user.id, name: user.name },
           clientId,
           policy,
+          pause: deps.pause,
         },
+        confirmations: deps.confirmations,
+        record: ({ tool, hasChanged, code, arguments: sent }) =>
+          deps.sessions.record({
+            userId: user.id,
+            clientId,
+            grantId: grantId ?? '',
+            at: startedAt,
+            tool,
+            code,
+            durationMs: Math.max(0, clock.now() - startedAt),
+            arguments: policy.sessionReview.arguments === 'none' ? {} : sent,
+            change: hasChanged ? { actor: actorOf(caller), origin: request.origin } : null,
+          }),
         onFailure: (error, tool) => log.error({ err: error, requestId: request.id, tool }, 'a tool failed'),
       });
     },
@@ -92,7 +114,7 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
     if (request.method === 'OPTIONS') return;
     const found = await authentication.authenticateMcp(request);
     if (found instanceof AppError) throw found;
-    const { caller } = found;
+    const { caller, grantId } = found;
     request.caller = caller;
     const { origin } = request.headers;
     // No browser attaches the token by itself; refused all the same, because the protocol demands it.
@@ -100,7 +122,7 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
       throw new AppError('forbidden_origin', { hint: foreignOrigin });
     await authorization.authorize(caller, agents);
     await limit(caller.user.id, policy.callsPerMinute);
-    request.mcp = { caller, policy };
+    request.mcp = { caller, grantId, policy };
   }
 
   async function limit(userId: string, perMinute: number): Promise<void> {

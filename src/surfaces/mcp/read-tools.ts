@@ -7,6 +7,8 @@ import {
   serviceKinds,
   serviceStatuses,
 } from '../../features/environments/environment.ts';
+import { isUsable } from '../../features/agents/mcp-policy.ts';
+import { changeToolNames } from '../../features/agents/tool-names.ts';
 import { siteStatuses } from '../../features/sites/site.ts';
 import type { RouteAnswer } from './call-route.ts';
 import { cursorInput, defineTool, nextCursor, pageOf, type Tool } from './tool.ts';
@@ -81,6 +83,7 @@ export const readTools: readonly Tool[] = [
     title: 'Who I am and what I may do',
     description:
       'Reads for whom you act, whether you may change anything, and which limits apply. Call it first in a session.',
+    effect: 'read',
     input: z.strictObject({}),
     output: z.strictObject({
       person: z.strictObject({ id: z.string(), name: z.string() }).describe('For whom you act'),
@@ -120,7 +123,7 @@ export const readTools: readonly Tool[] = [
       return {
         person,
         client: clientId,
-        mayChange: policy.allowChanges,
+        mayChange: policy.allowChanges && changeToolNames.some((name) => isUsable(policy, name)),
         sites: {
           enabled: sites.enabled,
           allowedVisibility: sites.allowedVisibility,
@@ -136,6 +139,7 @@ export const readTools: readonly Tool[] = [
     name: 'list_repositories',
     title: 'List repositories',
     description: 'Lists the git repositories from which Environments can be created.',
+    effect: 'read',
     input: z.strictObject({
       search: plainText(100).optional().describe('Part of the name'),
       ...cursorInput,
@@ -169,6 +173,7 @@ export const readTools: readonly Tool[] = [
     name: 'list_sites',
     title: 'List sites',
     description: 'Lists your sites and the public ones of others, newest first.',
+    effect: 'read',
     input: z.strictObject({
       mine: z.boolean().optional().describe('True: only yours'),
       search: plainText(100).optional().describe('Part of the name, or a whole id'),
@@ -185,6 +190,7 @@ export const readTools: readonly Tool[] = [
     name: 'get_site',
     title: 'Read a site',
     description: 'Reads one site: its address, who sees it, its live version, its size and its expiry.',
+    effect: 'read',
     input: z.strictObject({ siteId }),
     output: siteRow.extend({
       link: z.string().describe('A permanent link; the url changes with the visibility'),
@@ -232,6 +238,7 @@ export const readTools: readonly Tool[] = [
     title: 'List Environments',
     description:
       'Lists the Environments that you may see, newest first: branches of repositories that run at addresses of their own.',
+    effect: 'read',
     input: z.strictObject({
       mine: z.boolean().optional().describe('True: only those that you created'),
       repository: z.string().max(201).optional().describe('owner/name'),
@@ -252,6 +259,7 @@ export const readTools: readonly Tool[] = [
     name: 'get_environment',
     title: 'Read an Environment',
     description: 'Reads one Environment: its status, its services with their addresses, and when it ends.',
+    effect: 'read',
     input: z.strictObject({ environmentId }),
     output: environmentRow.extend({
       statusMessage: z.string().nullable(),
@@ -304,11 +312,11 @@ function toEnvironmentRow(environment: Environment, personId: string) {
 }
 
 /** A reason may quote a program; an answer stays far below 64 KiB. */
-function shortened(text: string | null): string | null {
+export function shortened(text: string | null): string | null {
   return text !== null && text.length > 500 ? `${text.slice(0, 500)}…` : text;
 }
 
-function after({ pagination }: RouteAnswer<unknown>): string | null {
+export function after({ pagination }: RouteAnswer<unknown>): string | null {
   // The routes of these lists count pages.
   const { current, total } = pagination as PagePagination;
   return current < total ? String(current + 1) : null;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { McpPolicy } from '../../features/agents/mcp-policy.ts';
+import type { ToolName } from '../../features/agents/tool-names.ts';
 import type { CallRoute } from './call-route.ts';
 
 /**
@@ -11,18 +12,30 @@ export type ToolContext = {
   readonly person: { readonly id: string; readonly name: string };
   readonly clientId: string;
   readonly policy: McpPolicy;
+  readonly pause: (ms: number) => Promise<void>;
 };
 
 type Described = {
-  readonly name: string;
+  readonly name: ToolName;
   readonly title: string;
   /** For the language model: what it does, and when to use it. */
   readonly description: string;
+  /** A tool that destroys needs a second call, with the confirmation that the first returned. */
+  readonly effect: 'read' | 'change' | 'destroy';
+  /** True: a repeated call changes nothing more. */
+  readonly isIdempotent?: true;
+  /** Arguments whose values nobody reads later: contents of files, values of variables. */
+  readonly hides?: readonly string[];
 };
+
+/** The route that reads what a tool destroys. */
+type Subject = { readonly operationId: string; readonly id: string };
 
 export type ToolSpec<I, O> = Described & {
   readonly input: z.ZodType<I>;
   readonly output: z.ZodType<O>;
+  /** Of a tool that destroys. Its confirmation holds while the answer of this route stays the same. */
+  readonly subject?: (input: I) => Subject;
   run(input: I, context: ToolContext): Promise<O>;
 };
 
@@ -30,6 +43,7 @@ export type ToolSpec<I, O> = Described & {
 export type Tool = Described & {
   readonly input: z.ZodType;
   readonly output: z.ZodType;
+  readonly subject?: (input: unknown) => Subject;
   run(input: unknown, context: ToolContext): Promise<unknown>;
 };
 

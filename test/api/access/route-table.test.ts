@@ -86,6 +86,11 @@ const table: Record<string, Line> = {
     { version: 0 },
   ],
 
+  'GET /me/agents/sessions': ['a session', '200'],
+  'GET /me/agents/sessions/{id}': ['a session', '404 not_found'],
+  'GET /agents/sessions': ['an administrator’s session', '200'],
+  'GET /agents/sessions/{id}': ['an administrator’s session', '404 not_found'],
+
   'GET /tokens': ['an administrator’s session', '200'],
   'GET /tokens/usage': ['an administrator’s session', '400 invalid_query'],
   'POST /tokens': ['an administrator’s session', '400 invalid_name', {}],

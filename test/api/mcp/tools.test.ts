@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { defaultMcpPolicy } from '../../../src/features/agents/mcp-policy.ts';
+import { toolNames } from '../../../src/features/agents/tool-names.ts';
 import type { Harness, Person } from '../../harness.ts';
+import { environmentRow, serviceRow } from '../../environment-row.ts';
 import { openFrozenHarness } from '../access/cast.ts';
 import { type Agent, connectAgent, setMcpPolicy } from './agent.ts';
 
@@ -21,6 +24,14 @@ afterAll(async () => {
   await h.close();
 });
 
+/** Every tool may be used. */
+const everything = {
+  allowChanges: true,
+  tools: {
+    ...defaultMcpPolicy.tools,
+    ...Object.fromEntries(toolNames.map((name) => [name, 'allow' as const])),
+  },
+};
 const site = async (as: Person, name: string, visibility: 'public' | 'private') => {
   const { data } = await h.call('POST', '/sites', {
     as,
@@ -32,8 +43,9 @@ const site = async (as: Person, name: string, visibility: 'public' | 'private') 
 
 describe('the catalogue', () => {
   test('every schema is closed, every tool says whether it changes anything, and all of it is small', async () => {
-    await setMcpPolicy(h, { allowChanges: true });
+    await setMcpPolicy(h, everything);
     const { tools } = await agent.client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual(toolNames);
     const size = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
     for (const { inputSchema, outputSchema, ...descriptor } of tools) {
       expect(descriptor.annotations?.readOnlyHint).toBeTypeOf('boolean');
@@ -78,6 +90,8 @@ describe('reading', () => {
       environments: { enabled: false },
     });
     await setMcpPolicy(h, { allowChanges: true });
+    expect(await agent.use('get_context')).toMatchObject({ mayChange: false });
+    await setMcpPolicy(h, everything);
     expect(await agent.use('get_context')).toMatchObject({ mayChange: true });
   });
 
@@ -104,6 +118,44 @@ describe('reading', () => {
     const missing = await agent.refusal('get_site', { siteId: 'k3v9x0q2m7' });
     expect(missing.code).toBe('site_not_found');
     expect(await agent.refusal('get_site', { siteId: hidden.id })).toEqual(missing);
+  });
+
+  test('an Environment of members is shown with its services, explained, and waited for', async () => {
+    const { environments } = h.app.services.read;
+    const row = environmentRow(h.clock.now(), {
+      id: 'env_7bXk2mQ9sTzLr4VnYc3D',
+      uuid: 'shop-search',
+      creator: { kind: 'user', id: bea.user.id },
+      label: 'eabcdefghijklmnopq',
+      repositoryId: await h.repository('acme/website'),
+    });
+    await environments.insert(row, null);
+    await environments.putServices(row.id, [serviceRow({ reason: 'x'.repeat(600) })]);
+    const environmentId = row.id;
+    expect(await agent.use('list_environments')).toMatchObject({
+      environments: [{ id: row.id, name: 'shop-search', isMine: false, access: 'members' }],
+    });
+    const shown = (await agent.use('get_environment', { environmentId })) as {
+      services: { reason: string }[];
+    };
+    expect(shown.services).toMatchObject([{ name: 'api', kind: 'process', status: 'ready' }]);
+    expect(shown.services[0]?.reason).toHaveLength(501);
+    expect(await agent.use('wait_for_environment', { environmentId })).toEqual({
+      status: 'deployed',
+      statusMessage: null,
+      isSettled: true,
+    });
+    expect(await agent.use('list_builds', { environmentId })).toEqual({ builds: [], nextCursor: null });
+    expect(await agent.refusal('get_logs', {})).toMatchObject({ code: 'invalid_body' });
+    expect(
+      await agent.use('validate_configuration', { content: 'version: 1\nservices: {}\n' }),
+    ).toMatchObject({
+      valid: false,
+      problems: [expect.objectContaining({ line: expect.any(Number) })],
+    });
+    expect((await agent.refusal('preview_environment_config', { repository: 'acme/none' })).code).toBe(
+      'repo_not_onboarded',
+    );
   });
 
   test('a name with instructions arrives as data: in the result, never in what describes the tools', async () => {

@@ -2210,7 +2210,7 @@ export interface paths {
         get: operations["readMcpPolicy"];
         /**
          * Change the MCP policy
-         * @description Replaces the whole document. Takes effect everywhere within a second. `dryRun=true` lists the fields that the document would change.
+         * @description Replaces the whole document. Takes effect everywhere within a second. `dryRun=true` lists the fields that the document would change, and who used in the last 30 days what it would stop.
          *
          *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
          */
@@ -2260,6 +2260,94 @@ export interface paths {
          *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
          */
         post: operations["revertMcpPolicy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/me/agents/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what your agents did, in sessions
+         * @description Newest first. A session is the calls of one client, until 30 minutes pass without one.
+         *
+         *     **Who may call it:** A browser session. The person must have the role `user`.
+         */
+        get: operations["listMyAgentSessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/me/agents/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the calls of one of your sessions
+         * @description In the order of their time.
+         *
+         *     **Who may call it:** A browser session. The person must have the role `user`.
+         */
+        get: operations["readMyAgentSession"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/agents/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what agents did, in sessions
+         * @description Newest first, of everyone.
+         *
+         *     **Who may call it:** An administrator’s browser session.
+         */
+        get: operations["listAgentSessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/agents/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the calls of a session
+         * @description Names and sizes of arguments, never their values: they may name what only the person sees.
+         *
+         *     **Who may call it:** An administrator’s browser session.
+         */
+        get: operations["readAgentSession"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2751,7 +2839,7 @@ export interface components {
              * @description Stable. Use the code, not the message, to decide what to do.
              * @enum {string}
              */
-            code: "invalid_body" | "invalid_query" | "invalid_name" | "invalid_scopes" | "invalid_expiry" | "invalid_repository_access" | "repo_not_found" | "invalid_repository" | "invalid_branch" | "mine_requires_identity" | "credential_in_url" | "ambiguous_credential" | "authentication_required" | "invalid_credential" | "interactive_auth_required" | "forbidden_role" | "forbidden_scope" | "forbidden_repository" | "forbidden_origin" | "api_keys_disabled" | "issuance_disabled" | "identity_binding_required" | "service_key_public_only" | "not_owner" | "sites_disabled" | "environments_disabled" | "user_disabled" | "role_required" | "not_found" | "token_not_found" | "site_not_found" | "env_not_found" | "build_not_found" | "repo_not_onboarded" | "method_not_allowed" | "request_timeout" | "name_conflict" | "personal_token_limit" | "idempotency_conflict" | "state_conflict" | "deploy_disabled" | "env_tearing_down" | "expiry_conflict" | "site_expired" | "precondition_failed" | "upload_too_large" | "body_too_large" | "unsupported_media_type" | "misdirected_request" | "expiry_required" | "lifetime_too_long" | "override_not_allowed" | "auto_track_pinned_source" | "scope_not_allowed" | "repository_policy" | "upload_rejected" | "credential_in_content" | "private_sites_unavailable" | "visibility_not_allowed" | "quota_exceeded" | "config_invalid" | "precondition_required" | "rate_limited" | "header_too_large" | "internal_error" | "identity_unavailable" | "git_unavailable" | "engine_unavailable" | "overloaded" | "storage_full" | "store_unavailable";
+            code: "invalid_body" | "invalid_query" | "invalid_name" | "invalid_scopes" | "invalid_expiry" | "invalid_repository_access" | "repo_not_found" | "invalid_repository" | "invalid_branch" | "mine_requires_identity" | "credential_in_url" | "ambiguous_credential" | "authentication_required" | "invalid_credential" | "interactive_auth_required" | "forbidden_role" | "forbidden_scope" | "forbidden_repository" | "forbidden_origin" | "api_keys_disabled" | "issuance_disabled" | "identity_binding_required" | "service_key_public_only" | "not_owner" | "sites_disabled" | "environments_disabled" | "tool_hidden" | "user_disabled" | "role_required" | "not_found" | "token_not_found" | "site_not_found" | "env_not_found" | "build_not_found" | "repo_not_onboarded" | "method_not_allowed" | "request_timeout" | "name_conflict" | "personal_token_limit" | "idempotency_conflict" | "state_conflict" | "deploy_disabled" | "env_tearing_down" | "expiry_conflict" | "site_expired" | "precondition_failed" | "upload_too_large" | "body_too_large" | "unsupported_media_type" | "misdirected_request" | "expiry_required" | "lifetime_too_long" | "override_not_allowed" | "auto_track_pinned_source" | "scope_not_allowed" | "repository_policy" | "upload_rejected" | "credential_in_content" | "private_sites_unavailable" | "visibility_not_allowed" | "quota_exceeded" | "config_invalid" | "precondition_required" | "rate_limited" | "header_too_large" | "internal_error" | "identity_unavailable" | "git_unavailable" | "engine_unavailable" | "overloaded" | "storage_full" | "store_unavailable";
             /** @description One sentence for a person. */
             message: string;
             /** @description How to fix it. */
@@ -4424,10 +4512,14 @@ export interface components {
         McpPolicy: {
             /** @description False: `/mcp` answers 404, and the identity provider issues no tokens for it */
             enabled: boolean;
-            /** @description False: agents may only read */
+            /** @description False: agents may only read, whatever the rules of the tools say */
             allowChanges: boolean;
+            tools: components["schemas"]["McpPolicyTools"];
+            /** @description What every agent is told when it connects; empty for nothing */
+            instructions: string;
             /** @description Requests that the agents of one person may make in any 60 seconds, all clients together */
             callsPerMinute: number;
+            sessionReview: components["schemas"]["McpPolicySessionReview"];
         };
         McpPolicyChange: {
             /**
@@ -4444,6 +4536,84 @@ export interface components {
             policy: components["schemas"]["McpPolicy"];
             /** @description With ?dryRun=true; nothing was changed */
             dryRun: components["schemas"]["McpPolicyChangeDryRun"] | null;
+        };
+        AgentSession: {
+            id: string;
+            /** @description The MCP client */
+            clientId: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            startedAt: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            lastCallAt: string;
+            /** Format: int64 */
+            calls: number;
+            /** @description False: 30 minutes passed without a call */
+            isOpen: boolean;
+        };
+        AgentCall: {
+            /**
+             * Format: int64
+             * @description From 1
+             */
+            number: number;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            at: string;
+            tool: string;
+            /** @description Null: the tool answered. Otherwise the code of its refusal */
+            code: string | null;
+            /** Format: int64 */
+            durationMs: number;
+            /** @description As the agent sent them. Contents of files and values of variables are replaced by their sizes */
+            arguments: {
+                [key: string]: unknown;
+            };
+        };
+        AgentSessionOfAnyone: {
+            id: string;
+            /** @description The MCP client */
+            clientId: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            startedAt: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            lastCallAt: string;
+            /** Format: int64 */
+            calls: number;
+            /** @description False: 30 minutes passed without a call */
+            isOpen: boolean;
+            user: components["schemas"]["AgentSessionOfAnyoneUser"];
+        };
+        ReviewedAgentCall: {
+            /**
+             * Format: int64
+             * @description From 1
+             */
+            number: number;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            at: string;
+            tool: string;
+            /** @description Null: the tool answered. Otherwise the code of its refusal */
+            code: string | null;
+            /** Format: int64 */
+            durationMs: number;
+            arguments: components["schemas"]["ReviewedAgentCallArgumentsItem"][];
         };
         User: {
             id: string;
@@ -5229,9 +5399,84 @@ export interface components {
              */
             mostFromOneAddress: number;
         };
+        /** @description `hidden`: the tool is not listed, and is refused */
+        McpPolicyTools: {
+            /** @enum {string} */
+            get_context: "allow" | "hidden";
+            /** @enum {string} */
+            list_repositories: "allow" | "hidden";
+            /** @enum {string} */
+            list_sites: "allow" | "hidden";
+            /** @enum {string} */
+            get_site: "allow" | "hidden";
+            /** @enum {string} */
+            list_environments: "allow" | "hidden";
+            /** @enum {string} */
+            get_environment: "allow" | "hidden";
+            /** @enum {string} */
+            wait_for_environment: "allow" | "hidden";
+            /** @enum {string} */
+            list_builds: "allow" | "hidden";
+            /** @enum {string} */
+            get_logs: "allow" | "hidden";
+            /** @enum {string} */
+            diagnose_environment: "allow" | "hidden";
+            /** @enum {string} */
+            preview_environment_config: "allow" | "hidden";
+            /** @enum {string} */
+            validate_configuration: "allow" | "hidden";
+            /** @enum {string} */
+            update_site: "allow" | "hidden";
+            /** @enum {string} */
+            extend_site: "allow" | "hidden";
+            /** @enum {string} */
+            delete_site: "allow" | "hidden";
+            /** @enum {string} */
+            create_environment: "allow" | "hidden";
+            /** @enum {string} */
+            configure_environment: "allow" | "hidden";
+            /** @enum {string} */
+            deploy_environment: "allow" | "hidden";
+            /** @enum {string} */
+            extend_environment: "allow" | "hidden";
+            /** @enum {string} */
+            destroy_environment: "allow" | "hidden";
+            /** @enum {string} */
+            cancel_build: "allow" | "hidden";
+        };
+        McpPolicySessionReview: {
+            /** @description How long the calls of a session are kept after its last one */
+            keepDays: number;
+            /**
+             * @description `redacted`: the person can read what an agent sent, without contents and values of variables
+             * @enum {string}
+             */
+            arguments: "redacted" | "none";
+        };
+        McpPolicyChangeDryRunStoppedItem: {
+            tool: string;
+            /** Format: int64 */
+            people: number;
+            /** Format: int64 */
+            calls: number;
+        };
         McpPolicyChangeDryRun: {
             /** @description Fields that differ from the document in force */
             changed: string[];
+            /** @description Tools that agents could not use any more, with their use in the last 30 days */
+            stopped: components["schemas"]["McpPolicyChangeDryRunStoppedItem"][];
+        };
+        AgentSessionOfAnyoneUser: {
+            id: string;
+            name: string | null;
+        };
+        ReviewedAgentCallArgumentsItem: {
+            name: string;
+            /**
+             * Format: int64
+             * @description Of its value as JSON
+             */
+            characters: number;
         };
         ListedAuditEventActor: {
             /** @enum {string} */
@@ -9483,6 +9728,148 @@ export interface operations {
             };
         };
     };
+    listMyAgentSessions: {
+        parameters: {
+            query?: {
+                page?: number | undefined;
+                limit?: number | undefined;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentSession"][];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                        metadata: {
+                            pagination: components["schemas"]["PagePagination"];
+                        };
+                    };
+                };
+            };
+        };
+    };
+    readMyAgentSession: {
+        parameters: {
+            query?: {
+                page?: number | undefined;
+                limit?: number | undefined;
+            };
+            header?: never;
+            path: {
+                /** @description The id of a session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentCall"][];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                        metadata: {
+                            pagination: components["schemas"]["PagePagination"];
+                        };
+                    };
+                };
+            };
+        };
+    };
+    listAgentSessions: {
+        parameters: {
+            query?: {
+                page?: number | undefined;
+                limit?: number | undefined;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentSessionOfAnyone"][];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                        metadata: {
+                            pagination: components["schemas"]["PagePagination"];
+                        };
+                    };
+                };
+            };
+        };
+    };
+    readAgentSession: {
+        parameters: {
+            query?: {
+                page?: number | undefined;
+                limit?: number | undefined;
+            };
+            header?: never;
+            path: {
+                /** @description The id of a session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["ReviewedAgentCall"][];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                        metadata: {
+                            pagination: components["schemas"]["PagePagination"];
+                        };
+                    };
+                };
+            };
+        };
+    };
     listUsers: {
         parameters: {
             query?: {
@@ -10147,7 +10534,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "config.mcp.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "config.mcp.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;
@@ -10225,7 +10612,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "config.mcp.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "config.mcp.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;

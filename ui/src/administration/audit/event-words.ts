@@ -26,6 +26,7 @@ export const eventWords: Readonly<Record<EventName, string>> = {
   'config.sites.changed': 'Sites configuration changed',
   'config.sites.reverted': 'Sites configuration reverted',
   'config.api-environments.changed': 'Environment policy changed or reverted',
+  'mcp.tool_called': 'Agent changed something',
   'config.mcp.changed': 'MCP policy changed or reverted',
   'config.metadata.changed': 'Metadata links changed',
   'config.signing_keys.changed': 'Signing keys rotated',
