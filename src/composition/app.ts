@@ -53,6 +53,7 @@ import { createIdentityCheck } from '../features/people/identity-check.ts';
 import { createAgentSessions } from '../features/agents/agents.ts';
 import { agentSessionRoutes } from '../features/agents/session-routes.ts';
 import { agentSessionStore } from '../features/agents/session-store.ts';
+import { allowsRegistration } from '../features/agents/mcp-policy.ts';
 import { mcpPolicyRoutes } from '../features/agents/policy-routes.ts';
 import { accessConfigRoutes } from '../features/people/login/access-routes.ts';
 import { groupRoutes } from '../features/accounts/group-routes.ts';
@@ -231,6 +232,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     mcp: {
       address: uiUrl + mcpPath,
       isEnabled: async () => (await mcpPolicy.inForce()).value.enabled,
+      allowsRegistration: async () => allowsRegistration((await mcpPolicy.inForce()).value),
     },
     noteIdentity: metrics.noteIdentity,
   });
@@ -874,7 +876,10 @@ export async function createApp(
       openApiPage(document),
       referencePage(document),
       authPages(pageDeps),
-      ...providerPages(services, pageDeps),
+      ...providerPages(services, {
+        ...pageDeps,
+        allowsRegistration: async () => allowsRegistration((await services.mcpPolicy.inForce()).value),
+      }),
       homePages({ ...pageDeps, webApp: backends.webApp ?? (await readWebApp(webAppFolder)) }),
       await commandLineFile(commandLinePath),
       mcpPages({

@@ -18,7 +18,7 @@ import { type Identity, type IdentityDeps, identityJobs } from './identity.ts';
 
 /** Identity with the built-in provider, which also has pages and protocol endpoints below /identity. */
 export type BuiltinIdentity = Identity &
-  Pick<OidcProvider, 'interactions' | 'serveProvider' | 'rotateSigningKeys'> & {
+  Pick<OidcProvider, 'interactions' | 'register' | 'serveProvider' | 'rotateSigningKeys'> & {
     /** Issues the known-device cookie after a correct password. */
     readonly knownDevices: Pick<KnownDevices, 'issue'>;
   };
@@ -55,6 +55,7 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
     tx,
     feed,
     clock,
+    random,
     log,
     encryption,
     sessionSecrets,
@@ -115,6 +116,7 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
     issuer,
     directory,
     interactions: provider.interactions,
+    register: provider.register,
     serveProvider: provider.serveProvider,
     rotateSigningKeys: provider.rotateSigningKeys,
     connectedClients: provider.connectedClients,

@@ -13,6 +13,7 @@ import {
   providerElsewhere,
   providerEndpoints,
 } from '../surfaces/web/pages/provider-routes.ts';
+import { registrationPage } from '../surfaces/web/pages/registration.ts';
 import { providerViews } from '../surfaces/web/pages/provider-views.ts';
 
 /** Constructs the source of accounts and roles: the built-in provider, or Keycloak. Part of the composition root. */
@@ -71,7 +72,10 @@ export function createIdentityServices(
   return { identity: watched(provider), provider };
 }
 
-type PageDeps = Omit<Parameters<typeof providerEndpoints>[0], 'identity'>;
+type PageDeps = Omit<Parameters<typeof providerEndpoints>[0], 'identity'> & {
+  /** Whether MCP clients may register themselves. */
+  readonly allowsRegistration: () => Promise<boolean>;
+};
 
 /** The pages below /identity. */
 export function providerPages(
@@ -81,6 +85,7 @@ export function providerPages(
   if (provider === null) return [providerElsewhere({ ...deps, issuer: identity.issuer })];
   return [
     interactionPages({ ...deps, identity: provider }),
+    registrationPage({ identity: provider, isOpen: deps.allowsRegistration }),
     providerEndpoints({ ...deps, identity: provider }),
   ];
 }

@@ -24,6 +24,13 @@ export const mcpPolicySchema = z
       .max(4_000)
       .refine((text) => !text.includes('\0'), 'must not contain NUL')
       .describe('What every agent is told when it connects; empty for nothing'),
+    clients: z.strictObject({
+      registration: z
+        .enum(['open', 'closed'])
+        .describe(
+          '`open`: MCP clients may register themselves at the built-in provider (RFC 7591). Each person still allows each client',
+        ),
+    }),
     callsPerMinute: z
       .number()
       .int()
@@ -57,9 +64,14 @@ export const defaultMcpPolicy: McpPolicy = {
     ...forEach([...changeToolNames], (): ToolRule => 'hidden'),
   },
   instructions: '',
+  clients: { registration: 'closed' },
   callsPerMinute: 120,
   sessionReview: { keepDays: 30, arguments: 'redacted' },
 };
+
+export function allowsRegistration({ enabled, clients }: McpPolicy): boolean {
+  return enabled && clients.registration === 'open';
+}
 
 export function isUsable({ allowChanges, tools }: McpPolicy, name: ToolName): boolean {
   return tools[name] === 'allow' && (allowChanges || !changesSomething(name));

@@ -20,11 +20,18 @@ const apiScopes: readonly string[] = [
 export const providerScopes: readonly string[] = [...apiScopes, mcpScope];
 
 /** All that an MCP client may ask for. */
-const mcpClientScopes: readonly string[] = ['openid', 'offline_access', mcpScope];
+export const mcpClientScopes: readonly string[] = ['openid', 'offline_access', mcpScope];
 
 /** MCP clients get tokens for `/mcp` only, and every other client gets none for it (decision 0062). */
 export function isMcpClient(clientId: string): boolean {
-  return clientId === mcpClientId;
+  return clientId === mcpClientId || isRegistered(clientId);
+}
+
+/** Begins the ids of clients that registered themselves (registration.ts). */
+export const registeredPrefix = 'mcp_';
+
+export function isRegistered(clientId: string): boolean {
+  return clientId.startsWith(registeredPrefix);
 }
 
 /** A confidential client's secret, derived so that no process has to store or transmit it. */

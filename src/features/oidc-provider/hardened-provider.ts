@@ -28,7 +28,12 @@ export type FindEnabledAccount = (
 ) => Promise<{ subject: string; name: string; email: string } | undefined>;
 
 /** The MCP endpoint as a protected resource (RFC 8707). While it is off, the provider issues no token for it. */
-export type McpResource = { readonly address: string; isEnabled(): Promise<boolean> };
+export type McpResource = {
+  readonly address: string;
+  isEnabled(): Promise<boolean>;
+  /** Whether clients may register themselves (RFC 7591). */
+  allowsRegistration(): Promise<boolean>;
+};
 
 export type ProviderDeps = {
   uiOrigin: string;
@@ -118,6 +123,7 @@ export function createProvider(deps: ProviderDeps): Provider {
   provider.proxy = true;
   provider.silent = true;
   tellFailures(provider, { views: deps.views, log });
+  provider.use(nameRegistration(deps.mcp));
   return provider;
 }
 
@@ -274,6 +280,16 @@ function resourceIndicators(
       // Opaque, because introspection refuses the tokens that are JWTs.
       return { scope: mcpScope, audience: address, accessTokenFormat: 'opaque' };
     },
+  };
+}
+
+/** Registration is an endpoint of ours, so the library does not name it (RFC 8414 section 2). */
+function nameRegistration({ allowsRegistration }: McpResource) {
+  return async (ctx: KoaContextWithOIDC, next: () => Promise<unknown>) => {
+    await next();
+    const { oidc } = ctx as { oidc?: KoaContextWithOIDC['oidc'] };
+    if (oidc?.route !== 'discovery' || !(await allowsRegistration())) return;
+    ctx.body = { ...(ctx.body as object), registration_endpoint: `${oidc.issuer}/reg` };
   };
 }
 

@@ -4,7 +4,7 @@ import type { Clock } from '../../core/clock.ts';
 import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
 import type { PasswordAnswer } from '../accounts/accounts.ts';
-import { isMcpClient, webClientId } from './clients.ts';
+import { isMcpClient, isRegistered, webClientId } from './clients.ts';
 import { cookieNames } from './cookies.ts';
 
 /**
@@ -24,6 +24,8 @@ export type Interaction =
       readonly kind: 'consent';
       readonly uid: string;
       readonly clientName: string;
+      /** False: the client registered itself, and chose its name. */
+      readonly isKnown: boolean;
       /** E-mail of the account that is signed in, for which the client would act. */
       readonly account: string;
       readonly redirectHost: string | null;
@@ -54,6 +56,8 @@ export type InteractionsDeps = {
   checkPassword: (email: string, password: string, origin: RequestOrigin) => Promise<PasswordAnswer>;
   /** Empty when there is no such account. */
   emailOf: (subject: string | undefined) => Promise<string>;
+  /** A person allows a client something, so its registration stays. */
+  keepClient: (clientId: string) => Promise<void>;
   clock: Clock;
 };
 
@@ -109,6 +113,7 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
         kind: 'consent',
         uid: interaction.uid,
         clientName,
+        isKnown: !isRegistered(clientId),
         account: await emailOf(interaction.session?.accountId),
         redirectHost: redirectUri === '' ? null : (URL.parse(redirectUri)?.host ?? null),
         scopes: scopesFor(clientId, text(interaction.params['scope'])),
@@ -139,6 +144,7 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
       grant.addOIDCScope(text(interaction.params['scope']));
       for (const [resource, scopes] of Object.entries(missingScopes(interaction.prompt.details)))
         grant.addResourceScope(resource, scopes);
+      await deps.keepClient(text(interaction.params['client_id']));
       const consent = { grantId: await grant.save() };
       return await finish(request, response, interaction.uid, { consent }, true);
     },

@@ -1,6 +1,7 @@
 import {
   Client,
   type OAuthDiscoveryState,
+  type StoredOAuthClientInformation,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
 import { inject } from 'light-my-request';
@@ -12,6 +13,9 @@ import { Browser } from '../../identity.ts';
 /** The official client of the protocol, connected by a person as people do: discovery, sign-in, consent. */
 export type Agent = {
   readonly client: Client;
+  readonly clientId: string;
+  /** The page on which the person allowed it. */
+  readonly consent: string;
   readonly accessToken: string;
   readonly refreshToken: string;
   /** What a tool answers; rejects when it refuses. */
@@ -30,11 +34,23 @@ const redirectUrl = 'http://127.0.0.1:45123/callback';
 export async function connectAgent(
   h: Harness,
   name: string,
-  { mode = { pin: '2026-07-28' }, decision = 'allow' }: { mode?: Revision; decision?: 'allow' | 'deny' } = {},
+  {
+    mode = { pin: '2026-07-28' },
+    client: knownClient = 'postern-mcp',
+    registersAs,
+  }: {
+    mode?: Revision;
+    client?: string;
+    /** It registers itself under this name. */
+    registersAs?: string;
+  } = {},
 ): Promise<Agent> {
   const fetch = fetchOf(h);
   let page: URL | undefined;
   let verifier = '';
+  const issuer = `${uiOrigin}/identity`;
+  let known: StoredOAuthClientInformation | undefined =
+    registersAs === undefined ? { client_id: knownClient, issuer } : undefined;
   let discovered: OAuthDiscoveryState | undefined;
   let tokens: { access_token: string; refresh_token?: string | undefined; token_type: string } | undefined;
   const connect = () => {
@@ -42,8 +58,9 @@ export async function connectAgent(
       fetch,
       authProvider: {
         redirectUrl,
-        clientMetadata: { redirect_uris: [redirectUrl], client_name: 'Test agent' },
-        clientInformation: () => ({ client_id: 'postern-mcp', issuer: `${uiOrigin}/identity` }),
+        clientMetadata: { redirect_uris: [redirectUrl], client_name: registersAs ?? 'Test agent' },
+        clientInformation: () => known,
+        saveClientInformation: (saved) => void (known = saved),
         tokens: () => tokens,
         saveTokens: (saved) => void (tokens = saved),
         redirectToAuthorization: (url) => void (page = url),
@@ -61,7 +78,7 @@ export async function connectAgent(
     if (page === undefined) throw error;
   });
   if (page === undefined) throw new Error('The client did not ask for a sign-in.');
-  const callback = await allow(new Browser(h.app.web), page, name, decision);
+  const { callback, consent } = await allow(new Browser(h.app.web), page, name);
   await first.transport.finishAuth(callback.searchParams);
   const { transport, client } = connect();
   await client.connect(transport);
@@ -69,6 +86,8 @@ export async function connectAgent(
     await client.callTool({ name: tool, arguments: input });
   return {
     client,
+    clientId: known?.client_id ?? '',
+    consent,
     accessToken: tokens?.access_token ?? '',
     refreshToken: tokens?.refresh_token ?? '',
     async use(tool, input) {
@@ -85,13 +104,8 @@ export async function connectAgent(
   };
 }
 
-/** Signs in and decides, on the pages that the client opened. */
-export async function allow(
-  browser: Browser,
-  start: URL,
-  name: string,
-  decision: 'allow' | 'deny' = 'allow',
-): Promise<URL> {
+/** Signs in and allows the client, on the pages that it opened. */
+async function allow(browser: Browser, start: URL, name: string) {
   const actionOf = (text: string) => /<form method="post" action="([^"]+)"/.exec(text)?.[1] ?? '';
   let page = await browser.follow(await browser.get(start.pathname + start.search));
   if (page.text.includes('type="password"')) {
@@ -102,9 +116,10 @@ export async function allow(
     };
     page = await browser.follow(await browser.post(actionOf(page.text), form));
   }
-  page = await browser.follow(await browser.post(actionOf(page.text), { decision }));
+  const consent = page.text;
+  page = await browser.follow(await browser.post(actionOf(page.text), { decision: 'allow' }));
   if (page.location === undefined) throw new Error(`No redirect: ${page.status} ${page.text}`);
-  return new URL(page.location);
+  return { callback: new URL(page.location), consent };
 }
 
 /** Reaches the web server without a network. */

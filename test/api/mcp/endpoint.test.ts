@@ -189,6 +189,20 @@ describe('tokens', () => {
     expect((await send(agent.accessToken, { headers: { origin: uiOrigin } })).status).toBe(200);
   });
 
+  test('MC-08 answers to clients that call at the same time are never mixed', async () => {
+    await h.person('Dan');
+    const [dans, adas] = [await connectAgent(h, 'Dan'), await connectAgent(h, 'Ada', { mode: 'legacy' })];
+    const names = await Promise.all(
+      Array.from({ length: 20 }, async (_, at) => {
+        const { person } = (await (at % 2 === 0 ? dans : adas).use('get_context')) as {
+          person: { name: string };
+        };
+        return person.name;
+      }),
+    );
+    expect(names).toEqual(Array.from({ length: 20 }, (_, at) => (at % 2 === 0 ? 'Dan' : 'Ada')));
+  });
+
   test('MC-08 another host is not served', async () => {
     const answer = await fetchOf(h)('http://rebound.example/mcp', {
       method: 'POST',

@@ -4517,6 +4517,7 @@ export interface components {
             tools: components["schemas"]["McpPolicyTools"];
             /** @description What every agent is told when it connects; empty for nothing */
             instructions: string;
+            clients: components["schemas"]["McpPolicyClients"];
             /** @description Requests that the agents of one person may make in any 60 seconds, all clients together */
             callsPerMinute: number;
             sessionReview: components["schemas"]["McpPolicySessionReview"];
@@ -5443,6 +5444,13 @@ export interface components {
             destroy_environment: "allow" | "hidden";
             /** @enum {string} */
             cancel_build: "allow" | "hidden";
+        };
+        McpPolicyClients: {
+            /**
+             * @description `open`: MCP clients may register themselves at the built-in provider (RFC 7591). Each person still allows each client
+             * @enum {string}
+             */
+            registration: "open" | "closed";
         };
         McpPolicySessionReview: {
             /** @description How long the calls of a session are kept after its last one */
