@@ -287,8 +287,10 @@ function resourceIndicators(
 function nameRegistration({ allowsRegistration }: McpResource) {
   return async (ctx: KoaContextWithOIDC, next: () => Promise<unknown>) => {
     await next();
+    // Paths that no endpoint answers have none, which the type leaves out.
     const { oidc } = ctx as { oidc?: KoaContextWithOIDC['oidc'] };
     if (oidc?.route !== 'discovery' || !(await allowsRegistration())) return;
+    // The document that the library has just written.
     ctx.body = { ...(ctx.body as object), registration_endpoint: `${oidc.issuer}/reg` };
   };
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type Provider from 'oidc-provider';
-import type { Adapter, AdapterPayload } from 'oidc-provider';
+import type { AdapterPayload } from 'oidc-provider';
 import type { AuditContext } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Random } from '../../core/ids.ts';
@@ -92,7 +92,7 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
     encryption,
     clock,
   });
-  const clients = adapter('Client') as Adapter;
+  const clients = adapter('Client');
   let running: Provider | undefined;
   const provider = () => {
     if (running === undefined) throw new Error('The identity provider is not started.');
@@ -109,7 +109,7 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
       emailOf: deps.emailOf,
       async keepClient(clientId) {
         const registered = isRegistered(clientId) ? await clients.find(clientId) : undefined;
-        // Without an expiry.
+        // Without an expiry, which the type of the library leaves out.
         if (registered) await clients.upsert(clientId, registered, undefined as never);
       },
       clock,
@@ -125,6 +125,7 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
       const found = registrationOf(sent, deps.random);
       if ('error' in found) return found;
       if ((await read.records.countUnallowedClients()) >= maxUnallowedClients) return null;
+      // The type of the library has mutable lists; nothing changes ours.
       await clients.upsert(found.client_id, { ...found } as AdapterPayload, unallowedSeconds);
       return found;
     },

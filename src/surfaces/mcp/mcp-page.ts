@@ -64,6 +64,7 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
   const metadataPath = `/.well-known/oauth-protected-resource${mcpPath}`;
   const handler = createMcpHandler(
     ({ authInfo }) => {
+      // Passed by the handler below, which is the only caller.
       const request = authInfo?.extra?.['request'] as FastifyRequest;
       if (request.mcp === null) throw new Error('The request was not authenticated.');
       const { caller, grantId, policy } = request.mcp;

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { defaultMcpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { defaultEnvironmentPolicy } from '../../../src/features/environments/policy/environment-policy.ts';
 import type { Answer, Harness, Person, TestKey } from '../../harness.ts';
 import { commandLine, contents, openFrozenHarness } from '../access/cast.ts';
@@ -187,6 +188,26 @@ const drills: Record<string, Drill> = {
         headers: { 'if-match': '*' },
         body: { version: 0 },
         target: () => 'api-environments',
+      }),
+    ),
+  },
+  changeMcpPolicy: {
+    event: 'config.mcp.changed',
+    prepare: ready(() =>
+      send('PUT', '/config/mcp', root, {
+        headers: { 'if-match': '*' },
+        body: { ...defaultMcpPolicy, enabled: true },
+        target: () => 'mcp',
+      }),
+    ),
+  },
+  revertMcpPolicy: {
+    event: 'config.mcp.changed',
+    prepare: ready(() =>
+      send('POST', '/config/mcp/revert', root, {
+        headers: { 'if-match': '*' },
+        body: { version: 0 },
+        target: () => 'mcp',
       }),
     ),
   },
