@@ -50,6 +50,9 @@ import { signInReader } from '../features/audit/sign-ins.ts';
 import { summaryRoute } from '../features/audit/summary-route.ts';
 import { productionCost } from '../features/accounts/passwords.ts';
 import { createIdentityCheck } from '../features/people/identity-check.ts';
+import { createAgentDefinitions } from '../features/agents/definitions.ts';
+import { agentDefinitionRoutes } from '../features/agents/definition-routes.ts';
+import { agentDefinitionStore } from '../features/agents/definition-store.ts';
 import { createAgentSessions } from '../features/agents/agents.ts';
 import { agentSessionRoutes } from '../features/agents/session-routes.ts';
 import { agentSessionStore } from '../features/agents/session-store.ts';
@@ -171,6 +174,7 @@ function createStores(sql: Sql, backends: Pick<AppBackends, 'random' | 'log'> & 
     chain: chainStore(sql),
     notices: noticeStore(sql, { clock, random, log }),
     changes: changeStore(sql, clock),
+    agentDefinitions: agentDefinitionStore(sql),
     agentSessions: agentSessionStore(sql),
   };
 }
@@ -541,6 +545,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     provider,
     accessConfig,
     mcpPolicy,
+    agentDefinitions: createAgentDefinitions({ read, tx, random }),
     agentSessions,
     limiter,
     policies,
@@ -621,6 +626,7 @@ function createRoutes(services: Services): Route[] {
       peaks: (limit) => read.signIns.peaks(limit, clock.now() - day),
     }),
     ...mcpPolicyRoutes({ policy: services.mcpPolicy, usage: services.agentSessions.usage }),
+    ...agentDefinitionRoutes(services.agentDefinitions),
     ...agentSessionRoutes({ sessions: services.agentSessions, names }),
     ...userRoutes(identity),
     ...groupRoutes(identity),
@@ -886,6 +892,7 @@ export async function createApp(
         uiOrigin: settings.uiUrl,
         issuer: identity.issuer,
         policy: async () => (await services.mcpPolicy.inForce()).value,
+        definitionOf: services.agentDefinitions.ofClient,
         tools,
         authentication,
         authorization,

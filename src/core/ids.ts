@@ -31,6 +31,7 @@ export type IdPrefix =
   | 'repo'
   | 'evt'
   | 'ses'
+  | 'agd'
   | 'ags'
   | 'ntc'
   | 'req'

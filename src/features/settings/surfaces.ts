@@ -217,19 +217,22 @@ export const surfaces: readonly Surface[] = [
       guide('Run a branch at a URL', 'docs/how-to/run-a-branch.md'),
     ],
   },
+  {
+    id: 'agents',
+    change: 'Agent models, instructions, tools, workspaces, session review',
+    owner: 'Admin Agent sections in Settings',
+    note: 'Instructions and tools of an agent, by its client. Models and workspaces do not exist yet.',
+    places: [
+      route('Add an agent definition', 'POST /config/agents/definitions', 'addAgentDefinition'),
+      guide('Connect an agent', 'docs/how-to/connect-an-agent.md'),
+    ],
+  },
   // What Postern does not have.
   {
     id: 'mcp-connections',
     change: 'User connections',
     owner: 'External MCP connections in Settings',
     note: 'Connections of a person to external MCP servers.',
-    places: [],
-  },
-  {
-    id: 'agents',
-    change: 'Agent models, instructions, tools, workspaces, session review',
-    owner: 'Admin Agent sections in Settings',
-    note: 'How agents work and what they may change.',
     places: [],
   },
   {

@@ -6,6 +6,7 @@ import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { mcpScope } from '../../core/scopes.ts';
 import type { AgentSessions } from '../../features/agents/agents.ts';
+import { type AgentDefinition, policyUnder } from '../../features/agents/definition.ts';
 import type { McpPolicy } from '../../features/agents/mcp-policy.ts';
 import { type RateLimiter, retryAfterSeconds } from '../../features/rate-limit/rate-limit.ts';
 import type { Log } from '../../platform/log.ts';
@@ -18,7 +19,7 @@ import type { Tool } from './tool.ts';
 
 /**
  * The MCP endpoint for the agents of people: `/mcp`, and the metadata that tells a client where to get a token (RFC 9728).
- * The path of a request, from top to bottom: on? → token → origin → person → limit → protocol → tool. While it is off,
+ * The path of a request, from top to bottom: on? → token → origin → person → limit → definition → protocol → tool. While it is off,
  * every address here answers as if it did not exist.
  */
 export type McpPageDeps = {
@@ -26,6 +27,7 @@ export type McpPageDeps = {
   /** Issues the tokens. */
   readonly issuer: string;
   readonly policy: () => Promise<McpPolicy>;
+  readonly definitionOf: (clientId: string) => Promise<AgentDefinition | undefined>;
   readonly tools: readonly Tool[];
   readonly authentication: Pick<Authentication, 'authenticateMcp'>;
   readonly authorization: Authorization;
@@ -40,7 +42,7 @@ export type McpPageDeps = {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set on requests to the MCP endpoint. */
+    /** Set on requests to the MCP endpoint. The policy is that for the client. */
     mcp: (McpCaller & { readonly policy: McpPolicy }) | null;
   }
 }
@@ -123,7 +125,8 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
       throw new AppError('forbidden_origin', { hint: foreignOrigin });
     await authorization.authorize(caller, agents);
     await limit(caller.user.id, policy.callsPerMinute);
-    request.mcp = { caller, grantId, policy };
+    const definition = await deps.definitionOf(caller.clientId);
+    request.mcp = { caller, grantId, policy: policyUnder(policy, definition) };
   }
 
   async function limit(userId: string, perMinute: number): Promise<void> {
@@ -179,7 +182,7 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
 
 const foreignOrigin = 'Call this address from a program, not from a page of another site.';
 
-/** The policy decides what agents may do; the consent of a person covers all of it. */
+/** Policy and definition decide what agents may do; the consent of a person covers all of it. */
 function scopesUnder({ allowChanges }: McpPolicy): readonly string[] {
   return allowChanges ? ['env:write', 'sites:write', 'repos:read'] : ['env:read', 'sites:read', 'repos:read'];
 }

@@ -86,6 +86,11 @@ const table: Record<string, Line> = {
     { version: 0 },
   ],
 
+  'GET /config/agents/definitions': ['an administrator’s session or token', '200'],
+  'POST /config/agents/definitions': ['an administrator’s session or token', '422 invalid_body', {}],
+  'PATCH /config/agents/definitions/{id}': ['an administrator’s session or token', '404 not_found', {}],
+  'DELETE /config/agents/definitions/{id}': ['an administrator’s session or token', '404 not_found'],
+
   'GET /me/agents/sessions': ['a session', '200'],
   'GET /me/agents/sessions/{id}': ['a session', '404 not_found'],
   'GET /agents/sessions': ['an administrator’s session', '200'],

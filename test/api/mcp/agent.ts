@@ -7,6 +7,7 @@ import {
 import { inject } from 'light-my-request';
 import { systemAuditContext } from '../../../src/core/caller.ts';
 import { defaultMcpPolicy, type McpPolicy } from '../../../src/features/agents/mcp-policy.ts';
+import { toolNames } from '../../../src/features/agents/tool-names.ts';
 import { type Harness, uiOrigin } from '../../harness.ts';
 import { Browser } from '../../identity.ts';
 
@@ -143,8 +144,16 @@ export function fetchOf(h: Harness) {
   };
 }
 
-/** Writes a policy through the service, as an administrator would. */
+/** Writes a policy through the service, as an administrator would. One that allows changes gives `postern-mcp` every tool. */
 export async function setMcpPolicy(h: Harness, change: Partial<McpPolicy> = {}): Promise<void> {
+  if (change.allowChanges === true) await giveEveryTool(h, 'postern-mcp');
   const next = { ...defaultMcpPolicy, enabled: true, ...change };
   await h.app.services.mcpPolicy.put(systemAuditContext, '*', next);
+}
+
+async function giveEveryTool(h: Harness, clientId: string): Promise<void> {
+  const { agentDefinitions } = h.app.services;
+  if ((await agentDefinitions.ofClient(clientId)) !== undefined) return;
+  const texts = { name: `Everything for ${clientId}`, purpose: 'For tests', instructions: '' };
+  await agentDefinitions.add(systemAuditContext, { ...texts, tools: toolNames, clients: [clientId] });
 }
