@@ -59,6 +59,10 @@ const putAccess = async (signInsPerAddressPerMinute: number) => {
   return () => send('PUT', '/config/access', root, { headers, body, target: () => 'access' });
 };
 const metadataLink = { text: 'Source', icon: 'branch', link: 'https://git.example.com/' };
+const definitions = '/config/agents/definitions';
+const definition = () => ({ name: `Agents ${alone}`, purpose: 'Reading', tools: [], clients: [] });
+const newDefinition = async () =>
+  (await h.call('POST', definitions, { as: root, body: definition() })).data.id as string;
 const newLink = async () =>
   (await h.call('POST', '/config/metadata', { as: root, body: metadataLink })).data.links[0].id as string;
 const group = async () =>
@@ -210,6 +214,24 @@ const drills: Record<string, Drill> = {
         target: () => 'mcp',
       }),
     ),
+  },
+  addAgentDefinition: {
+    event: 'config.agents.changed',
+    prepare: ready(() => send('POST', definitions, root, { body: definition(), target: () => 'agents' })),
+  },
+  changeAgentDefinition: {
+    event: 'config.agents.changed',
+    async prepare() {
+      const at = `${definitions}/${await newDefinition()}`;
+      return () => send('PATCH', at, root, { body: { purpose: 'Other' }, target: () => 'agents' });
+    },
+  },
+  deleteAgentDefinition: {
+    event: 'config.agents.changed',
+    async prepare() {
+      const at = `${definitions}/${await newDefinition()}`;
+      return () => send('DELETE', at, root, { target: () => 'agents' });
+    },
   },
   addMetadataLink: {
     event: 'config.metadata.changed',
