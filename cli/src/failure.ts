@@ -1,13 +1,17 @@
 /** What each exit code means. Documented in docs/reference/cli.md. */
 export const exitCodes = [
   [0, 'Done.'],
-  [1, 'Failed: the server refused the request for a reason without a code of its own, or had an error.'],
+  [
+    1,
+    'Failed: the server refused the request for a reason without a code of its own, or had an error; or the answer of a check is no.',
+  ],
   [2, 'Wrong usage: an argument, an option, a setting or a value of the request. Nothing was changed.'],
   [3, 'Not found: there is no such resource, or this caller may not see it.'],
   [4, 'Authentication: no credential, an invalid one, or one that may not do this.'],
   [5, 'Too many requests.'],
   [6, 'A conflict with the current state, or a limit.'],
   [7, 'Unavailable: the server or something that it needs cannot be reached.'],
+  [8, 'Watched for as long as --timeout allows, without an end.'],
 ] as const;
 
 export type ExitCode = (typeof exitCodes)[number][0];

@@ -14,6 +14,8 @@ export type Result = {
   readonly hint?: string;
   /** Printed as it arrives, instead of `data`. */
   readonly stream?: AsyncIterable<Uint8Array> | undefined;
+  /** Results that come one after the other, printed instead of `data`; each is an envelope of its own. A failure among them ends nothing. */
+  readonly items?: AsyncIterable<Result | Failure>;
 };
 
 /** How it is printed. */
@@ -102,7 +104,7 @@ function asText(data: unknown, { fields, columns }: Form, usual: readonly string
   if (data === null || data === undefined) return '';
   if (Array.isArray(data)) return listText(data, fields ?? usual ?? fieldsOf(data), columns);
   if (typeof data !== 'object') return `${cell(data)}\n`;
-  if (fields !== undefined) return `${fields.map((field) => cell(valueAt(data, field))).join('\t')}\n`;
+  if (fields !== undefined) return rowText(data, fields);
   const names = Object.keys(data);
   const width = Math.max(0, ...names.map((name) => name.length));
   return names
@@ -136,6 +138,11 @@ function listText(items: readonly unknown[], fields: readonly string[], columns:
       return `${line.length > columns ? `${line.slice(0, columns - 1)}…` : line}\n`;
     })
     .join('');
+}
+
+/** One line: these fields, with tabs between them. */
+export function rowText(item: unknown, fields: readonly string[]): string {
+  return `${fields.map((field) => cell(valueAt(item, field))).join('\t')}\n`;
 }
 
 function valueAt(data: unknown, path: string): unknown {

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Io } from './io.ts';
-import { fieldsFrom, hintsOf, type Result, resultText } from './output.ts';
+import { Failure } from './failure.ts';
+import { failureText, fieldsFrom, hintsOf, type Result, resultText } from './output.ts';
 
 /** The options of every command that prints a result. */
 export function addOutputOptions(command: Command): Command {
@@ -35,7 +36,15 @@ export function printing(
       columns: io.outTerminal?.columns ?? null,
     };
     const result = await verb();
-    if (result.stream === undefined) await io.out(resultText(result, form));
+    const isOne = result.stream === undefined && result.items === undefined;
+    if (isOne) await io.out(resultText(result, form));
+    for await (const item of result.items ?? []) {
+      const isFailure = item instanceof Failure;
+      const line = isFailure ? failureText(item, json) : resultText(item, form);
+      if (isFailure && !json) io.err(line);
+      else await io.out(line);
+      if (!isFailure && !quiet && !json) io.err(hintsOf(item));
+    }
     for await (const chunk of result.stream ?? []) await io.out(chunk);
     if (!quiet && !json) io.err(hintsOf(result));
   });

@@ -1,5 +1,6 @@
 import { Argument, type Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { addDeploy } from './deploy/command.ts';
+import { addEnvironmentVerbs } from './environment-verbs.ts';
 import { exitCodes, Failure, wrongUsage } from './failure.ts';
 import type { Io } from './io.ts';
 import { failureText } from './output.ts';
@@ -71,6 +72,7 @@ export function createProgram(io: Io, first?: string): Command {
     const parent = groupOf(program, groups, verb.name);
     if (isWhole || parent === program || verb.name.startsWith(`${first} `)) addVerb(parent, verb, io);
   }
+  addEnvironmentVerbs(program, groupOf(program, groups, 'env up'), io);
   addApi(program, io);
   program
     .command('completion')
@@ -121,6 +123,11 @@ function addVerb(parent: Command, verb: Verb, io: Io): void {
     );
   if (verb.file !== undefined)
     command.option('--file <FILE>', 'A .zip, .tar.gz, .tgz or .html file to publish.');
+  if (verb.follows)
+    command.option(
+      '-f, --follow',
+      'Print the lines as they are written, until the log ends. After a lost connection it continues. With --json, each line is an envelope, and its cursor continues after it.',
+    );
   if (verb.pagination !== undefined) command.option('--paginate', 'Print every page.');
   const hasDryRun = verb.options.some(({ name }) => name === 'dryRun');
   if (verb.method !== 'GET' && !hasDryRun)

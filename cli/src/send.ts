@@ -11,6 +11,8 @@ export type Session = {
   readonly origin: string;
   /** A key or an access token; undefined = the request is sent without a credential. */
   readonly credential: string | undefined;
+  /** The access token of a context, which ends while a verb waits; absent = a credential that stays the same. */
+  readonly renew?: () => Promise<string>;
 };
 
 export type Answer = {
@@ -53,8 +55,10 @@ export async function send(
   }
 }
 
-async function sendOnce({ origin, credential }: Session, request: ApiRequest): Promise<Response> {
-  const { method, path, body, ifMatch } = request;
+async function sendOnce(session: Session, request: ApiRequest): Promise<Response> {
+  const { origin, renew } = session;
+  const { method, path, body, ifMatch, headers } = request;
+  const credential = renew === undefined ? session.credential : await renew();
   const content = body === undefined ? undefined : await contentOf(body);
   try {
     return await fetch(`${origin}/api/v2${path}`, {
@@ -65,6 +69,7 @@ async function sendOnce({ origin, credential }: Session, request: ApiRequest): P
         ...(credential === undefined ? {} : { authorization: `Bearer ${credential}` }),
         ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
         ...content?.headers,
+        ...headers,
       },
       ...(content === undefined ? {} : { body: content.body, duplex: 'half' }),
     });
@@ -107,6 +112,22 @@ function typeOf(path: string): string {
   const found = types.find(([ending]) => ending.test(path));
   if (found === undefined) throw wrongUsage('--file must be a .zip, .tar.gz, .tgz or .html file.');
   return found[1];
+}
+
+/** Attempts in a row after a lost connection, and the wait before the first; each next wait is twice as long. */
+const maxLosses = 6;
+const firstWaitMs = 1_000;
+
+/** Waits after a lost connection, and says so. @throws the error, when it is another one or there were too many */
+export async function waitAfterLoss(
+  error: unknown,
+  losses: number,
+  io: Pick<Io, 'err' | 'wait'>,
+): Promise<void> {
+  if (!(error instanceof Failure) || error.code !== 'unreachable' || losses === maxLosses) throw error;
+  const ms = firstWaitMs * 2 ** losses;
+  io.err(`${error.message} The next attempt is in ${ms / 1000} s.\n`);
+  await io.wait(ms);
 }
 
 async function answerOf(response: Response): Promise<Answer> {

@@ -23,7 +23,8 @@ export async function openSession(io: Io, options: SessionOptions): Promise<Sess
   if (key !== undefined || context === undefined || name === undefined) return { origin, credential: key };
   if (context.credential?.kind === 'key') return { origin, credential: context.credential.key };
   if (context.credential === null) return { origin, credential: undefined };
-  return { origin, credential: await freshAccessToken(file, name, io) };
+  const renew = async () => await freshAccessToken(file, name, io);
+  return { origin, credential: await renew(), renew };
 }
 
 function serverOf(url: string | undefined, context: Context | undefined, name: string | undefined): string {

@@ -32,9 +32,10 @@ export type World = {
   close(): Promise<void>;
 };
 
-export async function openWorld(): Promise<World> {
+/** `settings`: of the server, besides the usual ones. */
+export async function openWorld(settings: Readonly<Record<string, string>> = {}): Promise<World> {
   const home = await mkdtemp(join(tmpdir(), 'postern-cli-'));
-  const server = await startProgram({ dataDir: join(home, 'data'), ports: await freePorts() });
+  const server = await startProgram({ dataDir: join(home, 'data'), ports: await freePorts(), settings });
   const browser = new Browser(server.origin);
   await browser.signIn(administrator.email, administrator.password);
   let keys = 0;

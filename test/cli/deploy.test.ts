@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer, request as forward } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -123,6 +123,30 @@ test('after Ctrl-C, the next deploy sends only the rest', async () => {
   const second = await postern(options, typing);
   await way.close();
   expect(second.out).toMatch(/^\d+\t\{"files":1,"bytes":9437184,"requests":1\}\n$/);
+});
+
+test('deploy --watch publishes each change, and continues after a refusal', async () => {
+  await put('watched/index.html', 'one');
+  const enough = new AbortController();
+  const changes = [
+    async () => await put('watched/index.html', 'two'),
+    async () => await put('watched/.env', 'A=1'),
+    async () => await rm(join(folder, 'watched/.env')),
+    async () => enough.abort(),
+  ];
+  let made = 0;
+  const { out, err } = await postern(
+    ['deploy', 'watched', '--watch', '--site-file', 'watched.json', '--fields', 'version'],
+    {
+      interrupt: enough.signal,
+      said(text) {
+        const waits = text.match(/^Waiting for changes\.$/gm)?.length ?? 0;
+        for (; made < waits; made += 1) void changes[made]?.();
+      },
+    },
+  );
+  expect(out).toBe('1\n2\n3\n');
+  expect(err).toContain('  .env: ');
 });
 
 /** Another way to the server, which asks for each request that sends contents what becomes of it. */

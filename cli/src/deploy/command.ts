@@ -18,6 +18,10 @@ Without --site it publishes to the site that postern.site.json beside the folder
     .option('--private', 'Create a private site, or refuse if the site is public')
     .option('--site-file <FILE>', 'Where to remember the site. Default: postern.site.json beside DIR')
     .option(
+      '--watch',
+      'Publish again after each change, until Ctrl-C. What the server refuses is printed, and the next change is tried.',
+    )
+    .option(
       '--dry-run',
       'Let the server check the files and say what would be sent. Sends no content, and publishes nothing.',
     );
