@@ -23,7 +23,8 @@ export async function* followLog(
     };
     try {
       const { stream } = await send(session, { ...request, headers }, io);
-      for await (const event of eventsIn(stream ?? [])) {
+      if (stream === undefined) throw cut(session);
+      for await (const event of eventsIn(stream)) {
         if (event.name === 'end') return;
         losses = 0;
         cursor = event.id;

@@ -1,10 +1,11 @@
 import { Argument, type Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { addDeploy } from './deploy/command.ts';
 import { addEnvironmentVerbs } from './environment-verbs.ts';
+import { addConfigDiff, addDoctor, addKeyVerbs, addPages } from './other-verbs.ts';
 import { exitCodes, Failure, wrongUsage } from './failure.ts';
 import type { Io } from './io.ts';
-import { failureText } from './output.ts';
-import { addCommonOptions, printing } from './printing.ts';
+import { failureText, isColored } from './output.ts';
+import { addCommonOptions, Ended, printing } from './printing.ts';
 import { SafeCommand } from './safe-command.ts';
 import { addSignInVerbs } from './sign-in-verbs.ts';
 import { completionScript, llmsText, type Shell, shells } from './tree.ts';
@@ -29,8 +30,9 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
     return 0;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
+    if (error instanceof Ended) return error.exitCode;
     const failure = toFailure(error);
-    const text = failureText(failure, isJson);
+    const text = failureText(failure, isJson, !isJson && isColored(io.errIsTerminal, io.env));
     if (isJson) await io.out(text);
     else io.err(text);
     return failure.exitCode;
@@ -73,6 +75,11 @@ export function createProgram(io: Io, first?: string): Command {
     if (isWhole || parent === program || verb.name.startsWith(`${first} `)) addVerb(parent, verb, io);
   }
   addEnvironmentVerbs(program, groupOf(program, groups, 'env up'), io);
+  const keys = groupOf(program, groups, 'keys verify');
+  addKeyVerbs(keys, verbs, io);
+  addConfigDiff(groupOf(program, groups, 'config diff'), io);
+  addPages(program, keys, io);
+  addDoctor(program, io);
   addApi(program, io);
   program
     .command('completion')

@@ -113,7 +113,10 @@ function segmentsOf(path: string): string[] {
     });
 }
 
-async function inputFrom({ input, keyStdin }: VerbOptions, io: Io): Promise<unknown> {
+export async function inputFrom(
+  { input, keyStdin }: Pick<VerbOptions, 'input' | 'keyStdin'>,
+  io: Io,
+): Promise<unknown> {
   if (typeof input !== 'string') return undefined;
   if (input === '-' && keyStdin) throw wrongUsage('--input - and --key-stdin both read stdin.');
   const text = input === '-' ? await io.readInput() : await readFile(input, 'utf8').catch(() => undefined);

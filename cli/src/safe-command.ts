@@ -3,6 +3,14 @@ import { wrongUsage } from './failure.ts';
 
 /** Says what is wrong without the argument itself, which may be a key. */
 export class SafeCommand extends Command {
+  /** True: it runs something, also when it has commands below it. */
+  runs = false;
+
+  override action(...[listener]: Parameters<Command['action']>): this {
+    this.runs = true;
+    return super.action(listener);
+  }
+
   override createCommand(name?: string): SafeCommand {
     return new SafeCommand(name);
   }

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import { exitCodeOf, Failure, wrongUsage } from './failure.ts';
 import type { Io } from './io.ts';
 import type { ApiRequest, Body } from './request.ts';
+import verbs from './verbs.json' with { type: 'json' };
 
 /** A server, and what a request to it is signed in with. */
 export type Session = {
@@ -44,6 +45,7 @@ export async function send(
 ): Promise<Answer> {
   for (let attempt = 1; ; attempt += 1) {
     const response = await sendOnce(session, request);
+    reportVersion(session, response.headers.get(versionHeader), io);
     if (response.ok) return await answerOf(response);
     const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
     const isLast = attempt === maxAttempts || !(seconds <= maxWaitSeconds);
@@ -53,6 +55,21 @@ export async function send(
     io.err(`${why}; the next attempt is in ${seconds} s.\n`);
     await io.wait(seconds * 1000);
   }
+}
+
+/** Which version of the server answers; every response has it. */
+export const versionHeader = 'postern-version';
+const reported = new WeakSet<Session>();
+
+/** Once for each verb: other versions have other routes. The command line never updates itself. */
+function reportVersion(session: Session, version: string | null, { err }: Pick<Io, 'err'>): void {
+  if (version === null || version === verbs.version || reported.has(session)) return;
+  reported.add(session);
+  err(`${versionsDiffer(version)} ${session.origin}/cli/postern.mjs has the version of the server.\n`);
+}
+
+export function versionsDiffer(version: string): string {
+  return `The server has the version ${version}, and this command line ${verbs.version}.`;
 }
 
 async function sendOnce(session: Session, request: ApiRequest): Promise<Response> {
