@@ -125,6 +125,30 @@ test('after Ctrl-C, the next deploy sends only the rest', async () => {
   expect(second.out).toMatch(/^\d+\t\{"files":1,"bytes":9437184,"requests":1\}\n$/);
 });
 
+test('postern.yaml names folder and site; .gitignore and .posternignore both leave out, also below the folder', async () => {
+  const { site } = await siteFile();
+  await put('other/postern.yaml', `version: 1\nsite: { id: ${site}, folder: web/out }\n`);
+  for (const path of ['index.html', 'a.log', 'b.map', 'deep/c.map', 'deep/keep.log', 'deep/d.txt'])
+    await put(`other/web/out/${path}`, path);
+  await put('other/web/out/.gitignore', '*.log\n');
+  await put('other/web/out/.posternignore', '*.map\n');
+  await put('other/web/out/deep/.gitignore', 'd.txt\n');
+  const cwd = join(folder, 'other');
+  expect((await postern(['deploy', '--fields', 'site'], { cwd })).out).toBe(`${site}\n`);
+  const files = await postern(['sites', 'files', site, '--fields', 'path']);
+  expect(files.out).toBe('index.html\n');
+
+  await put(
+    'other/web/postern.site.json',
+    JSON.stringify({ server: world.server.origin, site: 'another123' }),
+  );
+  expect(await postern(['deploy'], { cwd })).toMatchObject({ code: 2, out: '' });
+  await put('other/postern.yaml', 'version: 1\nsite: { server: https://other.example.com }\n');
+  expect(await postern(['deploy'], { cwd })).toMatchObject({ code: 2, out: '' });
+  await put('other/postern.yaml', 'version: 1\nsite: { folder: web/dist }\n');
+  expect(await postern(['deploy'], { cwd })).toMatchObject({ code: 2, out: '' });
+});
+
 test('deploy --watch publishes each change, and continues after a refusal', async () => {
   await put('watched/index.html', 'one');
   const enough = new AbortController();

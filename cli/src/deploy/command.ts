@@ -9,9 +9,12 @@ export function addDeploy(program: Command, io: Io): void {
     .description(
       `Publish a folder as a site. Sends only the contents that no version of your sites has, and prints the address. After a lost connection, or Ctrl-C and a new start, it continues.
 
-Without --site it publishes to the site that postern.site.json beside the folder names, or creates a site and writes that file. It leaves out what .gitignore and .posternignore in the folder name, and links.`,
+Without --site it publishes to the site that postern.yaml (site: { id: … }) or postern.site.json beside the folder names, or creates a site and writes postern.site.json. It leaves out what .gitignore and .posternignore in the folder name, and links.`,
     )
-    .argument('[DIR]', 'the folder. Default: dist, build, out, public or _site, whichever exists')
+    .argument(
+      '[DIR]',
+      'the folder. Default: the one that postern.yaml names (site: { folder: … }, or the output of its static service); otherwise dist, build, out, public or _site, whichever exists',
+    )
     .option('--site <SITE>', 'The id of the site, or the name of one of your sites')
     .option('--name <NAME>', 'The name of a new site. Default: that of the folder above DIR')
     .option('--public', 'Create a public site, or refuse if the site is private')

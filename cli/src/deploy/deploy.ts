@@ -8,7 +8,8 @@ import { waitAfterLoss } from '../send.ts';
 import { type Batch, batchesOf, tarOf } from './batches.ts';
 import { filesOf, type HashedFile, hashed, outputFolder } from './folder.ts';
 import { type Progress, progressOf, sizeText } from './progress.ts';
-import { readSiteFile, writeSiteFile } from './site-file.ts';
+import { type ProjectFile, readProjectFile } from './project-file.ts';
+import { readSiteFile, type SiteFile, writeSiteFile } from './site-file.ts';
 import { findSite, type Site } from '../sites.ts';
 import { unfinishedUpload } from './unfinished.ts';
 import { fingerprintOf, onEachChange } from './watch-folder.ts';
@@ -36,8 +37,10 @@ export async function deploy(given: string | undefined, options: DeployOptions, 
   if (options.public && options.private) throw wrongUsage('--public and --private cannot be combined.');
   if (options.watch && options.dryRun) throw wrongUsage('--watch and --dry-run cannot be combined.');
   const caller = await openCaller(io, options);
-  const folder = await outputFolder(given, process.cwd(), io);
-  const publish = async () => await publishFolder(folder, options, io, caller);
+  const cwd = process.cwd();
+  const project = await readProjectFile(cwd, caller.session.origin);
+  const folder = await outputFolder(given, { cwd, named: project.folders }, io);
+  const publish = async () => await publishFolder(folder, project, { options, io }, caller);
   return options.watch
     ? { data: null, items: onEachChange(() => fingerprintOf(folder), publish, caller.chatter) }
     : await publish();
@@ -45,8 +48,8 @@ export async function deploy(given: string | undefined, options: DeployOptions, 
 
 async function publishFolder(
   folder: string,
-  options: DeployOptions,
-  io: Io,
+  project: ProjectFile,
+  { options, io }: { readonly options: DeployOptions; readonly io: Io },
   { session, call, chatter }: OpenCaller,
 ): Promise<Result> {
   const siteFile = await readSiteFile(folder, options.siteFile, session.origin);
@@ -56,7 +59,7 @@ async function publishFolder(
     chatter.err(`Left out, because they are no regular files: ${found.links.join(', ')}\n`);
   const files = await hashed(found.files);
 
-  const known = options.site ?? siteFile.site;
+  const known = options.site ?? sameSite(project, siteFile);
   const existing = known === undefined ? undefined : await findSite(known, call);
   if (existing !== undefined) refuseOtherVisibility(existing, options);
   if (existing === undefined && options.dryRun) return firstDryRun(files);
@@ -97,6 +100,15 @@ async function publishFolder(
     text: `${live.url}\n`,
     hint: `Version ${live.version?.number} of ${live.name} is live: ${sent.files} contents (${sizeText(sent.bytes)}) sent, ${reused.files} files reused.`,
   };
+}
+
+function sameSite({ site }: ProjectFile, { path, site: other }: SiteFile): string | undefined {
+  if (site !== undefined && other !== undefined && site !== other)
+    throw wrongUsage(
+      `postern.yaml names the site ${site}, and ${path} the site ${other}.`,
+      'Remove one of them, or name the site: --site SITE',
+    );
+  return site ?? other;
 }
 
 function refuseOtherVisibility({ id, visibility }: Site, options: DeployOptions): void {
