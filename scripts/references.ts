@@ -196,7 +196,7 @@ function commandsPage(): string {
   return page(
     'Commands',
     'The server and the commands for its operator, as `--help` prints them. Run a command with the [settings](config.md) of the server. ' +
-      'In the image, write `node src/main.ts` for `npm start --`.',
+      'In the image, write `node src/main.ts` for `npm start --`; [on your own machines](../how-to/run-on-your-own-machines.md), `postern-server WORKLOAD`. `postern` is the [command line](cli.md) for users.',
     [
       helpOf(program),
       `## Exit codes\n\nEvery command uses the same codes:\n\n${codes}\n\nA signal that ends a command gives 128 plus its number, such as 130 for Ctrl-C.`,

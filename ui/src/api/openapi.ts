@@ -3320,7 +3320,7 @@ export interface components {
             details: {
                 [key: string]: unknown;
             };
-            /** @description Fields of the stored event that this response omits: the name of a site, in an event of a build before 0.1.0. The hash covers them, so only `postern audit verify` can check that event */
+            /** @description Fields of the stored event that this response omits: the name of a site, in an event of a build before 0.1.0. The hash covers them, so only `npm start -- audit verify` can check that event */
             withheld?: string[];
             /** @description The keys in whose timeline the event appears */
             keyIds: string[];
@@ -4926,7 +4926,7 @@ export interface components {
             details: {
                 [key: string]: unknown;
             };
-            /** @description Fields of the stored event that this response omits: the name of a site, in an event of a build before 0.1.0. The hash covers them, so only `postern audit verify` can check that event */
+            /** @description Fields of the stored event that this response omits: the name of a site, in an event of a build before 0.1.0. The hash covers them, so only `npm start -- audit verify` can check that event */
             withheld?: string[];
             /** @description The keys in whose timeline the event appears */
             keyIds: string[];
