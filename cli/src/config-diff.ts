@@ -5,7 +5,7 @@ import type { Io } from './io.ts';
 import type { Result } from './output.ts';
 import { inputFrom } from './run-verb.ts';
 
-export type DiffOptions = CallerOptions & { readonly input?: string; readonly version?: number };
+type DiffOptions = CallerOptions & { readonly input?: string; readonly version?: number };
 
 type Version = { readonly version: number } & Readonly<Record<string, unknown>>;
 
@@ -34,7 +34,7 @@ export async function configDiff(name: string, options: DiffOptions, io: Io): Pr
   }
 }
 
-export type Difference = { readonly field: string; readonly current: unknown; readonly other: unknown };
+type Difference = { readonly field: string; readonly current: unknown; readonly other: unknown };
 
 /** Objects are compared field by field, everything else as a whole; null = the field is not there. */
 export function differences(current: unknown, other: unknown, field = ''): Difference[] {

@@ -35,7 +35,7 @@ type Explanation = { readonly ok: boolean | null; readonly message: string; read
 
 const everyMs = 1_000;
 /** Longer than a build and a start may take by default. */
-export const usualTimeoutSeconds = 1_800;
+const usualTimeoutSeconds = 1_800;
 
 /** Follows a build or an Environment until it is ready, and returns the Environment. @throws Failure */
 export async function watch(target: string, options: WatchOptions, io: Io): Promise<Result> {
@@ -139,7 +139,7 @@ async function until<T extends { readonly status: string }>(
 }
 
 /** Piped, only the addresses are printed: those of its services, or the link where none has one. */
-export function readyResult(environment: Environment): Result {
+function readyResult(environment: Environment): Result {
   const urls = environment.services.flatMap(({ url, active }) => (active && url !== null ? [url] : []));
   return {
     data: environment,
