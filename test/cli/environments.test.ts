@@ -109,6 +109,8 @@ describe.skipIf(missingTools('git', 'bwrap', 'slirp4netns').length > 0)('Environ
     });
     await way.cut();
     await way.cut();
+    // By its name it is found until the teardown is done.
+    await way.isRead();
     await postern(['env', 'delete', name, '--yes']);
     const { code, out, err } = await followed;
     await way.close();
@@ -180,16 +182,20 @@ describe.skipIf(missingTools('git', 'bwrap', 'slirp4netns').length > 0)('Environ
     });
     proxy.listen(0, '127.0.0.1');
     await once(proxy, 'listening');
+    const isRead = async () => {
+      while (open.size === 0)
+        await new Promise<void>((resolve) => {
+          wakeUp = resolve;
+        });
+    };
     const address = proxy.address();
     if (address === null || typeof address === 'string') throw new Error('The proxy has no port.');
     return {
       origin: `http://127.0.0.1:${address.port}`,
       continued: () => cursors,
+      isRead,
       async cut() {
-        while (open.size === 0)
-          await new Promise<void>((resolve) => {
-            wakeUp = resolve;
-          });
+        await isRead();
         for (const response of open) response.socket?.destroy();
         open.clear();
       },

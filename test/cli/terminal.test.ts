@@ -89,7 +89,7 @@ describe.skipIf(missingTools('script').length > 0)('in a terminal', () => {
       // More than one request, and each takes more than a moment.
       for (const name of ['one', 'two', 'three'])
         await put(`large/${name}.txt`, randomBytes(6 * 1024 ** 2).toString('hex'));
-      return ['deploy', 'large', '--site-file', join(folder, 'large.json'), ...options];
+      return ['deploy', 'large', '--name', 'Large', '--site-file', join(folder, 'large.json'), ...options];
     };
     const { shown } = await inTerminal(await publish(), { env, cwd: folder });
     expect(shown.replaceAll(escape, '^')).toMatch(
