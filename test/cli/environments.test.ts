@@ -30,11 +30,12 @@ describe.skipIf(missingTools('git', 'bwrap', 'slirp4netns').length > 0)('Environ
     execFileSync('git', ['clone', '--quiet', repository.url, clone]);
   });
   afterAll(async () => {
+    if (world === undefined) return;
     for (const id of (await postern(['env', 'list', '--fields', 'id'])).out.split('\n').filter(Boolean)) {
       await postern(['env', 'delete', id, '--yes']);
       await postern(['watch', id]);
     }
-    await world?.close();
+    await world.close();
     repository?.remove();
   });
 
