@@ -26,6 +26,9 @@ const programs = [
   'test/gateway/environment-processes.test.ts',
 ];
 
+/** What the code, its texts and its documents are held to: a part of `npm run check`. */
+const house = ['test/{boundaries,citations,docs,plain-english}.test.ts'];
+
 /** The suites besides `npm test`, each in the folder test/NAME: `npm run test:NAME` (CONTRIBUTING.md says what each needs). */
 const suites: Readonly<Record<string, Suite>> = {
   // Pages in Debian's Chromium.
@@ -94,10 +97,16 @@ export default defineConfig({
             'cli/{*,src/**/*}.test.ts',
             'test/**/*.test.ts',
           ],
-          exclude: [...Object.keys(suites).map((name) => `test/${name}/**`), ...programs, 'node_modules/**'],
+          exclude: [
+            ...Object.keys(suites).map((name) => `test/${name}/**`),
+            ...programs,
+            ...house,
+            'node_modules/**',
+          ],
         },
       },
       { test: { ...ownProcesses('programs'), include: programs } },
+      { test: { ...ownProcesses('house'), include: house } },
       ...Object.entries(suites).map(([name, suite]) => ({
         test: { ...project(name, suite), include: [`test/${name}/**/*.test.ts`] },
       })),

@@ -16,6 +16,7 @@ import { deploy } from './e1-deploy.ts';
 import { throughGateway } from './e2-proxy.ts';
 import { environmentsGrowth } from './e3-environments.ts';
 import { logReaders } from './e4-log-readers.ts';
+import { push } from './e5-push.ts';
 import { wake } from './e6-wake.ts';
 import { commandLine } from './c1-command-line.ts';
 import { uiBudget } from './ui-budget.ts';
@@ -38,6 +39,7 @@ const benches: Record<string, Bench> = {
   e2: throughGateway,
   e3: environmentsGrowth,
   e4: logReaders,
+  e5: push,
   e6: wake,
   c1: commandLine,
   ui: uiBudget,

@@ -3,7 +3,7 @@ import type { TestRepository } from '../test/git-repository.ts';
 import { administrator } from '../test/faults/program.ts';
 import type { Browser } from '../test/faults/browser.ts';
 
-/** One repository with a static service and a Node process, and how a client deploys it: for E1 and E6. */
+/** One repository with a static service and a Node process, and how a client deploys it: for E1, E5 and E6. */
 const file = `version: 1
 services:
   web:
@@ -19,8 +19,9 @@ const server = `require('node:http').createServer((q, r) => r.end('hello')).list
 /** A client looks this often whether a deploy has ended, in ms. */
 const lookMs = 50;
 
-export function commit(repository: TestRepository, edition: number): void {
-  repository.commit({
+/** Returns the commit. */
+export function commit(repository: TestRepository, edition: number): string {
+  return repository.commit({
     'postern.yaml': file,
     'web/index.html': `<p>web ${edition}</p>`,
     'api/server.js': `// ${edition}\n${server}`,

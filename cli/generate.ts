@@ -109,6 +109,7 @@ function shapeOf(
     ...(json === undefined ? {} : { body: isRequired && !hasFile ? 'required' : 'optional' }),
     ...(inputOnly.length === 0 ? {} : { inputOnly }),
     ...(hasFile ? { file: json === undefined ? 'required' : 'optional' } : {}),
+    ...(isStreamed(responses) ? { follows: true } : {}),
     ...resultOf(responses, document),
   };
 }
@@ -172,6 +173,11 @@ const optionTypes: Readonly<Record<string, Option['type']>> = {
   number: 'number',
   string: 'text',
 };
+
+/** The lines also come as they are written. */
+function isStreamed(responses: Operation['responses']): boolean {
+  return Object.values(responses).some(({ content }) => content?.['text/event-stream'] !== undefined);
+}
 
 function resultOf(
   responses: Operation['responses'],

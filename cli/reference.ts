@@ -70,6 +70,8 @@ A key is never an argument, because the history of the shell and the list of pro
 |---|---|
 ${codes.join('\n')}
 
+Which command ends with which code: [table](cli-exit-codes.md).
+
 429 and 503 mean that nothing was done. \`postern\` waits as long as \`Retry-After\` says, says so, and tries again: at most three attempts, and no wait of more than a minute.
 
 ## Common options

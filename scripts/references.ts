@@ -14,6 +14,8 @@ import {
 } from '../src/features/environments/configuration-file/yaml-text.ts';
 import { surfaces } from '../src/features/settings/surfaces.ts';
 import { isLimitedChange, type Route } from '../src/platform/http.ts';
+import { descriptorOf, mcpRevisions } from '../src/surfaces/mcp/mcp-server.ts';
+import { tools } from '../src/surfaces/mcp/tools.ts';
 import { createCommandLine, exitCodes, pathOf } from '../src/run/command-line.ts';
 import { createMetrics } from '../src/surfaces/web/metrics.ts';
 import { callersInWords } from '../src/surfaces/web/openapi/callers.ts';
@@ -30,6 +32,7 @@ export async function references(): Promise<Map<string, string>> {
     ['commands.md', commandsPage()],
     ['metrics.md', await metricsPage()],
     ['surfaces.md', surfacesPage()],
+    ['mcp.md', mcpPage()],
     ['postern-yaml.md', configurationFilePage()],
   ]);
 }
@@ -53,6 +56,41 @@ function surfacesPage(): string {
     'What can be changed, which surface owns it, and where it is done: `GET /config/surfaces` and the page *Where to configure* of the web app. What is not here is not changed by other means.',
     table(['Change', 'Owner', 'Where'], rows),
   );
+}
+
+function mcpPage(): string {
+  const sections = tools.map((tool) => {
+    const { name, title, description } = tool;
+    const { inputSchema, outputSchema } = descriptorOf(tool);
+    return `## \`${name}\`\n\n${title}. ${description}\n\n${argumentsTable(inputSchema)}\n\n${resultLine(outputSchema)}`;
+  });
+  const sentences = [
+    'The tools that agents find at `{SERVICE_UI_URL}/mcp`. [Connect an agent](../how-to/connect-an-agent.md) says how to connect one.',
+    `The endpoint speaks the Model Context Protocol, revisions ${[...mcpRevisions].join(', ')}, over Streamable HTTP, without sessions and without streams.`,
+    'A tool calls [routes](routes.md) for the person; the same rules hold. Arguments and results are closed objects. A list returns 25 rows and `nextCursor`.',
+    'A refusal is a result with `isError`, and its text is `{"error": {code, message, hint, details}}` with a [code](errors.md) of the API. An unknown tool is error -32602 of the protocol.',
+    'What people wrote, such as names of sites, is data. It never appears in descriptions of tools.',
+  ];
+  return page('MCP endpoint', sentences.join('\n'), sections.join('\n\n'));
+}
+
+type Properties = Record<string, { type?: string; description?: string; enum?: string[] }>;
+
+function resultLine(schema: object): string {
+  // As zod writes the schema of an object.
+  const { properties = {} } = schema as { properties?: Properties };
+  const names = Object.keys(properties).map((name) => `\`${name}\``);
+  return `Returns ${names.join(', ')}.`;
+}
+
+function argumentsTable(schema: object): string {
+  // As zod writes the schema of an object.
+  const { properties = {}, required = [] } = schema as { properties?: Properties; required?: string[] };
+  const rows = Object.entries(properties).map(([name, { description = '', enum: values }]) => [
+    `\`${name}\`${required.includes(name) ? '' : ' (optional)'}`,
+    [description, values?.map((value) => `\`${value}\``).join(', ')].filter(Boolean).join(': '),
+  ]);
+  return rows.length === 0 ? 'No arguments.' : table(['Argument', 'Meaning'], rows);
 }
 
 function routesPage(routes: readonly Route[]): string {
@@ -158,7 +196,7 @@ function commandsPage(): string {
   return page(
     'Commands',
     'The server and the commands for its operator, as `--help` prints them. Run a command with the [settings](config.md) of the server. ' +
-      'In the image, write `node src/main.ts` for `npm start --`.',
+      'In the image, write `node src/main.ts` for `npm start --`; [on your own machines](../how-to/run-on-your-own-machines.md), `postern-server WORKLOAD`. `postern` is the [command line](cli.md) for users.',
     [
       helpOf(program),
       `## Exit codes\n\nEvery command uses the same codes:\n\n${codes}\n\nA signal that ends a command gives 128 plus its number, such as 130 for Ctrl-C.`,

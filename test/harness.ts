@@ -420,6 +420,8 @@ function withSessionTokens(builtin: Directory, { tokens, clock, settings: { uiUr
         issuer: `${uiUrl}/identity`,
         clientId: 'postern-web',
         scopes: ['openid'],
+        audiences: [],
+        grantId: null,
         ...token,
       };
     },

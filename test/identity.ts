@@ -91,6 +91,7 @@ export async function openIdentityApp(
     identityTimeoutMs: 2_000,
     passwordCost: { memoryKib: 8, passes: 1 },
     views: providerViews,
+    mcp: { address: `${uiOrigin}/mcp`, isEnabled: async () => true, allowsRegistration: async () => false },
     holder: `test-${Math.random()}`,
     signInsPerMinute: () => 60,
     signInRefused: (reason, _origin, userId) => void refusals.push({ reason, userId }),

@@ -3,7 +3,7 @@ export const exitCodes = [
   [0, 'Done.'],
   [
     1,
-    'Failed: the server refused the request for a reason without a code of its own, or had an error. `scan`: a key was found.',
+    'Failed: the server refused the request for a reason without a code of its own, or had an error; or the answer of a check is no; or `scan` found a key.',
   ],
   [2, 'Wrong usage: an argument, an option, a setting or a value of the request. Nothing was changed.'],
   [3, 'Not found: there is no such resource, or this caller may not see it.'],
@@ -11,6 +11,7 @@ export const exitCodes = [
   [5, 'Too many requests.'],
   [6, 'A conflict with the current state, or a limit.'],
   [7, 'Unavailable: the server or something that it needs cannot be reached.'],
+  [8, 'Watched for as long as --timeout allows, without an end.'],
 ] as const;
 
 export type ExitCode = (typeof exitCodes)[number][0];
@@ -36,16 +37,6 @@ export class Failure extends Error {
     this.hint = hint;
     this.requestId = requestId;
     this.details = details;
-  }
-}
-
-/** A failure that is printed already. */
-export class Printed extends Error {
-  readonly exitCode: ExitCode;
-
-  constructor({ exitCode, message }: Failure) {
-    super(message);
-    this.exitCode = exitCode;
   }
 }
 

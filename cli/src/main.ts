@@ -11,7 +11,7 @@ const io: Io = {
       stdout.write(text, (error) => (error ? reject(error) : resolve()));
     }),
   err: (text) => void stderr.write(text),
-  outTerminal: stdout.isTTY ? { columns: stdout.columns } : null,
+  outTerminal: stdout.isTTY ? { columns: stdout.columns || 80 } : null,
   errIsTerminal: stderr.isTTY,
   canAsk: stdin.isTTY && stderr.isTTY,
   async ask(question) {

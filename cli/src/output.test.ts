@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { Failure } from './failure.ts';
-import { failureText, hintsOf, resultText } from './output.ts';
+import { failureText, hintsOf, isColored, resultText } from './output.ts';
 
-const piped = { isJson: false, fields: undefined, columns: null };
+const piped = { isJson: false, fields: undefined, columns: null, isColored: false };
 const rows = [
   { id: 'a', name: 'One\ttab\u001b[31m', owner: { id: 'usr' }, size: 1 },
   { id: 'bcd', name: null, owner: { id: 'svc' }, size: 20 },
@@ -16,6 +16,17 @@ test('piped, a list has tabs and no header, and no value can add a column or a l
 test('on a terminal, a list is a table that fits', () => {
   const text = resultText({ data: rows, columns: ['id', 'size', 'name'] }, { ...piped, columns: 16 });
   expect(text).toBe('ID   SIZE  NAME\na    1     One\\…\nbcd  20\n');
+});
+
+test('colours are for terminals that show them, and NO_COLOR switches them off', () => {
+  expect(isColored(true, { TERM: 'xterm' })).toBe(true);
+  for (const env of [{ NO_COLOR: '1' }, { TERM: 'dumb' }]) expect(isColored(true, env)).toBe(false);
+  expect(isColored(false, {})).toBe(false);
+  const text = resultText(
+    { data: rows, columns: ['id', 'size'] },
+    { ...piped, columns: 16, isColored: true },
+  );
+  expect(text).toBe('\u001b[1mID   SIZE\u001b[22m\na    1\nbcd  20\n');
 });
 
 test('--fields names the fields and their order, also inside others', () => {

@@ -1,4 +1,4 @@
-import { type Failure, wrongUsage } from './failure.ts';
+import { type ExitCode, type Failure, wrongUsage } from './failure.ts';
 import type { Pagination } from './send.ts';
 
 /** What a verb has to print. */
@@ -10,12 +10,16 @@ export type Result = {
   readonly etag?: string | undefined;
   /** Printed instead of `data`, unless JSON or fields are asked for. */
   readonly text?: string;
+  /** Printed, and yet the answer is no. Default: 0. */
+  readonly exitCode?: ExitCode;
   /** A line for the person, such as that nothing was sent. */
   readonly hint?: string;
   /** A result that is a failure too, such as keys that a scan found. */
   readonly failure?: Failure | undefined;
   /** Printed as it arrives, instead of `data`. */
   readonly stream?: AsyncIterable<Uint8Array> | undefined;
+  /** Results that come one after the other, printed instead of `data`; each is an envelope of its own. A failure among them ends nothing. */
+  readonly items?: AsyncIterable<Result | Failure>;
 };
 
 /** How it is printed. */
@@ -25,6 +29,8 @@ export type Form = {
   readonly fields: readonly string[] | undefined;
   /** Characters in a line of the terminal; null = piped, so nothing is aligned or shortened. */
   readonly columns: number | null;
+  /** Only on a terminal, and not with NO_COLOR. */
+  readonly isColored: boolean;
 };
 
 /** The result for stdout. */
@@ -47,7 +53,20 @@ export function hintsOf({ etag, pagination, hint }: Result): string {
     .join('');
 }
 
-export function failureText(failure: Failure, isJson: boolean): string {
+/** https://no-color.org; `dumb` is a terminal without colours. */
+export function isColored(isTerminal: boolean, env: Readonly<Record<string, string | undefined>>): boolean {
+  return isTerminal && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
+}
+
+/** SGR parameters of ECMA-48. */
+const styles = { bold: [1, 22], red: [31, 39] } as const;
+
+function styled(text: string, style: keyof typeof styles, isOn: boolean): string {
+  const [start, end] = styles[style];
+  return isOn ? `\u001b[${start}m${text}\u001b[${end}m` : text;
+}
+
+export function failureText(failure: Failure, isJson: boolean, hasColor = false): string {
   const { code, message, hint, requestId, details } = failure;
   if (isJson) return json({ ok: false, data: null, error: errorOf(failure) });
   const lines = [
@@ -58,7 +77,7 @@ export function failureText(failure: Failure, isJson: boolean): string {
   ];
   return lines
     .filter(Boolean)
-    .map((line) => `${printable(String(line))}\n`)
+    .map((line, at) => `${styled(printable(String(line)), 'red', hasColor && at === 0)}\n`)
     .join('');
 }
 
@@ -101,11 +120,12 @@ function selected(data: unknown, fields: readonly string[] | undefined): unknown
 }
 
 /** The data as lines. A list has a line for each item; one thing has a line for each field. */
-function asText(data: unknown, { fields, columns }: Form, usual: readonly string[] | undefined): string {
+function asText(data: unknown, form: Form, usual: readonly string[] | undefined): string {
+  const { fields, columns } = form;
   if (data === null || data === undefined) return '';
-  if (Array.isArray(data)) return listText(data, fields ?? usual ?? fieldsOf(data), columns);
+  if (Array.isArray(data)) return listText(data, fields ?? usual ?? fieldsOf(data), form);
   if (typeof data !== 'object') return `${cell(data)}\n`;
-  if (fields !== undefined) return `${fields.map((field) => cell(valueAt(data, field))).join('\t')}\n`;
+  if (fields !== undefined) return rowText(data, fields);
   const names = Object.keys(data);
   const width = Math.max(0, ...names.map((name) => name.length));
   return names
@@ -120,7 +140,11 @@ function fieldsOf(items: readonly unknown[]): string[] {
   return typeof first === 'object' && first !== null ? Object.keys(first) : [];
 }
 
-function listText(items: readonly unknown[], fields: readonly string[], columns: number | null): string {
+function listText(
+  items: readonly unknown[],
+  fields: readonly string[],
+  { columns, isColored: hasColor }: Form,
+): string {
   const rows = items.map((item) =>
     typeof item === 'object' && item !== null
       ? fields.map((field) => cell(valueAt(item, field)))
@@ -131,14 +155,20 @@ function listText(items: readonly unknown[], fields: readonly string[], columns:
   const table = [fields.map((field) => field.toUpperCase()), ...rows];
   const widths = fields.map((_, at) => Math.max(...table.map((row) => row[at]?.length ?? 0)));
   return table
-    .map((row) => {
+    .map((row, index) => {
       const line = row
         .map((text, at) => text.padEnd(widths[at] ?? 0))
         .join('  ')
         .trimEnd();
-      return `${line.length > columns ? `${line.slice(0, columns - 1)}…` : line}\n`;
+      const short = line.length > columns ? `${line.slice(0, columns - 1)}…` : line;
+      return `${styled(short, 'bold', hasColor && index === 0)}\n`;
     })
     .join('');
+}
+
+/** One line: these fields, with tabs between them. */
+export function rowText(item: unknown, fields: readonly string[]): string {
+  return `${fields.map((field) => cell(valueAt(item, field))).join('\t')}\n`;
 }
 
 function valueAt(data: unknown, path: string): unknown {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { Printed } from './failure.ts';
 import type { Io } from './io.ts';
-import { failureText, fieldsFrom, hintsOf, type Result, resultText } from './output.ts';
+import { type ExitCode, Failure } from './failure.ts';
+import { failureText, fieldsFrom, hintsOf, isColored, type Result, resultText } from './output.ts';
 
 /** The options of every command that prints a result. */
 export function addOutputOptions(command: Command): Command {
@@ -34,15 +34,36 @@ export function printing(
       isJson: json,
       fields: fieldsFrom(asked, fields),
       columns: io.outTerminal?.columns ?? null,
+      isColored: isColored(io.outTerminal !== null, io.env),
     };
     const result = await verb();
-    if (result.stream === undefined) await io.out(resultText(result, form));
+    const isOne = result.stream === undefined && result.items === undefined;
+    if (isOne) await io.out(resultText(result, form));
+    for await (const item of result.items ?? []) {
+      const isFailure = item instanceof Failure;
+      const hasColor = isColored(io.errIsTerminal, io.env);
+      const line = isFailure ? failureText(item, json, hasColor) : resultText(item, form);
+      if (isFailure && !json) io.err(line);
+      else await io.out(line);
+      if (!isFailure && !quiet && !json) io.err(hintsOf(item));
+    }
     for await (const chunk of result.stream ?? []) await io.out(chunk);
     if (!quiet && !json) io.err(hintsOf(result));
-    if (result.failure === undefined) return;
-    if (!json) io.err(failureText(result.failure, false));
-    throw new Printed(result.failure);
+    if (result.failure !== undefined && !json)
+      io.err(failureText(result.failure, false, isColored(io.errIsTerminal, io.env)));
+    const exitCode = result.failure?.exitCode ?? result.exitCode;
+    if (exitCode !== undefined) throw new Ended(exitCode);
   });
+}
+
+/** A verb that printed its result, whose exit code is not 0. */
+export class Ended extends Error {
+  readonly exitCode: ExitCode;
+
+  constructor(exitCode: ExitCode) {
+    super();
+    this.exitCode = exitCode;
+  }
 }
 
 type CommonOptions = { readonly json?: true; readonly fields?: string; readonly quiet?: true };

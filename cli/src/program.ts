@@ -1,10 +1,12 @@
 import { Argument, type Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { addDeploy } from './deploy/command.ts';
-import { exitCodes, Failure, Printed, wrongUsage } from './failure.ts';
+import { addEnvironmentVerbs } from './environment-verbs.ts';
+import { addConfigDiff, addDoctor, addKeyVerbs, addPages } from './other-verbs.ts';
+import { exitCodes, Failure, wrongUsage } from './failure.ts';
 import { addImport } from './import/command.ts';
 import type { Io } from './io.ts';
-import { failureText } from './output.ts';
-import { addCommonOptions, printing } from './printing.ts';
+import { failureText, isColored } from './output.ts';
+import { addCommonOptions, Ended, printing } from './printing.ts';
 import { SafeCommand } from './safe-command.ts';
 import { addScan } from './scan/command.ts';
 import { addSignInVerbs } from './sign-in-verbs.ts';
@@ -30,9 +32,9 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
     return 0;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
-    if (error instanceof Printed) return error.exitCode;
+    if (error instanceof Ended) return error.exitCode;
     const failure = toFailure(error);
-    const text = failureText(failure, isJson);
+    const text = failureText(failure, isJson, !isJson && isColored(io.errIsTerminal, io.env));
     if (isJson) await io.out(text);
     else io.err(text);
     return failure.exitCode;
@@ -74,9 +76,15 @@ export function createProgram(io: Io, first?: string): Command {
     const parent = groupOf(program, groups, verb.name);
     if (isWhole || parent === program || verb.name.startsWith(`${first} `)) addVerb(parent, verb, io);
   }
+  addEnvironmentVerbs(program, groupOf(program, groups, 'env up'), io);
+  const keys = groupOf(program, groups, 'keys verify');
+  addKeyVerbs(keys, verbs, io);
+  addConfigDiff(groupOf(program, groups, 'config diff'), io);
+  addPages(program, keys, io);
+  addDoctor(program, io);
   addScan(program, io);
   addImport(program, io);
-  if (isWhole || first === 'keys') addScan(groupOf(program, groups, 'keys scan'), io);
+  if (isWhole || first === 'keys') addScan(keys, io);
   addApi(program, io);
   program
     .command('completion')
@@ -127,6 +135,11 @@ function addVerb(parent: Command, verb: Verb, io: Io): void {
     );
   if (verb.file !== undefined)
     command.option('--file <FILE>', 'A .zip, .tar.gz, .tgz or .html file to publish.');
+  if (verb.follows)
+    command.option(
+      '-f, --follow',
+      'Print the lines as they are written, until the log ends. After a lost connection it continues. With --json, each line is an envelope, and its cursor continues after it.',
+    );
   if (verb.pagination !== undefined) command.option('--paginate', 'Print every page.');
   const hasDryRun = verb.options.some(({ name }) => name === 'dryRun');
   if (verb.method !== 'GET' && !hasDryRun)

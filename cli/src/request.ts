@@ -8,6 +8,8 @@ export type ApiRequest = {
   readonly path: string;
   readonly body?: Body;
   readonly ifMatch?: string;
+  /** Besides those of the credential and the body. */
+  readonly headers?: Readonly<Record<string, string>>;
 };
 
 export type Body =

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { wrongUsage } from './failure.ts';
+import { followLog } from './follow.ts';
 import type { Io } from './io.ts';
 import type { Result } from './output.ts';
 import { type ApiRequest, requestOf } from './request.ts';
@@ -14,6 +15,7 @@ type VerbOptions = SessionOptions & {
   readonly file?: string;
   readonly ifMatch?: string;
   readonly paginate?: boolean;
+  readonly follow?: boolean;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
   readonly quiet?: boolean;
@@ -38,6 +40,11 @@ export async function runVerb(
   const isSentDryRun = verb.options.some(({ name }) => name === 'dryRun');
   if (options.dryRun && !isSentDryRun) return unsent(session, request);
   if (session.credential === undefined && verb.callers !== 'anyone') throw notSignedIn();
+  if (verb.follows && options.follow) {
+    if (options.paginate) throw wrongUsage('--follow and --paginate cannot be combined.');
+    const chatter = options.quiet ? { ...io, err: () => undefined } : io;
+    return { data: null, items: followLog(session, request, verb.columns ?? [], chatter) };
+  }
   if (verb.asks) await confirm([verb.summary, ...args].join(': '), options, io);
   return { ...(await sendAll(session, request, options, io)), columns: verb.columns };
 }
@@ -106,7 +113,10 @@ function segmentsOf(path: string): string[] {
     });
 }
 
-async function inputFrom({ input, keyStdin }: VerbOptions, io: Io): Promise<unknown> {
+export async function inputFrom(
+  { input, keyStdin }: Pick<VerbOptions, 'input' | 'keyStdin'>,
+  io: Io,
+): Promise<unknown> {
   if (typeof input !== 'string') return undefined;
   if (input === '-' && keyStdin) throw wrongUsage('--input - and --key-stdin both read stdin.');
   const text = input === '-' ? await io.readInput() : await readFile(input, 'utf8').catch(() => undefined);

@@ -1,14 +1,32 @@
 import { Command, type ErrorOptions } from 'commander';
 import { wrongUsage } from './failure.ts';
 
+/** Commands of the server, which people may type here by mistake: docs/reference/commands.md. */
+const serverCommand =
+  /^postern (?:admin|all|audit verify|backup|doctor (?:all|gateway|web|worker)|drill|gateway|keys import|migrate|pod|restore|secrets|sites check|web|worker)$/;
+
 /** Says what is wrong without the argument itself, which may be a key. */
 export class SafeCommand extends Command {
+  /** True: it runs something, also when it has commands below it. */
+  runs = false;
+
+  override action(...[listener]: Parameters<Command['action']>): this {
+    this.runs = true;
+    return super.action(listener);
+  }
+
   override createCommand(name?: string): SafeCommand {
     return new SafeCommand(name);
   }
 
   override error(message: string, { code = '' }: ErrorOptions = {}): never {
-    throw wrongUsage(mistakeOf(this, code, message), `Help: ${pathOf(this)} --help`);
+    const isOfServer = serverCommand.test(`${pathOf(this)} ${this.args[0] ?? ''}`);
+    throw wrongUsage(
+      mistakeOf(this, code, message),
+      isOfServer
+        ? 'The server has a command of this name: npm start -- --help, where it is installed.'
+        : `Help: ${pathOf(this)} --help`,
+    );
   }
 }
 

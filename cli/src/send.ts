@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import { exitCodeOf, Failure, wrongUsage } from './failure.ts';
 import type { Io } from './io.ts';
 import type { ApiRequest, Body } from './request.ts';
+import verbs from './verbs.json' with { type: 'json' };
 
 /** A server, and what a request to it is signed in with. */
 export type Session = {
@@ -11,6 +12,8 @@ export type Session = {
   readonly origin: string;
   /** A key or an access token; undefined = the request is sent without a credential. */
   readonly credential: string | undefined;
+  /** The access token of a context, which ends while a verb waits; absent = a credential that stays the same. */
+  readonly renew?: () => Promise<string>;
 };
 
 export type Answer = {
@@ -42,6 +45,7 @@ export async function send(
 ): Promise<Answer> {
   for (let attempt = 1; ; attempt += 1) {
     const response = await sendOnce(session, request);
+    reportVersion(session, response.headers.get(versionHeader), io);
     if (response.ok) return await answerOf(response);
     const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
     const isLast = attempt === maxAttempts || !(seconds <= maxWaitSeconds);
@@ -53,8 +57,25 @@ export async function send(
   }
 }
 
-async function sendOnce({ origin, credential }: Session, request: ApiRequest): Promise<Response> {
-  const { method, path, body, ifMatch } = request;
+/** Which version of the server answers; every response has it. */
+export const versionHeader = 'postern-version';
+const reported = new WeakSet<Session>();
+
+/** Once for each verb: other versions have other routes. The command line never updates itself. */
+function reportVersion(session: Session, version: string | null, { err }: Pick<Io, 'err'>): void {
+  if (version === null || version === verbs.version || reported.has(session)) return;
+  reported.add(session);
+  err(`${versionsDiffer(version)} ${session.origin}/cli/postern.mjs has the version of the server.\n`);
+}
+
+export function versionsDiffer(version: string): string {
+  return `The server has the version ${version}, and this command line ${verbs.version}.`;
+}
+
+async function sendOnce(session: Session, request: ApiRequest): Promise<Response> {
+  const { origin, renew } = session;
+  const { method, path, body, ifMatch, headers } = request;
+  const credential = renew === undefined ? session.credential : await renew();
   const content = body === undefined ? undefined : await contentOf(body);
   try {
     return await fetch(`${origin}/api/v2${path}`, {
@@ -65,6 +86,7 @@ async function sendOnce({ origin, credential }: Session, request: ApiRequest): P
         ...(credential === undefined ? {} : { authorization: `Bearer ${credential}` }),
         ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
         ...content?.headers,
+        ...headers,
       },
       ...(content === undefined ? {} : { body: content.body, duplex: 'half' }),
     });
@@ -107,6 +129,22 @@ function typeOf(path: string): string {
   const found = types.find(([ending]) => ending.test(path));
   if (found === undefined) throw wrongUsage('--file must be a .zip, .tar.gz, .tgz or .html file.');
   return found[1];
+}
+
+/** Attempts in a row after a lost connection, and the wait before the first; each next wait is twice as long. */
+const maxLosses = 6;
+const firstWaitMs = 1_000;
+
+/** Waits after a lost connection, and says so. @throws the error, when it is another one or there were too many */
+export async function waitAfterLoss(
+  error: unknown,
+  losses: number,
+  io: Pick<Io, 'err' | 'wait'>,
+): Promise<void> {
+  if (!(error instanceof Failure) || error.code !== 'unreachable' || losses === maxLosses) throw error;
+  const ms = firstWaitMs * 2 ** losses;
+  io.err(`${error.message} The next attempt is in ${ms / 1000} s.\n`);
+  await io.wait(ms);
 }
 
 async function answerOf(response: Response): Promise<Answer> {

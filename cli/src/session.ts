@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { type Context, contextFile, contextNamed } from './contexts.ts';
+import { type Context, type ContextFile, contextFile, contextNamed } from './contexts.ts';
 import { Failure, wrongUsage } from './failure.ts';
 import type { Io } from './io.ts';
 import { originOf } from './origin.ts';
@@ -12,18 +12,27 @@ export type SessionOptions = {
   readonly keyStdin?: boolean | undefined;
 };
 
-/** The server and the credential of a verb. Nothing in the working folder has a say. @throws Failure */
-export async function openSession(io: Io, options: SessionOptions): Promise<Session> {
+/** The server of a verb. Nothing in the working folder has a say. @throws Failure */
+export async function openServer(
+  io: Pick<Io, 'env' | 'wait'>,
+  options: Pick<SessionOptions, 'context'>,
+): Promise<{ origin: string; name: string | undefined; context: Context | undefined; file: ContextFile }> {
   const file = contextFile(io);
   const contexts = await file.read();
   const name = options.context ?? contexts.current ?? undefined;
   const context = name === undefined ? undefined : contextNamed(contexts, name);
-  const origin = serverOf(io.env['POSTERN_URL'], context, name);
+  return { origin: serverOf(io.env['POSTERN_URL'], context, name), name, context, file };
+}
+
+/** The server and the credential of a verb. @throws Failure */
+export async function openSession(io: Io, options: SessionOptions): Promise<Session> {
+  const { origin, name, context, file } = await openServer(io, options);
   const key = await givenKey(io, options.keyStdin === true);
   if (key !== undefined || context === undefined || name === undefined) return { origin, credential: key };
   if (context.credential?.kind === 'key') return { origin, credential: context.credential.key };
   if (context.credential === null) return { origin, credential: undefined };
-  return { origin, credential: await freshAccessToken(file, name, io) };
+  const renew = async () => await freshAccessToken(file, name, io);
+  return { origin, credential: await renew(), renew };
 }
 
 function serverOf(url: string | undefined, context: Context | undefined, name: string | undefined): string {

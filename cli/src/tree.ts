@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { exitCodes } from './failure.ts';
+import { SafeCommand } from './safe-command.ts';
 
 /** What is generated from the tree of commands: completion, the page for language models, the reference. */
 export const shells = ['bash', 'zsh', 'fish'] as const;
@@ -7,7 +8,8 @@ export type Shell = (typeof shells)[number];
 
 /** Every command that runs something, in the order of the help. */
 export function leavesOf(command: Command): Command[] {
-  return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
+  const own = command instanceof SafeCommand && command.runs ? [command] : [];
+  return [...own, ...command.commands.flatMap(leavesOf)];
 }
 
 /** `sites list` of `postern sites list`. */

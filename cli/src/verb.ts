@@ -24,6 +24,8 @@ export type Verb = {
   readonly fields?: readonly string[];
   /** Those of `fields` that hold one value, which a list shows. */
   readonly columns?: readonly string[];
+  /** True: lines of a log, which `--follow` prints as they are written. */
+  readonly follows?: true;
   /** True: asks before it sends, because the change cannot be undone by a second request. */
   readonly asks?: true;
 };

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
 import { createGatewayServer, createGatewaySide } from './gateway.ts';
@@ -24,11 +25,12 @@ import { encryptedTables } from './encrypted-tables.ts';
 import { identityStores } from './identity-stores.ts';
 import { identityTimeoutMs } from '../features/people/directory/bounded.ts';
 import { createAccessConfig } from './access-config.ts';
+import { createMcpPolicy } from './mcp.ts';
 import { createIdentityServices, providerPages } from './identity-choice.ts';
 import type { Workload } from '../config/names.ts';
 import { administratorSession, decide, type RoutePolicy } from '../core/authorize.ts';
 import { callerKinds } from '../core/caller.ts';
-import { type Clock, day, minute, second, systemClock } from '../core/clock.ts';
+import { type Clock, day, hour, minute, second, systemClock } from '../core/clock.ts';
 import { systemRandom } from '../core/ids.ts';
 import type { Scope } from '../core/scopes.ts';
 import {
@@ -48,6 +50,14 @@ import { signInReader } from '../features/audit/sign-ins.ts';
 import { summaryRoute } from '../features/audit/summary-route.ts';
 import { productionCost } from '../features/accounts/passwords.ts';
 import { createIdentityCheck } from '../features/people/identity-check.ts';
+import { createAgentDefinitions } from '../features/agents/definitions.ts';
+import { agentDefinitionRoutes } from '../features/agents/definition-routes.ts';
+import { agentDefinitionStore } from '../features/agents/definition-store.ts';
+import { createAgentSessions } from '../features/agents/agents.ts';
+import { agentSessionRoutes } from '../features/agents/session-routes.ts';
+import { agentSessionStore } from '../features/agents/session-store.ts';
+import { allowsRegistration } from '../features/agents/mcp-policy.ts';
+import { mcpPolicyRoutes } from '../features/agents/policy-routes.ts';
 import { accessConfigRoutes } from '../features/people/login/access-routes.ts';
 import { groupRoutes } from '../features/accounts/group-routes.ts';
 import { userRoutes } from '../features/accounts/routes.ts';
@@ -115,6 +125,10 @@ import { createAuthentication } from '../surfaces/web/authentication.ts';
 import { createAuthorization } from '../surfaces/web/authorization.ts';
 import { createRequestLimits } from '../surfaces/web/request-limits.ts';
 import { createRequestRecords } from '../surfaces/web/request-records.ts';
+import { createConfirmations } from '../surfaces/mcp/confirmations.ts';
+import { routeCaller } from '../surfaces/mcp/call-route.ts';
+import { mcpPages, mcpPath } from '../surfaces/mcp/mcp-page.ts';
+import { tools } from '../surfaces/mcp/tools.ts';
 import { createMetrics } from '../surfaces/web/metrics.ts';
 import { buildOpenApi } from '../surfaces/web/openapi/openapi.ts';
 import { openApiPage } from '../surfaces/web/openapi/page.ts';
@@ -160,6 +174,8 @@ function createStores(sql: Sql, backends: Pick<AppBackends, 'random' | 'log'> & 
     chain: chainStore(sql),
     notices: noticeStore(sql, { clock, random, log }),
     changes: changeStore(sql, clock),
+    agentDefinitions: agentDefinitionStore(sql),
+    agentSessions: agentSessionStore(sql),
   };
 }
 
@@ -189,6 +205,14 @@ function createServices(settings: AppSettings, backends: AppBackends) {
   const notices = createNotices({ read: read.notices, tx });
 
   const accessConfig = createAccessConfig({ keycloak, read, tx, feed, isFresh, clock });
+  const mcpPolicy = createMcpPolicy({ read, tx, feed, isFresh, clock });
+  const agentSessions = createAgentSessions({
+    read,
+    tx,
+    policy: async () => (await mcpPolicy.inForce()).value,
+    clock,
+    random,
+  });
   const { identity, provider } = createIdentityServices({
     uiOrigin: uiUrl,
     keycloak,
@@ -209,6 +233,11 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     holder,
     signInsPerMinute: () => accessConfig.lastRead().signInsPerAddressPerMinute,
     denials,
+    mcp: {
+      address: uiUrl + mcpPath,
+      isEnabled: async () => (await mcpPolicy.inForce()).value.enabled,
+      allowsRegistration: async () => allowsRegistration((await mcpPolicy.inForce()).value),
+    },
     noteIdentity: metrics.noteIdentity,
   });
 
@@ -515,6 +544,9 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     identityCheck,
     provider,
     accessConfig,
+    mcpPolicy,
+    agentDefinitions: createAgentDefinitions({ read, tx, random }),
+    agentSessions,
     limiter,
     policies,
     verifier,
@@ -593,6 +625,9 @@ function createRoutes(services: Services): Route[] {
       config: services.accessConfig,
       peaks: (limit) => read.signIns.peaks(limit, clock.now() - day),
     }),
+    ...mcpPolicyRoutes({ policy: services.mcpPolicy, usage: services.agentSessions.usage }),
+    ...agentDefinitionRoutes(services.agentDefinitions),
+    ...agentSessionRoutes({ sessions: services.agentSessions, names }),
     ...userRoutes(identity),
     ...groupRoutes(identity),
     ...clientRoutes(identity),
@@ -696,6 +731,7 @@ function createJobList(
       leased: true,
       run: async () => void (await services.reencryption.run()),
     },
+    { name: 'agent-sessions', everyMs: hour, leased: true, run: services.agentSessions.prune },
     ...identity.jobs,
     ...services.grantServices.jobs,
     ...services.environmentGrantServices.jobs,
@@ -790,6 +826,7 @@ export async function createApp(
     refuse: services.refuseBadCredential,
     sessions: identity.sessions,
     directory: identity.directory,
+    mcpResource: settings.uiUrl + mcpPath,
     userOfToken: (token) => identity.learnUser(token),
     usage,
     onDeadUse: (dead, auditContext) => alarms.deadUse(dead.key, dead.status, auditContext),
@@ -840,14 +877,33 @@ export async function createApp(
   const web: FastifyInstance = await createWebServer({
     ...ofBothServers,
     trustedProxies: settings.trustedProxies,
-    routes,
+    routes: files === null ? routes : routes.filter((route) => !services.transferRoutes.includes(route)),
     pages: [
       openApiPage(document),
       referencePage(document),
       authPages(pageDeps),
-      ...providerPages(services, pageDeps),
+      ...providerPages(services, {
+        ...pageDeps,
+        allowsRegistration: async () => allowsRegistration((await services.mcpPolicy.inForce()).value),
+      }),
       homePages({ ...pageDeps, webApp: backends.webApp ?? (await readWebApp(webAppFolder)) }),
       await commandLineFile(commandLinePath),
+      mcpPages({
+        uiOrigin: settings.uiUrl,
+        issuer: identity.issuer,
+        policy: async () => (await services.mcpPolicy.inForce()).value,
+        definitionOf: services.agentDefinitions.ofClient,
+        tools,
+        authentication,
+        authorization,
+        limiter: services.limiter,
+        callRoute: routeCaller({ routes, authorization, limits }),
+        confirmations: createConfirmations({ secrets: settings.sessionSecrets, clock }),
+        sessions: services.agentSessions,
+        clock,
+        pause: (ms) => wait(ms, undefined, { ref: false }),
+        log,
+      }),
       environmentPages({
         grants: services.environmentGrantServices.grants,
         linkTarget: services.environmentGrantServices.linkTarget,

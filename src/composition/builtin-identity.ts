@@ -11,18 +11,20 @@ import type { Directory } from '../features/people/directory/directory.ts';
 import { createOidcClient } from '../features/people/oidc-client.ts';
 import { createPeople } from '../features/people/people.ts';
 import { clientSecretFor, principalSyncClientId, webClientId } from '../features/oidc-provider/clients.ts';
+import type { McpResource } from '../features/oidc-provider/hardened-provider.ts';
 import { createOidcProvider, type OidcProvider } from '../features/oidc-provider/oidc-provider.ts';
 import type { ProviderViews } from '../features/oidc-provider/views.ts';
 import { type Identity, type IdentityDeps, identityJobs } from './identity.ts';
 
 /** Identity with the built-in provider, which also has pages and protocol endpoints below /identity. */
 export type BuiltinIdentity = Identity &
-  Pick<OidcProvider, 'interactions' | 'serveProvider' | 'rotateSigningKeys'> & {
+  Pick<OidcProvider, 'interactions' | 'register' | 'serveProvider' | 'rotateSigningKeys'> & {
     /** Issues the known-device cookie after a correct password. */
     readonly knownDevices: Pick<KnownDevices, 'issue'>;
   };
 
 export type BuiltinIdentityDeps = IdentityDeps & {
+  mcp: McpResource;
   /** False = this process may have missed a change, so the directory does not use its cache. */
   isFresh: () => boolean;
   passwordCost: PasswordCost;
@@ -48,10 +50,12 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
   });
   const provider = createOidcProvider({
     uiOrigin,
+    mcp: deps.mcp,
     read,
     tx,
     feed,
     clock,
+    random,
     log,
     encryption,
     sessionSecrets,
@@ -112,6 +116,7 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
     issuer,
     directory,
     interactions: provider.interactions,
+    register: provider.register,
     serveProvider: provider.serveProvider,
     rotateSigningKeys: provider.rotateSigningKeys,
     connectedClients: provider.connectedClients,

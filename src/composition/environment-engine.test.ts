@@ -1,7 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { isBwrapMissing } from '../../test/engines/local-machine.ts';
 import { ConfigError, type ConfigMistake } from '../config/config-error.ts';
 import type { EnvironmentSettings } from '../config/read.ts';
 import { systemClock } from '../core/clock.ts';
@@ -109,6 +111,19 @@ test('without bubblewrap the start is refused, and names root where that is the 
   const asUser = await refusalOf(() => open({ isolation: 'bwrap' }, without));
   expect(asUser?.problem).not.toContain('root');
   expect(asUser?.fix).toContain('ENVIRONMENTS_ISOLATION=process');
+});
+
+test.skipIf(isBwrapMissing)('without slirp4netns, Postern says what else can be reached', async () => {
+  const programs = mkdtempSync(join(tmpdir(), 'postern-programs-'));
+  onTestFinished(() => rmSync(programs, { recursive: true }));
+  for (const name of ['bwrap', 'du', 'chmod'])
+    symlinkSync(execFileSync('which', [name], { encoding: 'utf8' }).trim(), join(programs, name));
+  const opened = await open({ isolation: 'bwrap' }, { searchPath: programs });
+  onTestFinished(() => opened?.stop());
+  expect(opened?.isolation).toEqual({
+    kind: 'bwrap',
+    message: expect.stringContaining('code can reach loopback addresses and other Environments') as string,
+  });
 });
 
 const pods = {

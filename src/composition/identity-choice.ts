@@ -4,6 +4,7 @@ import { type BuiltinIdentity, createBuiltinIdentity } from './builtin-identity.
 import type { Identity, IdentityDeps } from './identity.ts';
 import { createKeycloakIdentity } from './keycloak-identity.ts';
 import type { PasswordCost } from '../features/accounts/passwords.ts';
+import type { McpResource } from '../features/oidc-provider/hardened-provider.ts';
 import type { Denials } from '../features/audit/denials.ts';
 import { measured, type NoteIdentity } from '../features/people/directory/measured.ts';
 import { networkFetch } from '../platform/fetch.ts';
@@ -12,6 +13,7 @@ import {
   providerElsewhere,
   providerEndpoints,
 } from '../surfaces/web/pages/provider-routes.ts';
+import { registrationPage } from '../surfaces/web/pages/registration.ts';
 import { providerViews } from '../surfaces/web/pages/provider-views.ts';
 
 /** Constructs the source of accounts and roles: the built-in provider, or Keycloak. Part of the composition root. */
@@ -24,6 +26,7 @@ export function createIdentityServices(
     readonly steady: AppBackends['steady'];
     readonly isFresh: () => boolean;
     readonly denials: Denials;
+    readonly mcp: McpResource;
     readonly noteIdentity: NoteIdentity;
   },
 ): { identity: Identity; provider: BuiltinIdentity | null } {
@@ -57,6 +60,7 @@ export function createIdentityServices(
     passwordCost: deps.passwordCost,
     directory: deps.directory,
     views: providerViews,
+    mcp: deps.mcp,
     signInRefused: (reason, origin, userId) =>
       denials.record({
         event: 'auth.denied',
@@ -68,7 +72,10 @@ export function createIdentityServices(
   return { identity: watched(provider), provider };
 }
 
-type PageDeps = Omit<Parameters<typeof providerEndpoints>[0], 'identity'>;
+type PageDeps = Omit<Parameters<typeof providerEndpoints>[0], 'identity'> & {
+  /** Whether MCP clients may register themselves. */
+  readonly allowsRegistration: () => Promise<boolean>;
+};
 
 /** The pages below /identity. */
 export function providerPages(
@@ -78,6 +85,7 @@ export function providerPages(
   if (provider === null) return [providerElsewhere({ ...deps, issuer: identity.issuer })];
   return [
     interactionPages({ ...deps, identity: provider }),
+    registrationPage({ identity: provider, isOpen: deps.allowsRegistration }),
     providerEndpoints({ ...deps, identity: provider }),
   ];
 }

@@ -109,6 +109,11 @@ export const errorRegistry = {
     'Environments are switched off.',
     'Ask an administrator to switch Environments on.',
   ],
+  tool_hidden: [
+    403,
+    'An administrator does not let agents use this tool.',
+    'Read tools/list for the tools that you may use, or ask an administrator about the MCP policy.',
+  ],
   user_disabled: [
     403,
     'The account of this credential is disabled, or may not use this service.',

@@ -31,6 +31,8 @@ export type IdPrefix =
   | 'repo'
   | 'evt'
   | 'ses'
+  | 'agd'
+  | 'ags'
   | 'ntc'
   | 'req'
   | 'upl'

@@ -14,6 +14,9 @@ export const legacyScope = 'env:admin';
 export type Scope = GrantableScope | typeof legacyScope;
 export const allScopes: readonly Scope[] = [...grantableScopes, legacyScope];
 
+/** The OAuth scope of an access token for `/mcp`. No key has it, and it is none of the scopes above. */
+export const mcpScope = 'mcp';
+
 export function isGrantable(text: string): text is GrantableScope {
   return (grantableScopes as readonly string[]).includes(text);
 }

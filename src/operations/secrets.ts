@@ -11,7 +11,7 @@ import { openDatabaseAlone } from '../composition/backends.ts';
 import { hasDatabase } from '../platform/data-dir.ts';
 
 /**
- * `postern secrets rotate|retire NAME`: the generated secrets of DATA_DIR. A secret from the environment must be rotated
+ * `npm start -- secrets rotate|retire NAME`: the generated secrets of DATA_DIR. A secret from the environment must be rotated
  * there. Never prints a value.
  */
 

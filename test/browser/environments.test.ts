@@ -469,6 +469,20 @@ test('Environments are found from the keyboard, from their repository and from t
   await context.close();
 });
 
+test('the page of a repository shows the problems of the postern.yaml of a branch, each with its line', async () => {
+  const { page, context, complaints } = await at('/admin/repositories/acme/website', {}, root);
+  const problems = page.getByRole('table', { name: 'Problems' });
+  await problems.getByText('The branch has no postern.yaml in its top folder.').waitFor();
+  await choose(page, 'Branch', 'broken');
+  await problems.getByText('outptu is not a field').waitFor();
+  await problems.getByText('4:14', { exact: true }).waitFor();
+  await choose(page, 'Branch', 'search');
+  await page.getByText('The file is valid').waitFor();
+  expect(await problems.count()).toBe(0);
+  expect(complaints()).toEqual([]);
+  await context.close();
+});
+
 test('while Environments are switched off, the navigation leaves them out and their page says what to do', async () => {
   await setPolicy(world, root, { enabled: false });
   const { page, context } = await at('/environments');

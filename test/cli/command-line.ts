@@ -32,9 +32,10 @@ export type World = {
   close(): Promise<void>;
 };
 
-export async function openWorld(): Promise<World> {
+/** `settings`: of the server, besides the usual ones. */
+export async function openWorld(settings: Readonly<Record<string, string>> = {}): Promise<World> {
   const home = await mkdtemp(join(tmpdir(), 'postern-cli-'));
-  const server = await startProgram({ dataDir: join(home, 'data'), ports: await freePorts() });
+  const server = await startProgram({ dataDir: join(home, 'data'), ports: await freePorts(), settings });
   const browser = new Browser(server.origin);
   await browser.signIn(administrator.email, administrator.password);
   let keys = 0;
@@ -58,6 +59,35 @@ export async function openWorld(): Promise<World> {
       await rm(home, { recursive: true, force: true });
     },
   };
+}
+
+/** The same in a pseudo terminal of 80 columns, which shows both outputs as one; `typed` answers what it shows. */
+export async function inTerminal(
+  args: readonly string[],
+  {
+    env = {},
+    cwd,
+    typed,
+  }: Pick<Typing, 'env' | 'cwd'> & { readonly typed?: (shown: string) => string | undefined } = {},
+): Promise<{ readonly code: number | null; readonly shown: string }> {
+  const command = ['stty cols 80;', ...[process.execPath, bundled, ...args].map(quoted)].join(' ');
+  const child = spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
+    env: { PATH: process.env['PATH'], TERM: 'xterm', SHELL: '/bin/sh', ...env },
+    ...(cwd === undefined ? {} : { cwd }),
+  });
+  let shown = '';
+  child.stdout.on('data', (part: Buffer) => {
+    shown += part.toString();
+    const answer = typed?.(shown);
+    if (answer !== undefined) child.stdin.write(answer);
+  });
+  child.stdin.on('error', () => undefined);
+  await once(child, 'close');
+  return { code: child.exitCode, shown };
+}
+
+function quoted(word: string): string {
+  return `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 export async function runPostern(

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer, request as forward } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -178,6 +178,53 @@ async function visited({ hostname, port, pathname, host }: URL) {
   const { location, 'x-robots-tag': robots } = answer.headers;
   return { status: answer.statusCode, location, robots, body };
 }
+test('postern.yaml names folder and site; .gitignore and .posternignore both leave out, also below the folder', async () => {
+  const { site } = await siteFile();
+  await put('other/postern.yaml', `version: 1\nsite: { id: ${site}, folder: web/out }\n`);
+  for (const path of ['index.html', 'a.log', 'b.map', 'deep/c.map', 'deep/keep.log', 'deep/d.txt'])
+    await put(`other/web/out/${path}`, path);
+  await put('other/web/out/.gitignore', '*.log\n');
+  await put('other/web/out/.posternignore', '*.map\n');
+  await put('other/web/out/deep/.gitignore', 'd.txt\n');
+  const cwd = join(folder, 'other');
+  expect((await postern(['deploy', '--fields', 'site'], { cwd })).out).toBe(`${site}\n`);
+  const files = await postern(['sites', 'files', site, '--fields', 'path']);
+  expect(files.out).toBe('index.html\n');
+
+  await put(
+    'other/web/postern.site.json',
+    JSON.stringify({ server: world.server.origin, site: 'another123' }),
+  );
+  expect(await postern(['deploy'], { cwd })).toMatchObject({ code: 2, out: '' });
+  await put('other/postern.yaml', 'version: 1\nsite: { server: https://other.example.com }\n');
+  expect(await postern(['deploy'], { cwd })).toMatchObject({ code: 2, out: '' });
+  await put('other/postern.yaml', 'version: 1\nsite: { folder: web/dist }\n');
+  expect(await postern(['deploy'], { cwd })).toMatchObject({ code: 2, out: '' });
+});
+
+test('deploy --watch publishes each change, and continues after a refusal', async () => {
+  await put('watched/index.html', 'one');
+  const enough = new AbortController();
+  const changes = [
+    async () => await put('watched/index.html', 'two'),
+    async () => await put('watched/.env', 'A=1'),
+    async () => await rm(join(folder, 'watched/.env')),
+    async () => enough.abort(),
+  ];
+  let made = 0;
+  const { out, err } = await postern(
+    ['deploy', 'watched', '--watch', '--site-file', 'watched.json', '--fields', 'version'],
+    {
+      interrupt: enough.signal,
+      said(text) {
+        const waits = text.match(/^Waiting for changes\.$/gm)?.length ?? 0;
+        for (; made < waits; made += 1) void changes[made]?.();
+      },
+    },
+  );
+  expect(out).toBe('1\n2\n3\n');
+  expect(err).toContain('  .env: ');
+});
 
 /** Another way to the server, which asks for each request that sends contents what becomes of it. */
 async function unsteady(fate: (request: number) => 'pass' | 'cut' | 'hold') {

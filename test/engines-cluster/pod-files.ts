@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
 import type { Artifact } from '../../src/features/environments/engine/engine.ts';
@@ -52,7 +53,7 @@ export function createPodFiles(blobs: Blobs) {
       return void response.writeHead(401).end();
     if (ticket.kind !== 'tree') tickets.delete(value);
     const answer = async () => {
-      if (!isPut) return void (await blobs.read(ticket.digest)).pipe(response);
+      if (!isPut) return await pipeline(await blobs.read(ticket.digest), response);
       const { digest, size } = await blobs.write(request);
       outputs.set(ticket.of, { digest, size, ...(await countIn(digest)) });
       response.writeHead(201).end(JSON.stringify({ data: { digest, size } }));

@@ -358,7 +358,7 @@ function casesOf({ open, close, clock, store, left, isIsolated, image: ownImage 
     const command = 'yes "a line of the gigabyte" | head -c 1000000000; echo; echo the end; exit 1';
     await run({ command: once(command) });
     const isOver = async () => (await linesOf()).at(-1)?.includes('exited with 1');
-    await expect.poll(isOver, { timeout: 100_000 }).toBe(true);
+    await expect.poll(isOver, { timeout: isInPods ? 280_000 : 100_000 }).toBe(true);
     const entries = await engine.logs(environmentId, 'web', 0, 1_000_000);
     expect(Buffer.byteLength(entries.map(({ text }) => text).join('\n'))).toBeLessThan(100_000);
     expect(entries.map(({ text }) => text).slice(-2)).toEqual([

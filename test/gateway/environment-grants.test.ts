@@ -472,6 +472,8 @@ test('while the identity service does not answer, no grant is issued: 503', asyn
         issuer: `${uiOrigin}/identity`,
         clientId: 'postern-web',
         scopes: ['openid'],
+        audiences: [],
+        grantId: null,
         subject,
         expiresAt: Number.MAX_SAFE_INTEGER,
       }),

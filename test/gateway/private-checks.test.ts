@@ -30,6 +30,8 @@ const directory =
               issuer: 'http://localhost:3000/identity',
               clientId: 'postern-web',
               scopes: ['openid'],
+              audiences: [],
+              grantId: null,
               subject: known.subject,
               expiresAt: h().clock.now() + day,
             };

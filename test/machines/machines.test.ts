@@ -334,7 +334,7 @@ describe.skipIf(isMissing)('two machines with a web and a gateway each, and a wo
   });
 
   test('the command beside the units has their settings: doctor finds nothing wrong, the audit chain is whole', async () => {
-    const command = onMachine(readFileSync(join(root, 'deploy/systemd/postern'), 'utf8'), first);
+    const command = onMachine(readFileSync(join(root, 'deploy/systemd/postern-server'), 'utf8'), first);
     const run = (...args: string[]) =>
       execFileSync('sh', ['-s', '--', ...args], {
         input: command,
@@ -363,10 +363,10 @@ describe.skipIf(isMissing)('two machines with a web and a gateway each, and a wo
     ] = blocksOf('sh', 'back-up-production.md');
     const [sql = ''] = blocksOf('sql', 'back-up-production.md');
     // A command of the page in an empty folder, with systemd and the cluster left out.
-    const commands = onMachine(readFileSync(join(root, 'deploy/systemd/postern'), 'utf8'), first);
+    const commands = onMachine(readFileSync(join(root, 'deploy/systemd/postern-server'), 'utf8'), first);
     const copy = join(home, 'copy');
     mkdirSync(copy);
-    writeFileSync(join(copy, 'postern'), commands);
+    writeFileSync(join(copy, 'postern-server'), commands);
     const type = (sample: string) =>
       execFileSync(
         'bash',
@@ -375,7 +375,7 @@ describe.skipIf(isMissing)('two machines with a web and a gateway each, and a wo
           'pipefail',
           '-c',
           `sudo() { if [ "$1" = -u ]; then shift 2; fi; "$@"; }
-postern() { sh ./postern "$@"; }
+postern-server() { sh ./postern-server "$@"; }
 systemctl() { echo "systemctl $*"; }; kubectl() { :; }; helm() { :; }
 ${onMachine(stores, first)}${sample.replace('postern-….dump', 'postern-*.dump')}`,
         ],

@@ -1,60 +1,59 @@
 import { createHash } from 'node:crypto';
 import { basename, dirname } from 'node:path';
+import { type Call, type CallerOptions, type OpenCaller, openCaller } from '../call.ts';
 import { Failure, wrongUsage } from '../failure.ts';
 import { ofOtherHosts, untranslatedText, withLines } from '../import/host-files.ts';
 import type { Io } from '../io.ts';
 import type { Result } from '../output.ts';
-import type { ApiRequest, Body } from '../request.ts';
-import { send, type Session } from '../send.ts';
-import { notSignedIn, openSession, type SessionOptions } from '../session.ts';
+import { waitAfterLoss } from '../send.ts';
 import { type Batch, batchesOf, tarOf } from './batches.ts';
 import { reportToActions } from './ci.ts';
 import { filesOf, type HashedFile, hashed, outputFolder } from './folder.ts';
 import { type Progress, progressOf, sizeText } from './progress.ts';
-import { readSiteFile, writeSiteFile } from './site-file.ts';
+import { type ProjectFile, readProjectFile } from './project-file.ts';
+import { readSiteFile, type SiteFile, writeSiteFile } from './site-file.ts';
+import { findSite, type Site } from '../sites.ts';
 import { unfinishedUpload } from './unfinished.ts';
+import { fingerprintOf, onEachChange } from './watch-folder.ts';
 
 /**
  * `postern deploy`: announces the files of a folder by their SHA-256, sends the contents that the server does not have
  * yet, and publishes. The server checks the whole announcement before a content is sent, and publishes all of it or
  * nothing.
  */
-type DeployOptions = SessionOptions & {
+type DeployOptions = CallerOptions & {
   readonly site?: string;
   readonly name?: string;
   readonly siteFile?: string;
   readonly public?: boolean;
   readonly private?: boolean;
   readonly dryRun?: boolean;
-  readonly quiet?: boolean;
-  readonly json?: boolean;
+  readonly watch?: boolean;
 };
 
-/** Attempts in a row after a lost connection, and the wait before the first; each next wait is twice as long. */
-const maxLosses = 6;
-const firstWaitMs = 1_000;
-
-type Site = {
-  readonly id: string;
-  readonly name: string;
-  readonly url: string;
-  readonly link: string;
-  readonly visibility: string;
-  readonly version: { readonly number: number } | null;
-};
 type Upload = { readonly id: string; readonly missing: readonly string[] };
 type Sent = { files: number; bytes: number; requests: number };
 
 /** @throws Failure */
 export async function deploy(given: string | undefined, options: DeployOptions, io: Io): Promise<Result> {
   if (options.public && options.private) throw wrongUsage('--public and --private cannot be combined.');
-  const isSilent = options.quiet === true || options.json === true;
-  const chatter = isSilent ? { ...io, err: () => undefined, errIsTerminal: false } : io;
-  const session = await openSession(io, options);
-  if (session.credential === undefined) throw notSignedIn();
-  const call = callerOf(session, chatter);
+  if (options.watch && options.dryRun) throw wrongUsage('--watch and --dry-run cannot be combined.');
+  const caller = await openCaller(io, options);
+  const cwd = process.cwd();
+  const project = await readProjectFile(cwd, caller.session.origin);
+  const folder = await outputFolder(given, { cwd, named: project.folders }, io);
+  const publish = async () => await publishFolder(folder, project, { options, io }, caller);
+  return options.watch
+    ? { data: null, items: onEachChange(() => fingerprintOf(folder), publish, caller.chatter) }
+    : await publish();
+}
 
-  const folder = await outputFolder(given, process.cwd(), io);
+async function publishFolder(
+  folder: string,
+  project: ProjectFile,
+  { options, io }: { readonly options: DeployOptions; readonly io: Io },
+  { session, call, chatter }: OpenCaller,
+): Promise<Result> {
   const siteFile = await readSiteFile(folder, options.siteFile, session.origin);
   const found = await filesOf(folder);
   if (found.files.length === 0) throw wrongUsage(`${folder} has no file to publish.`);
@@ -74,7 +73,7 @@ export async function deploy(given: string | undefined, options: DeployOptions, 
   }
 
   async function publish(files: readonly HashedFile[], spa: boolean): Promise<Result> {
-    const known = options.site ?? siteFile.site;
+    const known = options.site ?? sameSite(project, siteFile);
     const existing = known === undefined ? undefined : await findSite(known, call);
     if (existing !== undefined) refuseOtherVisibility(existing, options);
     if (existing === undefined && options.dryRun) return firstDryRun(files);
@@ -120,30 +119,13 @@ export async function deploy(given: string | undefined, options: DeployOptions, 
   }
 }
 
-type Call = <T>(method: string, path: string, body?: Body) => Promise<T>;
-
-function callerOf(session: Session, io: Pick<Io, 'err' | 'wait'>): Call {
-  return async <T>(method: string, path: string, body?: Body) => {
-    const request: ApiRequest = { method, path, ...(body === undefined ? {} : { body }) };
-    // The route list of the server gives these shapes; a server that breaks them breaks the verb.
-    return (await send(session, request, io)).data as T;
-  };
-}
-
-/** By its id, or by the name of one of the caller's own sites. @throws Failure */
-async function findSite(idOrName: string, call: Call): Promise<Site> {
-  try {
-    return await call<Site>('GET', `/sites/${encodeURIComponent(idOrName)}`);
-  } catch (error) {
-    if (!(error instanceof Failure) || error.exitCode !== 3) throw error;
-    const query = new URLSearchParams({ mine: 'true', limit: '100', search: idOrName });
-    const own = await call<Site[]>('GET', `/sites?${query.toString()}`);
-    const [site, ...others] = own.filter(({ name }) => name === idOrName);
-    if (site === undefined) throw error;
-    if (others.length > 0)
-      throw wrongUsage('Several of your sites have this name.', 'Name the id: --site ID');
-    return site;
-  }
+function sameSite({ site }: ProjectFile, { path, site: other }: SiteFile): string | undefined {
+  if (site !== undefined && other !== undefined && site !== other)
+    throw wrongUsage(
+      `postern.yaml names the site ${site}, and ${path} the site ${other}.`,
+      'Remove one of them, or name the site: --site SITE',
+    );
+  return site ?? other;
 }
 
 function refuseOtherVisibility({ id, visibility }: Site, options: DeployOptions): void {
@@ -209,10 +191,7 @@ async function sendMissing(
         }
         left = [];
       } catch (error) {
-        if (!(error instanceof Failure) || error.code !== 'unreachable' || losses === maxLosses) throw error;
-        const ms = firstWaitMs * 2 ** losses;
-        io.err(`${error.message} The next attempt is in ${ms / 1000} s.\n`);
-        await io.wait(ms);
+        await waitAfterLoss(error, losses, io);
         losses += 1;
       }
     }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { readdir, readFile, stat } from 'node:fs/promises';
-import { join, relative, resolve, sep } from 'node:path';
+import { readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import ignore from 'ignore';
 import { wrongUsage } from '../failure.ts';
 import type { Io } from '../io.ts';
@@ -22,23 +22,44 @@ const ofDeploy: Leaving = { ignoreFiles, names: ownFiles };
 /** Files whose content is read at the same time. */
 const filesAtOnce = 8;
 
-/** The given folder, or the one with a usual name. @throws Failure of the code 2 */
-export async function outputFolder(given: string | undefined, cwd: string, io: Io): Promise<string> {
+/**
+ * The given folder, or the one of `named` (postern.yaml), or the one with a usual name. A folder that nobody typed must lie
+ * in the working folder: a link in a repository could lead to private files. @throws Failure of the code 2
+ */
+export async function outputFolder(
+  given: string | undefined,
+  { cwd, named }: { readonly cwd: string; readonly named: readonly string[] },
+  io: Pick<Io, 'canAsk' | 'ask'>,
+): Promise<string> {
   if (given !== undefined) {
     const folder = resolve(cwd, given);
     if (!(await isFolder(folder))) throw wrongUsage('DIR is not a folder.');
     return folder;
   }
+  const names = named.length === 0 ? usualNames : named;
   const found: string[] = [];
-  for (const name of usualNames) if (await isFolder(join(cwd, name))) found.push(name);
+  for (const name of names) if (await isFolderInside(cwd, name)) found.push(name);
   const [first, ...others] = found;
   const hint = 'Name it: postern deploy DIR';
-  if (first === undefined) throw wrongUsage(`There is no folder ${usualNames.join(', ')} here.`, hint);
-  if (others.length === 0) return join(cwd, first);
+  if (first === undefined)
+    throw wrongUsage(
+      named.length === 0
+        ? `There is no folder ${usualNames.join(', ')} here.`
+        : `postern.yaml names the folder ${named.join(', ')}, which is not here.`,
+      named.length === 0 ? hint : `Build it first, or name another. ${hint}`,
+    );
+  if (others.length === 0) return resolve(cwd, first);
   if (!io.canAsk) throw wrongUsage(`There are several output folders: ${found.join(', ')}.`, hint);
   const answer = (await io.ask(`Which folder? ${found.join(', ')}: `)).trim();
   if (!found.includes(answer)) throw wrongUsage('This is none of the folders.', hint);
-  return join(cwd, answer);
+  return resolve(cwd, answer);
+}
+
+async function isFolderInside(cwd: string, name: string): Promise<boolean> {
+  const folder = join(cwd, name);
+  if (!(await isFolder(folder))) return false;
+  const way = relative(await realpath(cwd), await realpath(folder));
+  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
 async function isFolder(path: string): Promise<boolean> {

@@ -3,7 +3,7 @@ import { isMacOfAny, mac } from '../../platform/encryption.ts';
 
 /**
  * The secret of the one-time link `{base_url}/setup#token=…`: an expiry and its MAC under SESSION_SECRET, so that
- * `postern admin login-link` can generate one without the database.
+ * `npm start -- admin login-link` can generate one without the database.
  */
 const label = 'postern-setup';
 const setupTokenMs = 15 * minute;

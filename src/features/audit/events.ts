@@ -33,6 +33,11 @@ export const auditEvents = {
   'config.sites.reverted': 'An earlier Sites configuration was restored.',
   'config.api-environments.changed':
     'The Environment policy was changed (reason `changed`) or reverted (`reverted`).',
+  'mcp.tool_called':
+    'An agent called a tool that changed something, for a person; the change has an event of its own. The actor’s credential is the client.',
+  'config.agents.changed':
+    'An agent definition was added (reason `definition_added`), changed (`definition_changed`), or deleted (`definition_removed`).',
+  'config.mcp.changed': 'The MCP policy was changed (reason `changed`) or reverted (`reverted`).',
   'config.metadata.changed':
     'A metadata link of Environments was added (reason `link_added`), changed or moved (`link_changed`), or deleted (`link_removed`).',
   'config.signing_keys.changed':

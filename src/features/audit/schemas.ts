@@ -49,7 +49,7 @@ export const auditEventResponse = z
     withheld: z
       .array(z.string())
       .describe(
-        'Fields of the stored event that this response omits: the name of a site, in an event of a build before 0.1.0. The hash covers them, so only `postern audit verify` can check that event',
+        'Fields of the stored event that this response omits: the name of a site, in an event of a build before 0.1.0. The hash covers them, so only `npm start -- audit verify` can check that event',
       )
       .optional(),
     keyIds: z.array(z.string()).describe('The keys in whose timeline the event appears'),

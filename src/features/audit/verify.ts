@@ -53,7 +53,7 @@ export async function verifyAuditLog(
   };
 }
 
-/** The output of `postern audit verify`, one fact on each line. */
+/** The output of `npm start -- audit verify`, one fact on each line. */
 export function formatAuditReport(report: AuditReport): string {
   const { brokenAt, head } = report;
   const counts = `${report.events} events, ${report.sealed} chained, ${report.unchainedTail} not chained yet`;

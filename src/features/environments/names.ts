@@ -2,7 +2,7 @@ import { AppError } from '../../core/errors.ts';
 import { type Random, randomFrom } from '../../core/ids.ts';
 
 /** Words of routes and of pages: an Environment with such a name could not be addressed. */
-export const reservedNames: readonly string[] = ['policy', 'branches', 'config-preview', 'new'];
+const reservedNames: readonly string[] = ['policy', 'branches', 'config-preview', 'new'];
 export const namePattern = /^[a-z0-9][a-z0-9-]{1,48}[a-z0-9]$/;
 
 /** Part of the branch, and six random characters. */

@@ -11,7 +11,7 @@ import type { Repository } from '../repositories/repositories.ts';
 import type { KeyStore } from './key-store.ts';
 
 /**
- * `postern keys import FILE`: imports the records of an older deployment, one JSON object a line (contract 4). The file
+ * `npm start -- keys import FILE`: imports the records of an older deployment, one JSON object a line (contract 4). The file
  * has no key values, only their SHA-256; the import generates the ids. Only an import can create keys with env:admin and
  * unbound personal keys. All or nothing: one invalid line refuses the file, and the answer lists every problem of every line.
  */

@@ -1,14 +1,15 @@
 import type { ClientMetadata } from 'oidc-provider';
-import { grantableScopes } from '../../core/scopes.ts';
+import { grantableScopes, mcpScope } from '../../core/scopes.ts';
 import { mac } from '../../platform/encryption.ts';
 
 /** The clients every installation has. The names are part of the documented surface. */
 export const webClientId = 'postern-web';
 const cliClientId = 'postern-cli';
+const mcpClientId = 'postern-mcp';
 export const principalSyncClientId = 'postern-principal-sync';
 
-/** What a client may ask for: OIDC's own scopes, the six of the API, and `admin` (contract 3, 10.15). */
-export const providerScopes: readonly string[] = [
+/** What a client of the API may ask for: OIDC's own scopes, the six of the API, and `admin` (contract 3, 10.15). */
+const apiScopes: readonly string[] = [
   'openid',
   'profile',
   'email',
@@ -16,11 +17,30 @@ export const providerScopes: readonly string[] = [
   ...grantableScopes,
   'admin',
 ];
+export const providerScopes: readonly string[] = [...apiScopes, mcpScope];
+
+/** All that an MCP client may ask for. */
+export const mcpClientScopes: readonly string[] = ['openid', 'offline_access', mcpScope];
+
+/** MCP clients get tokens for `/mcp` only, and every other client gets none for it (decision 0062). */
+export function isMcpClient(clientId: string): boolean {
+  return clientId === mcpClientId || isRegistered(clientId);
+}
+
+/** Begins the ids of clients that registered themselves (registration.ts). */
+export const registeredPrefix = 'mcp_';
+
+export function isRegistered(clientId: string): boolean {
+  return clientId.startsWith(registeredPrefix);
+}
 
 /** A confidential client's secret, derived so that no process has to store or transmit it. */
 export function clientSecretFor(secret: string, clientId: string): string {
   return mac(secret, 'postern-client-secret', clientId);
 }
+
+/** RFC 8252 section 7.3: any port of the loopback address. */
+const loopbackRedirects = ['http://127.0.0.1/callback', 'http://[::1]/callback'];
 
 export function builtinClients(uiOrigin: string, secret: string): ClientMetadata[] {
   return [
@@ -39,11 +59,22 @@ export function builtinClients(uiOrigin: string, secret: string): ClientMetadata
       client_name: 'Postern command line',
       application_type: 'native',
       token_endpoint_auth_method: 'none',
-      // RFC 8252 section 7.3: any port of the loopback address.
-      redirect_uris: ['http://127.0.0.1/callback', 'http://[::1]/callback'],
+      redirect_uris: loopbackRedirects,
       response_types: ['code'],
       grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
-      scope: providerScopes.join(' '),
+      scope: apiScopes.join(' '),
+    },
+    {
+      // For MCP clients that cannot register themselves, or may not.
+      client_id: mcpClientId,
+      client_name: 'MCP client',
+      application_type: 'native',
+      token_endpoint_auth_method: 'none',
+      // Many MCP clients name the loopback address so.
+      redirect_uris: [...loopbackRedirects, 'http://localhost/callback'],
+      response_types: ['code'],
+      grant_types: ['authorization_code', 'refresh_token'],
+      scope: mcpClientScopes.join(' '),
     },
     {
       // This client may only introspect: no grant, no redirect.

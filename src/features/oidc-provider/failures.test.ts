@@ -33,6 +33,7 @@ beforeAll(async () => {
   };
   const provider = createProvider({
     uiOrigin: 'http://localhost:3000',
+    mcp: { address: 'http://localhost:3000/mcp', isEnabled: gone, allowsRegistration: gone },
     secrets: ['a secret of the tests'],
     signingKeys: { keys: [{ ...(await exportJWK(privateKey)), alg: 'ES256', kid: 'one', use: 'sig' }] },
     adapter: () => ({

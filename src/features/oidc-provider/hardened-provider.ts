@@ -2,13 +2,22 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import Provider, {
   type AdapterFactory,
   type Configuration,
+  errors,
   interactionPolicy,
   type KoaContextWithOIDC,
 } from 'oidc-provider';
 import type { JWK } from 'jose';
 import type { Log } from '../../platform/log.ts';
+import { mcpScope } from '../../core/scopes.ts';
 import { mac } from '../../platform/encryption.ts';
-import { builtinClients, principalSyncClientId, providerScopes, webClientId } from './clients.ts';
+import { secretDigest } from '../../platform/encrypted-text.ts';
+import {
+  builtinClients,
+  isMcpClient,
+  principalSyncClientId,
+  providerScopes,
+  webClientId,
+} from './clients.ts';
 import { type CookieJar, cookieNames, hardenCookies } from './cookies.ts';
 import { answersDeviceFailure, requestIdOf, show, tellFailures } from './failures.ts';
 import type { ProviderViews } from './views.ts';
@@ -18,8 +27,17 @@ export type FindEnabledAccount = (
   subject: string,
 ) => Promise<{ subject: string; name: string; email: string } | undefined>;
 
+/** The MCP endpoint as a protected resource (RFC 8707). While it is off, the provider issues no token for it. */
+export type McpResource = {
+  readonly address: string;
+  isEnabled(): Promise<boolean>;
+  /** Whether clients may register themselves (RFC 7591). */
+  allowsRegistration(): Promise<boolean>;
+};
+
 export type ProviderDeps = {
   uiOrigin: string;
+  mcp: McpResource;
   secrets: readonly string[];
   signingKeys: { keys: JWK[] };
   adapter: AdapterFactory;
@@ -63,13 +81,22 @@ export function createProvider(deps: ProviderDeps): Provider {
     features: featuresOf(deps),
     ttl: lifetimes(),
     // Every token ends with the provider's session, except those of an offline grant.
-    expiresWithSession: (_ctx, source) => !source.scopes.has('offline_access'),
+    expiresWithSession: (_ctx, source) => !isOffline(source),
     issueRefreshToken: (_ctx, client, source) =>
-      client.grantTypeAllowed('refresh_token') &&
-      (source.scopes.has('offline_access') || client.clientId === webClientId),
+      client.grantTypeAllowed('refresh_token') && (isOffline(source) || client.clientId === webClientId),
     // The web workload authenticates itself and stores its token encrypted, so it needs no rotation. With rotation, a
     // lost answer would end the session: the retry with the old token would look like the use of a stolen one.
-    rotateRefreshToken: ({ oidc }) => oidc.client?.clientId !== webClientId,
+    async rotateRefreshToken({ oidc }) {
+      const clientId = oidc.client?.clientId ?? '';
+      // Before the token is used up: with the next one, the client continues when the endpoint is on again.
+      if (isMcpClient(clientId)) await requireEnabled(deps.mcp);
+      return clientId !== webClientId;
+    },
+    // Introspection returns it: Postern records the calls of one consent as one session.
+    extraTokenClaims: (_ctx, token) =>
+      'grantId' in token && token.grantId !== undefined
+        ? { postern_grant: secretDigest(token.grantId).slice(0, 32) }
+        : undefined,
     loadExistingGrant,
     findAccount: async (_ctx, subject) => {
       const account = await deps.findEnabledAccount(subject);
@@ -96,6 +123,7 @@ export function createProvider(deps: ProviderDeps): Provider {
   provider.proxy = true;
   provider.silent = true;
   tellFailures(provider, { views: deps.views, log });
+  provider.use(nameRegistration(deps.mcp));
   return provider;
 }
 
@@ -135,6 +163,11 @@ async function loadExistingGrant(ctx: KoaContextWithOIDC) {
   return grant;
 }
 
+/** Older MCP clients ask only for the scopes that the resource names, and `offline_access` is none of them (SEP-2207). */
+function isOffline({ scopes, clientId }: { scopes: Set<string>; clientId?: string | undefined }): boolean {
+  return scopes.has('offline_access') || (clientId !== undefined && isMcpClient(clientId));
+}
+
 function lifetimes(): NonNullable<Configuration['ttl']> {
   return {
     AccessToken: accessTokenSeconds,
@@ -160,8 +193,7 @@ function featuresOf(deps: ProviderDeps): NonNullable<Configuration['features']> 
     devInteractions: { enabled: false },
     dPoP: { enabled: false },
     pushedAuthorizationRequests: { enabled: false },
-    // Without resource servers every access token is opaque, which introspection needs.
-    resourceIndicators: { enabled: false },
+    resourceIndicators: resourceIndicators(deps.mcp),
     userinfo: { enabled: true },
     revocation: {
       enabled: true,
@@ -224,6 +256,47 @@ function featuresOf(deps: ProviderDeps): NonNullable<Configuration['features']> 
       },
     },
   };
+}
+
+/** RFC 8707: MCP clients get tokens for the MCP endpoint only, and no other client gets one for it (decision 0062). */
+function resourceIndicators(
+  mcp: McpResource,
+): NonNullable<NonNullable<Configuration['features']>['resourceIndicators']> {
+  const { address } = mcp;
+  return {
+    enabled: true,
+    // The library also calls it with the resources of a token request that names several, and refuses those itself.
+    defaultResource(_ctx, client, several) {
+      if (several === undefined && isMcpClient(client.clientId))
+        throw new errors.InvalidTarget(`name the resource ${address}`);
+      // Its type leaves out that there may be no resource.
+      return several as string[];
+    },
+    useGrantedResource: () => true,
+    async getResourceServerInfo(_ctx, resource, client) {
+      if (resource !== address || !isMcpClient(client.clientId))
+        throw new errors.InvalidTarget('this client gets no tokens for this resource');
+      await requireEnabled(mcp);
+      // Opaque, because introspection refuses the tokens that are JWTs.
+      return { scope: mcpScope, audience: address, accessTokenFormat: 'opaque' };
+    },
+  };
+}
+
+/** Registration is an endpoint of ours, so the library does not name it (RFC 8414 section 2). */
+function nameRegistration({ allowsRegistration }: McpResource) {
+  return async (ctx: KoaContextWithOIDC, next: () => Promise<unknown>) => {
+    await next();
+    // Paths that no endpoint answers have none, which the type leaves out.
+    const { oidc } = ctx as { oidc?: KoaContextWithOIDC['oidc'] };
+    if (oidc?.route !== 'discovery' || !(await allowsRegistration())) return;
+    // The document that the library has just written.
+    ctx.body = { ...(ctx.body as object), registration_endpoint: `${oidc.issuer}/reg` };
+  };
+}
+
+async function requireEnabled({ isEnabled }: McpResource): Promise<void> {
+  if (!(await isEnabled())) throw new errors.InvalidTarget('the MCP endpoint is switched off');
 }
 
 function typedCode(error: unknown): string {

@@ -4,7 +4,7 @@ import type { Clock } from '../../core/clock.ts';
 import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
 import type { PasswordAnswer } from '../accounts/accounts.ts';
-import { webClientId } from './clients.ts';
+import { isMcpClient, isRegistered, webClientId } from './clients.ts';
 import { cookieNames } from './cookies.ts';
 
 /**
@@ -24,6 +24,8 @@ export type Interaction =
       readonly kind: 'consent';
       readonly uid: string;
       readonly clientName: string;
+      /** False: the client registered itself, and chose its name. */
+      readonly isKnown: boolean;
       /** E-mail of the account that is signed in, for which the client would act. */
       readonly account: string;
       readonly redirectHost: string | null;
@@ -54,6 +56,8 @@ export type InteractionsDeps = {
   checkPassword: (email: string, password: string, origin: RequestOrigin) => Promise<PasswordAnswer>;
   /** Empty when there is no such account. */
   emailOf: (subject: string | undefined) => Promise<string>;
+  /** A person allows a client something, so its registration stays. */
+  keepClient: (clientId: string) => Promise<void>;
   clock: Clock;
 };
 
@@ -109,9 +113,10 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
         kind: 'consent',
         uid: interaction.uid,
         clientName,
+        isKnown: !isRegistered(clientId),
         account: await emailOf(interaction.session?.accountId),
         redirectHost: redirectUri === '' ? null : (URL.parse(redirectUri)?.host ?? null),
-        scopes: text(interaction.params['scope']).split(' ').filter(Boolean),
+        scopes: scopesFor(clientId, text(interaction.params['scope'])),
         formTarget,
       };
     },
@@ -137,10 +142,24 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
       }
       const grant = new (provider().Grant)({ accountId, clientId: text(interaction.params['client_id']) });
       grant.addOIDCScope(text(interaction.params['scope']));
+      for (const [resource, scopes] of Object.entries(missingScopes(interaction.prompt.details)))
+        grant.addResourceScope(resource, scopes);
+      await deps.keepClient(text(interaction.params['client_id']));
       const consent = { grantId: await grant.save() };
       return await finish(request, response, interaction.uid, { consent }, true);
     },
   };
+}
+
+/** The scopes of each resource that the client asks for (RFC 8707). The provider wrote and encrypted these details. */
+function missingScopes(details: Readonly<Record<string, unknown>>): Record<string, string[]> {
+  return (details['missingResourceScopes'] ?? {}) as Record<string, string[]>;
+}
+
+/** What the person allows. MCP clients stay connected, whether or not they ask for it. */
+function scopesFor(clientId: string, requested: string): string[] {
+  const scopes = requested.split(' ').filter(Boolean);
+  return [...new Set(isMcpClient(clientId) ? [...scopes, 'offline_access'] : scopes)];
 }
 
 function text(value: unknown): string {

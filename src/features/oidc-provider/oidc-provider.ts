@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type Provider from 'oidc-provider';
+import type { AdapterPayload } from 'oidc-provider';
 import type { AuditContext } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
+import type { Random } from '../../core/ids.ts';
 import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Encryption } from '../../platform/encryption.ts';
@@ -10,12 +12,14 @@ import type { Log } from '../../platform/log.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 import type { ConnectedClients, UserStore } from '../people/people.ts';
 import { type AdapterDeps, providerAdapter } from './adapter.ts';
+import { isRegistered } from './clients.ts';
 import { createConnectedClients } from './connected-clients.ts';
 import { endProviderSession } from './end-provider-session.ts';
 import { inProcessFetch, mountAt } from './in-process.ts';
 import { createInteractions, type Interactions, type InteractionsDeps } from './interactions.ts';
-import { createProvider, type FindEnabledAccount } from './hardened-provider.ts';
+import { createProvider, type FindEnabledAccount, type McpResource } from './hardened-provider.ts';
 import type { RecordStore } from './record-store.ts';
+import { type Refused, type Registered, registrationOf } from './registration.ts';
 import type { SigningKeyStore } from './signing-key-store.ts';
 import { loadSigningKeys, rotateSigningKeys } from './signing-keys.ts';
 import type { ProviderViews } from './views.ts';
@@ -35,6 +39,8 @@ export type OidcProvider = {
     response: ServerResponse,
     at: { path: string; address: string },
   ): void;
+  /** Registers an MCP client for an hour, or until a person allows it something. Null: too many wait for a person. */
+  register(sent: unknown): Promise<Registered | Refused | null>;
   /** Reaches the endpoints without a network. */
   readonly fetch: Fetch;
   /** Detaches the browser from its provider session, so that its cookie there signs nobody in again. */
@@ -47,6 +53,7 @@ export type OidcProvider = {
 
 export type OidcProviderDeps = {
   uiOrigin: string;
+  mcp: McpResource;
   read: { records: RecordStore; signingKeys: SigningKeyStore; users: UserStore };
   tx: Tx<{
     records: RecordStore;
@@ -57,6 +64,7 @@ export type OidcProviderDeps = {
   }>;
   feed: ChangeFeed;
   clock: Clock;
+  random: Random;
   log: Log;
   encryption: Encryption;
   /** SESSION_SECRET: first signs, all verify. Client secrets and cookie keys derive from it. */
@@ -69,9 +77,22 @@ export type OidcProviderDeps = {
   views: ProviderViews;
 };
 
+/** Registrations that no person has allowed anything: how many, and how long each. */
+const maxUnallowedClients = 200;
+const unallowedSeconds = 3_600;
+
 export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
   const { uiOrigin, read, tx, feed, clock, log, encryption, sessionSecrets } = deps;
   const issuer = `${uiOrigin}/identity`;
+  const adapter = providerAdapter({
+    issuer,
+    read: read.records,
+    signedOutAt: deps.signedOutAt,
+    tx,
+    encryption,
+    clock,
+  });
+  const clients = adapter('Client');
   let running: Provider | undefined;
   const provider = () => {
     if (running === undefined) throw new Error('The identity provider is not started.');
@@ -86,6 +107,11 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
       provider,
       checkPassword: deps.checkPassword,
       emailOf: deps.emailOf,
+      async keepClient(clientId) {
+        const registered = isRegistered(clientId) ? await clients.find(clientId) : undefined;
+        // Without an expiry, which the type of the library leaves out.
+        if (registered) await clients.upsert(clientId, registered, undefined as never);
+      },
       clock,
     }),
     connectedClients: createConnectedClients({
@@ -95,6 +121,14 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
       encryption,
       nameOf: async (clientId) => (await provider().Client.find(clientId))?.clientName ?? clientId,
     }),
+    async register(sent) {
+      const found = registrationOf(sent, deps.random);
+      if ('error' in found) return found;
+      if ((await read.records.countUnallowedClients()) >= maxUnallowedClients) return null;
+      // The type of the library has mutable lists; nothing changes ours.
+      await clients.upsert(found.client_id, { ...found } as AdapterPayload, unallowedSeconds);
+      return found;
+    },
     serveProvider,
     fetch: inProcessFetch(() => (request, response) => {
       const path = (request.url ?? '/').replace(/^\/identity(?=\/)/, '');
@@ -106,16 +140,10 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
     async start() {
       running = createProvider({
         uiOrigin,
+        mcp: deps.mcp,
         secrets: sessionSecrets,
         signingKeys: await loadSigningKeys(read.signingKeys, encryption),
-        adapter: providerAdapter({
-          issuer,
-          read: read.records,
-          signedOutAt: deps.signedOutAt,
-          tx,
-          encryption,
-          clock,
-        }),
+        adapter,
         findEnabledAccount: deps.findEnabledAccount,
         views: deps.views,
         log,

@@ -55,6 +55,8 @@ export type RecordStore = {
   removeSessionsOf(accountId: string): Promise<void>;
   /** Grants, tokens and provider sessions of one person. */
   removeAllOf(accountId: string): Promise<void>;
+  /** Clients that registered themselves and that no person has allowed anything. */
+  countUnallowedClients(): Promise<number>;
   /** Resolves with how many were removed. */
   removeExpired(limit: number): Promise<number>;
   /** Live records whose payload does not begin with `mark`, in the order of their hashes, after `after`. */
@@ -168,6 +170,12 @@ export function recordStore(db: Sql, clock: Clock): RecordStore {
         select distinct grant_id from oidc_records
          where account_id = ${accountId} and grant_id is not null order by grant_id`);
       await sql`delete from oidc_records where account_id = ${accountId}`.execute(db);
+    },
+    async countUnallowedClients() {
+      const { rows } = await sql<{ count: string }>`
+        select count(*) from oidc_records
+         where model = 'Client' and expires_at > ${new Date(clock.now())}`.execute(db);
+      return Number(rows[0]?.count ?? 0);
     },
     async removeExpired(limit) {
       const { numAffectedRows } = await sql`

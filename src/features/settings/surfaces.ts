@@ -141,6 +141,16 @@ export const surfaces: readonly Surface[] = [
     ],
   },
   {
+    id: 'mcp',
+    change: 'MCP enablement and change-tool policy',
+    owner: 'Platform administration, MCP section',
+    note: 'Whether agents of people may use Postern, and whether they may change anything. One document with history.',
+    places: [
+      route('Change the MCP policy', 'PUT /config/mcp', 'changeMcpPolicy'),
+      guide('Connect an agent', 'docs/how-to/connect-an-agent.md'),
+    ],
+  },
+  {
     id: 'accounts',
     change: 'Accounts, groups and roles',
     owner: 'Administration → Users and Groups',
@@ -207,26 +217,22 @@ export const surfaces: readonly Surface[] = [
       guide('Run a branch at a URL', 'docs/how-to/run-a-branch.md'),
     ],
   },
+  {
+    id: 'agents',
+    change: 'Agent models, instructions, tools, workspaces, session review',
+    owner: 'Admin Agent sections in Settings',
+    note: 'Instructions and tools of an agent, by its client. Models and workspaces do not exist yet.',
+    places: [
+      route('Add an agent definition', 'POST /config/agents/definitions', 'addAgentDefinition'),
+      guide('Connect an agent', 'docs/how-to/connect-an-agent.md'),
+    ],
+  },
   // What Postern does not have.
   {
     id: 'mcp-connections',
     change: 'User connections',
     owner: 'External MCP connections in Settings',
     note: 'Connections of a person to external MCP servers.',
-    places: [],
-  },
-  {
-    id: 'mcp',
-    change: 'MCP enablement and change-tool policy',
-    owner: 'Platform administration, MCP section',
-    note: 'Which tools an assistant may use.',
-    places: [],
-  },
-  {
-    id: 'agents',
-    change: 'Agent models, instructions, tools, workspaces, session review',
-    owner: 'Admin Agent sections in Settings',
-    note: 'How agents work and what they may change.',
     places: [],
   },
   {

@@ -23,7 +23,7 @@ import { version } from '../../platform/version.ts';
 import { blaming } from '../../composition/start-errors.ts';
 
 /**
- * `postern backup` and `postern restore` for the embedded mode (decision 0024). One file contains the database as it is
+ * `npm start -- backup` and `npm start -- restore` for the embedded mode (decision 0024). One file contains the database as it is
  * on disk after a clean shutdown, and the files of sites. It contains the generated secrets only on request, encrypted
  * with a passphrase. Both commands hold the lock of DATA_DIR. A restore verifies the whole backup in a temporary folder
  * before it moves anything into place.

@@ -14,7 +14,7 @@ import { checkDatabase, checkKv, checkObjectStore } from './backends.ts';
 import { holderOf } from '../../platform/data-dir.ts';
 
 /**
- * `postern doctor`: checks everything a workload depends on and reports what to fix. Works with and without a running
+ * `npm start -- doctor`: checks everything a workload depends on and reports what to fix. Works with and without a running
  * server, changes nothing, and prints no secret, only the number and length of secrets.
  */
 export async function examine(

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Readable } from 'node:stream';
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { keepLastUsed } from '../last-used.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Log } from '../log.ts';
 import { writeStagingFile, type Written } from './staging-file.ts';
@@ -60,7 +61,7 @@ export function cachedBlobs(origin: RemoteBlobs, { folder, maxBytes, log }: Cach
   });
   /** Files being removed. */
   const leaving = new Map<string, Promise<void>>();
-  const tooLarge = new LRUCache<string, number>({ max: maxKnown });
+  const tooLarge = keepLastUsed<number>(maxKnown);
   const fetching = new Map<string, Promise<boolean>>();
 
   const placeOf = (digest: string) => join(folder, digest.slice(0, 2), digest.slice(2));

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { keepLastUsed } from '../last-used.ts';
 import { createFairQueue } from '../fair-queue.ts';
 import { type Change, type ChangeFeed, type ChangeTopic, concerns } from './change-feed.ts';
 
@@ -34,11 +35,11 @@ export function createFeedCache<T extends object>(deps: {
 }): FeedCache<T> {
   const { feed, topic, subjectOf, weightOf, load } = deps;
   const entries = new LRUCache<string, T>({
-    max: maxNames,
     maxSize: deps.maxWeight,
-    sizeCalculation: weightOf,
+    // The option `max` would bound the names as well, and reserve room for all of them at once.
+    sizeCalculation: (value) => Math.max(weightOf(value), Math.ceil(deps.maxWeight / maxNames)),
   });
-  const absent = new LRUCache<string, true>({ max: maxAbsent });
+  const absent = keepLastUsed<true>(maxAbsent);
   // A flood of made-up names waits in this queue instead of loading the database, and delays only its sender.
   const queue = createFairQueue({ width: 16, perSender: 8, queue: 500 });
   const loading = new Map<string, Promise<T | undefined>>();

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { keepLastUsed } from '../../platform/last-used.ts';
 import { readServiceLabel } from '../../features/environments/serving/serving.ts';
 import { visibilityOfLabel } from '../../features/sites/sites.ts';
 
@@ -41,7 +41,7 @@ export function hostReader(urls: {
 }): (sent: readonly string[]) => HostName {
   const sitesHost = new URL(urls.contentUrl).host;
   const environmentsHost = new URL(urls.environmentsContentUrl).host;
-  const known = new LRUCache<string, HostName>({ max: maxKnown });
+  const known = keepLastUsed<HostName>(maxKnown);
 
   function read(name: string): HostName {
     // Browsers send lower case; other clients may not, and host names have no case (RFC 3986 section 3.2.2).

@@ -1,6 +1,6 @@
 import { type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { LRUCache } from 'lru-cache';
+import { keepLastUsed } from '../../platform/last-used.ts';
 import { addressBucket, type LocalSource } from '../../features/rate-limit/rate-limit.ts';
 import { badRequest, type GatewayAnswer, tooLongTarget, tooMany } from './answer.ts';
 import {
@@ -92,7 +92,7 @@ function traced(listener: HttpListener, tracing: Tracing | null): HttpListener {
 const maxAddresses = 10_000;
 
 function limitsOf({ source, perAddress, perHost, addressOf }: GatewayServerDeps) {
-  const owners = new LRUCache<string, string>({ max: maxAddresses });
+  const owners = keepLastUsed<string>(maxAddresses);
   return (request: HttpRequest, label: string | null, now: number): GatewayAnswer | null => {
     const excess = perAddress === 0 ? null : spend(ownerOf(addressOf(request)), perAddress, now);
     return excess !== null || label === null || perHost === 0 ? excess : spend(label, perHost, now);

@@ -28,6 +28,8 @@ export type Authentication = {
   authenticate(request: FastifyRequest): Promise<Authenticated>;
   /** The same credential now, without a charge: is it still valid? */
   authenticateAgain(request: FastifyRequest): Promise<Authenticated>;
+  /** The access token of an MCP client. Every other credential is refused. */
+  authenticateMcp(request: FastifyRequest): Promise<McpCaller | AppError>;
   /** Reports a key in the address or in a cookie. @throws `credential_in_url` or `invalid_credential` */
   refuseStrayKeys(request: FastifyRequest): void;
 };
@@ -35,7 +37,15 @@ export type Authentication = {
 /** The caller, or why the credential is not valid. Floods consist of invalid ones, and a returned error costs least. */
 export type Authenticated = Caller | AppError;
 
+export type McpCaller = {
+  readonly caller: Extract<Caller, { kind: 'access_token' }>;
+  /** Identifies the consent of the person to the client. Null: the provider does not say. */
+  readonly grantId: string | null;
+};
+
 export type AuthenticationDeps = {
+  /** The address of the MCP endpoint: the audience of its tokens, which open nothing else. */
+  readonly mcpResource: string;
   readonly verifier: Verifier;
   readonly policies: Pick<KeyPolicies, 'inForce'>;
   readonly limiter: Pick<RateLimiter, 'spend'>;
@@ -78,6 +88,15 @@ declare module 'fastify' {
   }
 }
 
+const tokenRequired = new AppError('authentication_required', {
+  message: 'The MCP endpoint needs an access token.',
+  hint: 'Add this address to an MCP client. The client opens a page on which the person signs in and allows it.',
+});
+const keyRefused = new AppError('invalid_credential', {
+  message: 'The MCP endpoint does not accept API keys.',
+  hint: 'Remove the key from the configuration of the MCP client. The client then signs the person in.',
+});
+
 export function createAuthentication(deps: AuthenticationDeps): Authentication {
   const { verifier, policies, limiter, refuse, sessions, directory } = deps;
   const { usage, exposures, clock } = deps;
@@ -90,7 +109,12 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
     if (credential.kind === 'session') return await callerOfSession(credential.value);
     return mayHoldKey(credential.value)
       ? await callerOfKey(request, credential.value, isCharged)
-      : await callerOfToken(credential.value, request.origin);
+      : await callerOfApiToken(credential.value, request.origin);
+  }
+
+  async function callerOfApiToken(value: string, origin: RequestOrigin): Promise<Authenticated> {
+    const found = await callerOfToken(value, origin, (audiences) => !audiences.includes(deps.mcpResource));
+    return found instanceof AppError ? found : found.caller;
   }
 
   async function callerOfKey(
@@ -124,13 +148,18 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
     return { kind: 'session', user, sessionId: id, expiresAt };
   }
 
-  async function callerOfToken(value: string, origin: RequestOrigin): Promise<Authenticated> {
+  async function callerOfToken(
+    value: string,
+    origin: RequestOrigin,
+    isForUs: (audiences: readonly string[]) => boolean,
+  ): Promise<McpCaller | AppError> {
     const found = await introspections(addressBucket(origin.address), () => directory.introspect(value));
     if (found.kind === 'unavailable') throw new AppError('identity_unavailable', { cause: found.reason });
     if (found.kind === 'inactive' || found.expiresAt <= clock.now()) return refuse(origin);
+    if (!isForUs(found.audiences)) return refuse(origin);
     const user = await deps.userOfToken(found);
-    const { scopes, clientId, expiresAt } = found;
-    return { kind: 'access_token', user, scopes, clientId, expiresAt };
+    const { scopes, clientId, expiresAt, grantId } = found;
+    return { caller: { kind: 'access_token', user, scopes, clientId, expiresAt }, grantId };
   }
 
   function refusalOfKey(
@@ -147,6 +176,15 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
   return {
     authenticate: (request) => callerOf(request, true),
     authenticateAgain: (request) => callerOf(request, false),
+    async authenticateMcp({ raw, origin }) {
+      const credential = findCredential(raw);
+      if (credential.kind === 'malformed') return refuse(origin);
+      if (credential.kind !== 'bearer') return tokenRequired;
+      if (mayHoldKey(credential.value)) return refuse(origin, keyRefused);
+      return await callerOfToken(credential.value, origin, (audiences) =>
+        audiences.includes(deps.mcpResource),
+      );
+    },
     refuseStrayKeys({ url, headers: { cookie }, origin }) {
       if (exposures.mentions(url)) {
         exposures.report(url, origin);

@@ -10,14 +10,24 @@ const noQuery = z.strictObject({});
 
 /** Parses path, query and body with the route's schemas; a refusal names every bad field and its code. */
 export function parseInput(route: Route, request: FastifyRequest) {
+  const { query, body } = request;
+  return parseValues(
+    route,
+    { params: paramsOf(route, request), query, body },
+    request.method !== 'GET' && request.method !== 'HEAD' && request.upload === null,
+  );
+}
+
+/** The same for values that came another way than in a request of this route. */
+export function parseValues(
+  route: Route,
+  { params, query, body }: { params: unknown; query: unknown; body: unknown },
+  hasBody = route.method !== 'GET',
+) {
   return {
-    params:
-      route.params === undefined ? {} : parse(route, route.params, paramsOf(route, request), 'invalid_query'),
-    query: parseQuery(route, route.query ?? noQuery, request.query),
-    body:
-      request.method === 'GET' || request.method === 'HEAD' || request.upload !== null
-        ? undefined
-        : parse(route, route.body ?? noBody, request.body, 'invalid_body'),
+    params: route.params === undefined ? {} : parse(route, route.params, params, 'invalid_query'),
+    query: parseQuery(route, route.query ?? noQuery, query),
+    body: hasBody ? parse(route, route.body ?? noBody, body, 'invalid_body') : undefined,
   };
 }
 

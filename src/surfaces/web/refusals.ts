@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { anonymous, type RequestOrigin } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
+import { mcpScope } from '../../core/scopes.ts';
 import type { Route } from '../../platform/http.ts';
 import { sendFinalError } from '../../platform/final-error.ts';
 import type { Log } from '../../platform/log.ts';
@@ -59,7 +60,12 @@ export function sendError(
     return void sendPage(reply.code(400).header('x-request-id', request.id), keyInAddressPage(request.id));
   }
   reply.code(failure.status).headers(failure.headers);
-  if (!isFromBrowser(request)) reply.headers(challenge(failure));
+  if (!isFromBrowser(request)) {
+    const { resourceMetadata } = request.routeOptions.config;
+    reply.headers(
+      resourceMetadata === undefined ? challenge(failure) : mcpChallenge(failure, resourceMetadata),
+    );
+  }
   void reply
     .header('content-type', 'application/json; charset=utf-8')
     .header('x-request-id', request.id)
@@ -83,6 +89,14 @@ function challenge(error: AppError): Record<string, string> {
     return { 'www-authenticate': `Bearer realm="postern", error="insufficient_scope", scope="${scope}"` };
   }
   return {};
+}
+
+/** RFC 9728 section 5.1: where a client reads how to get a token, and which scope it needs. */
+function mcpChallenge(error: AppError, metadata: string): Record<string, string> {
+  const { 'www-authenticate': plain } = challenge(error);
+  if (plain === undefined) return {};
+  const scope = plain.includes('scope=') ? '' : `, scope="${mcpScope}"`;
+  return { 'www-authenticate': `${plain}${scope}, resource_metadata="${metadata}"` };
 }
 
 /** 405 with Allow when the path exists under another method, otherwise 404. */

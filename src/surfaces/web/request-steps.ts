@@ -4,6 +4,7 @@ import { AppError } from '../../core/errors.ts';
 import { isLoopback } from '../../core/loopback.ts';
 import { isLimitedChange, type Route } from '../../platform/http.ts';
 import { endOfTurn } from '../../platform/turns.ts';
+import { version } from '../../platform/version.ts';
 import type { Authentication } from './authentication.ts';
 import type { Authorization } from './authorization.ts';
 import type { OpenStreams } from './open-streams.ts';
@@ -18,7 +19,7 @@ export type RequestStepsDeps = {
   /** Where content is served; this server serves nothing there (threat T35). Absent = nowhere. */
   readonly contentUrls?: readonly string[];
   readonly isHttps: boolean;
-  readonly authentication: Authentication;
+  readonly authentication: Omit<Authentication, 'authenticateMcp'>;
   readonly authorization: Authorization;
   readonly limits: RequestLimits;
   readonly openStreams: OpenStreams;
@@ -135,6 +136,8 @@ function identify(): Step {
 
 function setHeaders({ isHttps }: RequestStepsDeps): Step {
   const headers: Record<string, string> = {
+    // The command line says when it has another one. The OpenAPI document, which everyone can read, has it too.
+    'postern-version': version,
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-store',
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'",

@@ -45,6 +45,8 @@ declare module 'fastify' {
     /** Every route declares who may call it; the server refuses to start when one does not. */
     access?: RoutePolicy;
     route?: Route;
+    /** Address of the metadata of a protected resource (RFC 9728), for its challenge. */
+    resourceMetadata?: string;
     /** The response comes from memory, so it is served even before the process has started on its database. */
     needsNoStore?: boolean;
   }

@@ -77,6 +77,25 @@ const table: Record<string, Line> = {
     { version: 0 },
   ],
 
+  'GET /config/mcp': ['an administrator’s session or token', '200'],
+  'PUT /config/mcp': ['an administrator’s session or token', '422 config_invalid', {}],
+  'GET /config/mcp/history': ['an administrator’s session or token', '200'],
+  'POST /config/mcp/revert': [
+    'an administrator’s session or token',
+    '428 precondition_required',
+    { version: 0 },
+  ],
+
+  'GET /config/agents/definitions': ['an administrator’s session or token', '200'],
+  'POST /config/agents/definitions': ['an administrator’s session or token', '422 invalid_body', {}],
+  'PATCH /config/agents/definitions/{id}': ['an administrator’s session or token', '404 not_found', {}],
+  'DELETE /config/agents/definitions/{id}': ['an administrator’s session or token', '404 not_found'],
+
+  'GET /me/agents/sessions': ['a session', '200'],
+  'GET /me/agents/sessions/{id}': ['a session', '404 not_found'],
+  'GET /agents/sessions': ['an administrator’s session', '200'],
+  'GET /agents/sessions/{id}': ['an administrator’s session', '404 not_found'],
+
   'GET /tokens': ['an administrator’s session', '200'],
   'GET /tokens/usage': ['an administrator’s session', '400 invalid_query'],
   'POST /tokens': ['an administrator’s session', '400 invalid_name', {}],

@@ -6,6 +6,7 @@ import { type Harness, type Person, type TestKey, uiOrigin } from '../../harness
 import { Browser } from '../../identity.ts';
 import { absentPath, contents, manyChanges, noLimits, openFrozenHarness, setPolicy } from './cast.ts';
 import { defaultSitesConfig } from '../../../src/features/sites/sites.ts';
+import { defaultMcpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { defaultEnvironmentPolicy } from '../../../src/features/environments/policy/environment-policy.ts';
 import { idleEngine } from '../../fakes/idle-engine.ts';
 import { newRepository, type TestRepository } from '../../git-repository.ts';
@@ -221,6 +222,8 @@ describe('requests of other pages', () => {
       'POST /config/access/revert': { version: 0 },
       'PUT /config/api-environments': { ...defaultEnvironmentPolicy, enabled: true },
       'POST /config/api-environments/revert': { version: 0 },
+      'PUT /config/mcp': { ...defaultMcpPolicy, enabled: true },
+      'POST /config/mcp/revert': { version: 0 },
       'POST /config/metadata': link,
       'PATCH /config/metadata/{id}': { text: 'Evil' },
       'POST /sites/{id}/take-down': { reason: 'evil' },

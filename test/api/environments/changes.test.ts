@@ -65,6 +65,25 @@ services:
   expect(await opened()).toBe(',other,,d,https://two.example.com\n');
 });
 
+test('a change of access deploys again what reads an address, with the new one', async () => {
+  const file = `version: 1
+services:
+  web:
+    build: { image: 'node:24', command: 'mkdir -p dist && echo "$OWN" >dist/index.html', output: dist }
+    static: {}
+    env: { OWN: '\${environment.url}' }
+`;
+  shop.repository.commit({ 'postern.yaml': file }, 'addresses');
+  const { data } = await shop.create({ branch: 'addresses', access: 'members' });
+  const before = await shop.settle(data.id);
+  await change(data.id, { access: 'public' });
+  const { status, services } = await shop.settle(data.id);
+  const [{ url }] = services;
+  expect(status).toBe('deployed');
+  expect(url).not.toBe(before.services[0].url);
+  expect((await shop.fetch(`${url}/`)).body).toBe(`${url}\n`);
+});
+
 test('a variable that the file takes from a stored secret is not chosen, once the file was read', async () => {
   const file = `version: 1
 services:

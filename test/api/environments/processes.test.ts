@@ -1,5 +1,6 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openShop, page, type Shop } from './shop.ts';
@@ -187,6 +188,36 @@ test('a process that does not start fails its deploy in words, and the one befor
   expect(why[3]).toMatchObject({ step: 'start', ok: false });
   const back = await shop.settle(data.id, (one) => one.services[1].status === 'ready');
   expect((await shop.fetch(`${back.services[1].url}/`)).body).toMatch(/^from two with/);
+});
+
+test('a deploy that is overtaken while its processes start gives way to what was served, until the newer one is built', async () => {
+  const files = { 'postern.yaml': file, 'web/index.html': page('front'), 'back/server.js': server("'back'") };
+  shop.repository.commit({ ...files, 'api/server.js': server("'first'") }, 'overtaken');
+  const { data } = await shop.create({ branch: 'overtaken', access: 'public' });
+  const { services } = await shop.settle(data.id);
+  const api = `${services[1].url}/`;
+  const deploy = async (apiServer: string) => {
+    shop.repository.commit({ 'api/server.js': apiServer }, 'overtaken');
+    await shop.call('POST', `/environments/${data.id}/deploy`, { body: {} });
+  };
+  await deploy('setInterval(() => undefined, 1_000);');
+  await shop.settle(data.id, (one) => one.services[1].status === 'starting');
+  expect((await shop.fetch(api)).status).toBe(503);
+
+  await deploy(server("'third'"));
+  const { environmentServices } = shop.h.app.services;
+  let now = { status: '', services: [{ status: '' }] };
+  // Nobody runs the builds.
+  while (now.status !== 'building' || now.services[1]?.status !== 'ready') {
+    await shop.h.app.jobs.runNow('environments');
+    await environmentServices.reconciler.idle();
+    await turn();
+    ({ data: now } = await shop.call('GET', `/environments/${data.id}`));
+  }
+  expect((await shop.fetch(api)).body).toBe('first');
+  await shop.settle(data.id);
+  expect((await shop.fetch(api)).body).toBe('third');
+  await shop.call('DELETE', `/environments/${data.id}`);
 });
 
 test('a service that was switched off is shown as inactive, and runs again when it is switched on', async () => {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Person, TestKey } from '../../harness.ts';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { openHarness, type Person, type TestKey } from '../../harness.ts';
 import { openShop, type Shop } from './shop.ts';
 
 let shop: Shop;
@@ -53,6 +53,18 @@ describe('a creation that is refused says why', () => {
       message: expect.stringContaining('policy'),
     });
     await shop.change({});
+  });
+
+  test('the installation that has no engine', async () => {
+    const h = await openHarness();
+    onTestFinished(() => h.close());
+    await h.repository('acme/shop');
+    const body = { repository: 'acme/shop', branch: 'main' };
+    const refused = await h.call('POST', '/environments', { as: await h.person('Ada'), body });
+    expect([refused.status, refused.error]).toMatchObject([
+      403,
+      { code: 'environments_disabled', message: expect.stringContaining('no engine') },
+    ]);
   });
 
   test('a name that is taken', async () => {

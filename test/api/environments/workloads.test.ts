@@ -269,7 +269,7 @@ test('a service that the engine lost and cannot start again is not served, says 
   expect(await fetched(url)).toEqual({ status: 200, body: 'hello' });
 });
 
-test('pods get their files at a port of its own, which answers nothing else', async () => {
+test('pods get their files at a port of its own, which answers nothing else, and at no other', async () => {
   const ask = async (path: string) =>
     (await web.app.files?.inject({ url: path, headers: { host: 'localhost:3000' } }))?.statusCode;
   expect(await ask('/api/v2/environment-files')).toBe(401);
@@ -280,6 +280,7 @@ test('pods get their files at a port of its own, which answers nothing else', as
     headers: { host: 'postern-web-files.postern.svc' },
   });
   expect(ticket?.statusCode).toBe(401);
+  expect((await call('GET', '/environment-files')).status).toBe(404);
 });
 
 test('while the engine is away, a teardown says so, and ends when it is back', async () => {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { defaultMcpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { defaultEnvironmentPolicy } from '../../../src/features/environments/policy/environment-policy.ts';
 import type { Answer, Harness, Person, TestKey } from '../../harness.ts';
 import { commandLine, contents, openFrozenHarness } from '../access/cast.ts';
@@ -7,13 +8,18 @@ import { commandLine, contents, openFrozenHarness } from '../access/cast.ts';
 let h: Harness;
 let root: Person;
 let ada: Person;
-beforeEach(async () => {
-  h = await openFrozenHarness();
+let alone = 0;
+beforeAll(async () => {
+  h = await openFrozenHarness({ changesPerMinute: 100_000 });
   root = await h.person('Root', { admin: true });
   await h.person('Deputy', { admin: true });
-  ada = await h.person('Ada');
 });
-afterEach(async () => {
+// Each test has names of its own.
+beforeEach(async () => {
+  alone += 1;
+  ada = await h.person(`Ada${alone}`);
+});
+afterAll(async () => {
   await h.close();
   vi.useRealTimers();
 });
@@ -53,20 +59,23 @@ const putAccess = async (signInsPerAddressPerMinute: number) => {
   return () => send('PUT', '/config/access', root, { headers, body, target: () => 'access' });
 };
 const metadataLink = { text: 'Source', icon: 'branch', link: 'https://git.example.com/' };
+const definitions = '/config/agents/definitions';
+const definition = () => ({ name: `Agents ${alone}`, purpose: 'Reading', tools: [], clients: [] });
+const newDefinition = async () =>
+  (await h.call('POST', definitions, { as: root, body: definition() })).data.id as string;
 const newLink = async () =>
   (await h.call('POST', '/config/metadata', { as: root, body: metadataLink })).data.links[0].id as string;
-const group = async (name = 'Team') =>
-  (await h.call('POST', '/groups', { as: root, body: { name } })).data.id as string;
-const repository = {
-  fullName: 'acme/website',
-  cloneUrl: 'https://git.example.com/acme/website.git',
-  defaultBranch: 'main',
+const group = async () =>
+  (await h.call('POST', '/groups', { as: root, body: { name: `Team ${alone}` } })).data.id as string;
+/** Its path. */
+const repository = async () => {
+  const name = `acme/website-${alone}`;
+  await h.repository(name);
+  return `/repositories/${name}`;
 };
-const connect = async () => void (await commandLine(h, 'Ada').token(['repos:read']));
+const connect = async () => void (await commandLine(h, `Ada${alone}`).token(['repos:read']));
 
 const ready = (drill: () => Promise<Done>) => async () => drill;
-
-let alone = 0;
 
 /** How each route that changes something is used, and the event it leaves. A new route without a line here fails. */
 const drills: Record<string, Drill> = {
@@ -99,7 +108,7 @@ const drills: Record<string, Drill> = {
     event: 'api_key.revoked',
     async prepare() {
       // Of someone with a single key: each key leaves an event of its own.
-      const solo = await h.person(`Solo${(alone += 1)}`);
+      const solo = await h.person(`Solo${alone}`);
       const { id } = await h.key(solo);
       const body = { confirm: 'revoke all' };
       return () => send('POST', '/me/tokens/revoke-all', solo, { body, target: () => id });
@@ -186,6 +195,44 @@ const drills: Record<string, Drill> = {
       }),
     ),
   },
+  changeMcpPolicy: {
+    event: 'config.mcp.changed',
+    prepare: ready(() =>
+      send('PUT', '/config/mcp', root, {
+        headers: { 'if-match': '*' },
+        body: { ...defaultMcpPolicy, enabled: true },
+        target: () => 'mcp',
+      }),
+    ),
+  },
+  revertMcpPolicy: {
+    event: 'config.mcp.changed',
+    prepare: ready(() =>
+      send('POST', '/config/mcp/revert', root, {
+        headers: { 'if-match': '*' },
+        body: { version: 0 },
+        target: () => 'mcp',
+      }),
+    ),
+  },
+  addAgentDefinition: {
+    event: 'config.agents.changed',
+    prepare: ready(() => send('POST', definitions, root, { body: definition(), target: () => 'agents' })),
+  },
+  changeAgentDefinition: {
+    event: 'config.agents.changed',
+    async prepare() {
+      const at = `${definitions}/${await newDefinition()}`;
+      return () => send('PATCH', at, root, { body: { purpose: 'Other' }, target: () => 'agents' });
+    },
+  },
+  deleteAgentDefinition: {
+    event: 'config.agents.changed',
+    async prepare() {
+      const at = `${definitions}/${await newDefinition()}`;
+      return () => send('DELETE', at, root, { target: () => 'agents' });
+    },
+  },
   addMetadataLink: {
     event: 'config.metadata.changed',
     prepare: ready(() =>
@@ -210,28 +257,32 @@ const drills: Record<string, Drill> = {
     event: 'repository.created',
     async prepare() {
       const key = await h.serviceKey({ scopes: ['repos:write'] });
-      return () => send('POST', '/repositories', key, { body: repository });
+      const body = {
+        fullName: `acme/website-${alone}`,
+        cloneUrl: 'https://git.example.com/acme/website.git',
+        defaultBranch: 'main',
+      };
+      return () => send('POST', '/repositories', key, { body });
     },
   },
   changeRepository: {
     event: 'repository.changed',
     async prepare() {
-      await h.repository('acme/website');
-      return () => send('PATCH', '/repositories/acme/website', root, { body: { defaultBranch: 'trunk' } });
+      const path = await repository();
+      return () => send('PATCH', path, root, { body: { defaultBranch: 'trunk' } });
     },
   },
   setRepositoryCredential: {
     event: 'repository.credential_set',
     async prepare() {
-      await h.repository('acme/website');
-      return () => send('PUT', '/repositories/acme/website/credential', root, { body: { token: 'of-git' } });
+      const path = await repository();
+      return () => send('PUT', `${path}/credential`, root, { body: { token: 'of-git' } });
     },
   },
   removeRepositoryCredential: {
     event: 'repository.credential_removed',
     async prepare() {
-      await h.repository('acme/website');
-      const path = '/repositories/acme/website/credential';
+      const path = `${await repository()}/credential`;
       await h.call('PUT', path, { as: root, body: { token: 'of-git' } });
       return () => send('DELETE', path, root);
     },
@@ -239,15 +290,15 @@ const drills: Record<string, Drill> = {
   createRepositoryWebhook: {
     event: 'repository.webhook_set',
     async prepare() {
-      const id = await h.repository('acme/website');
-      return () => send('POST', '/repositories/acme/website/webhook', root, { target: () => id });
+      const name = `acme/website-${alone}`;
+      const id = await h.repository(name);
+      return () => send('POST', `/repositories/${name}/webhook`, root, { target: () => id });
     },
   },
   removeRepositoryWebhook: {
     event: 'repository.webhook_removed',
     async prepare() {
-      await h.repository('acme/website');
-      const path = '/repositories/acme/website/webhook';
+      const path = `${await repository()}/webhook`;
       await h.call('POST', path, { as: root });
       return () => send('DELETE', path, root);
     },
@@ -255,13 +306,15 @@ const drills: Record<string, Drill> = {
   deleteRepository: {
     event: 'repository.deleted',
     async prepare() {
-      await h.repository('acme/website');
-      return () => send('DELETE', '/repositories/acme/website', root);
+      const path = await repository();
+      return () => send('DELETE', path, root);
     },
   },
   createUser: {
     event: 'user.created',
-    prepare: ready(() => send('POST', '/users', root, { body: { email: 'zoe@example.com', name: 'Zoe' } })),
+    prepare: ready(() =>
+      send('POST', '/users', root, { body: { email: `zoe${alone}@example.com`, name: 'Zoe' } }),
+    ),
   },
   changeUser: {
     event: 'user.changed',
@@ -290,7 +343,7 @@ const drills: Record<string, Drill> = {
   },
   createGroup: {
     event: 'group.created',
-    prepare: ready(() => send('POST', '/groups', root, { body: { name: 'Team' } })),
+    prepare: ready(() => send('POST', '/groups', root, { body: { name: `Team ${alone}` } })),
   },
   changeGroup: {
     event: 'group.changed',

@@ -2194,6 +2194,222 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/config/mcp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the MCP policy
+         * @description Send the ETag of the response in If-Match when you change the document.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        get: operations["readMcpPolicy"];
+        /**
+         * Change the MCP policy
+         * @description Replaces the whole document. Takes effect everywhere within a second. `dryRun=true` lists the fields that the document would change, and who used in the last 30 days what it would stop.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        put: operations["changeMcpPolicy"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/mcp/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read earlier MCP policies
+         * @description Newest first. The last one is version 0, the built-in default. You can also revert to it.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        get: operations["readMcpPolicyHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/mcp/revert": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore an earlier MCP policy
+         * @description Writes the earlier document as a new version.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        post: operations["revertMcpPolicy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/agents/definitions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the agent definitions
+         * @description By name.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        get: operations["listAgentDefinitions"];
+        put?: never;
+        /**
+         * Add an agent definition
+         * @description At most 100. Takes effect with the next call of an agent.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        post: operations["addAgentDefinition"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/agents/definitions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete an agent definition
+         * @description Its clients only read from then on.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        delete: operations["deleteAgentDefinition"];
+        options?: never;
+        head?: never;
+        /**
+         * Change an agent definition
+         * @description Fields that are not sent stay; `tools` and `clients` are replaced whole.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        patch: operations["changeAgentDefinition"];
+        trace?: never;
+    };
+    "/me/agents/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what your agents did, in sessions
+         * @description Newest first. A session is the calls of one client, until 30 minutes pass without one.
+         *
+         *     **Who may call it:** A browser session. The person must have the role `user`.
+         */
+        get: operations["listMyAgentSessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/me/agents/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the calls of one of your sessions
+         * @description In the order of their time.
+         *
+         *     **Who may call it:** A browser session. The person must have the role `user`.
+         */
+        get: operations["readMyAgentSession"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/agents/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what agents did, in sessions
+         * @description Newest first, of everyone.
+         *
+         *     **Who may call it:** An administrator’s browser session.
+         */
+        get: operations["listAgentSessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/agents/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the calls of a session
+         * @description Names and sizes of arguments, never their values: they may name what only the person sees.
+         *
+         *     **Who may call it:** An administrator’s browser session.
+         */
+        get: operations["readAgentSession"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/users": {
         parameters: {
             query?: never;
@@ -2679,7 +2895,7 @@ export interface components {
              * @description Stable. Use the code, not the message, to decide what to do.
              * @enum {string}
              */
-            code: "invalid_body" | "invalid_query" | "invalid_name" | "invalid_scopes" | "invalid_expiry" | "invalid_repository_access" | "repo_not_found" | "invalid_repository" | "invalid_branch" | "mine_requires_identity" | "credential_in_url" | "ambiguous_credential" | "authentication_required" | "invalid_credential" | "interactive_auth_required" | "forbidden_role" | "forbidden_scope" | "forbidden_repository" | "forbidden_origin" | "api_keys_disabled" | "issuance_disabled" | "identity_binding_required" | "service_key_public_only" | "not_owner" | "sites_disabled" | "environments_disabled" | "user_disabled" | "role_required" | "not_found" | "token_not_found" | "site_not_found" | "env_not_found" | "build_not_found" | "repo_not_onboarded" | "method_not_allowed" | "request_timeout" | "name_conflict" | "personal_token_limit" | "idempotency_conflict" | "state_conflict" | "deploy_disabled" | "env_tearing_down" | "expiry_conflict" | "site_expired" | "precondition_failed" | "upload_too_large" | "body_too_large" | "unsupported_media_type" | "misdirected_request" | "expiry_required" | "lifetime_too_long" | "override_not_allowed" | "auto_track_pinned_source" | "scope_not_allowed" | "repository_policy" | "upload_rejected" | "credential_in_content" | "private_sites_unavailable" | "visibility_not_allowed" | "quota_exceeded" | "config_invalid" | "precondition_required" | "rate_limited" | "header_too_large" | "internal_error" | "identity_unavailable" | "git_unavailable" | "engine_unavailable" | "overloaded" | "storage_full" | "store_unavailable";
+            code: "invalid_body" | "invalid_query" | "invalid_name" | "invalid_scopes" | "invalid_expiry" | "invalid_repository_access" | "repo_not_found" | "invalid_repository" | "invalid_branch" | "mine_requires_identity" | "credential_in_url" | "ambiguous_credential" | "authentication_required" | "invalid_credential" | "interactive_auth_required" | "forbidden_role" | "forbidden_scope" | "forbidden_repository" | "forbidden_origin" | "api_keys_disabled" | "issuance_disabled" | "identity_binding_required" | "service_key_public_only" | "not_owner" | "sites_disabled" | "environments_disabled" | "tool_hidden" | "user_disabled" | "role_required" | "not_found" | "token_not_found" | "site_not_found" | "env_not_found" | "build_not_found" | "repo_not_onboarded" | "method_not_allowed" | "request_timeout" | "name_conflict" | "personal_token_limit" | "idempotency_conflict" | "state_conflict" | "deploy_disabled" | "env_tearing_down" | "expiry_conflict" | "site_expired" | "precondition_failed" | "upload_too_large" | "body_too_large" | "unsupported_media_type" | "misdirected_request" | "expiry_required" | "lifetime_too_long" | "override_not_allowed" | "auto_track_pinned_source" | "scope_not_allowed" | "repository_policy" | "upload_rejected" | "credential_in_content" | "private_sites_unavailable" | "visibility_not_allowed" | "quota_exceeded" | "config_invalid" | "precondition_required" | "rate_limited" | "header_too_large" | "internal_error" | "identity_unavailable" | "git_unavailable" | "engine_unavailable" | "overloaded" | "storage_full" | "store_unavailable";
             /** @description One sentence for a person. */
             message: string;
             /** @description How to fix it. */
@@ -3104,7 +3320,7 @@ export interface components {
             details: {
                 [key: string]: unknown;
             };
-            /** @description Fields of the stored event that this response omits: the name of a site, in an event of a build before 0.1.0. The hash covers them, so only `postern audit verify` can check that event */
+            /** @description Fields of the stored event that this response omits: the name of a site, in an event of a build before 0.1.0. The hash covers them, so only `npm start -- audit verify` can check that event */
             withheld?: string[];
             /** @description The keys in whose timeline the event appears */
             keyIds: string[];
@@ -4335,6 +4551,164 @@ export interface components {
             /** @description With ?dryRun=true; nothing was changed */
             dryRun: components["schemas"]["AccessConfigChangeDryRun"] | null;
         };
+        McpPolicyVersion: {
+            /**
+             * Format: int64
+             * @description 0 = the built-in default
+             */
+            version: number;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            changedAt: string | null;
+            changedBy: string | null;
+            policy: components["schemas"]["McpPolicy"];
+        };
+        McpPolicy: {
+            /** @description False: `/mcp` answers 404, and the identity provider issues no tokens for it */
+            enabled: boolean;
+            /** @description False: agents may only read, whatever the rules of the tools say */
+            allowChanges: boolean;
+            tools: components["schemas"]["McpPolicyTools"];
+            /** @description What every agent is told when it connects; empty for nothing */
+            instructions: string;
+            clients: components["schemas"]["McpPolicyClients"];
+            /** @description Requests that the agents of one person may make in any 60 seconds, all clients together */
+            callsPerMinute: number;
+            sessionReview: components["schemas"]["McpPolicySessionReview"];
+        };
+        McpPolicyChange: {
+            /**
+             * Format: int64
+             * @description 0 = the built-in default
+             */
+            version: number;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            changedAt: string | null;
+            changedBy: string | null;
+            policy: components["schemas"]["McpPolicy"];
+            /** @description With ?dryRun=true; nothing was changed */
+            dryRun: components["schemas"]["McpPolicyChangeDryRun"] | null;
+        };
+        AgentDefinition: {
+            id: string;
+            name: unknown;
+            /** @description For people who choose among definitions */
+            purpose: unknown;
+            /** @description What its agents are told when they connect, after the instructions of the MCP policy */
+            instructions: string;
+            /** @description The tools that its agents get, of those that the MCP policy allows */
+            tools: ("get_context" | "list_repositories" | "list_sites" | "get_site" | "list_environments" | "get_environment" | "wait_for_environment" | "list_builds" | "get_logs" | "diagnose_environment" | "preview_environment_config" | "validate_configuration" | "update_site" | "extend_site" | "delete_site" | "create_environment" | "configure_environment" | "deploy_environment" | "extend_environment" | "destroy_environment" | "cancel_build")[];
+            /** @description Ids of OAuth clients. A client has at most one definition; without one, its agents only read */
+            clients: unknown[];
+        };
+        AgentDefinitionRequest: {
+            name: string;
+            /** @description For people who choose among definitions */
+            purpose: string;
+            /**
+             * @description What its agents are told when they connect, after the instructions of the MCP policy
+             * @default
+             */
+            instructions?: string;
+            /** @description The tools that its agents get, of those that the MCP policy allows */
+            tools: ("get_context" | "list_repositories" | "list_sites" | "get_site" | "list_environments" | "get_environment" | "wait_for_environment" | "list_builds" | "get_logs" | "diagnose_environment" | "preview_environment_config" | "validate_configuration" | "update_site" | "extend_site" | "delete_site" | "create_environment" | "configure_environment" | "deploy_environment" | "extend_environment" | "destroy_environment" | "cancel_build")[];
+            /** @description Ids of OAuth clients. A client has at most one definition; without one, its agents only read */
+            clients: string[];
+        };
+        AgentDefinitionChange: {
+            name?: string;
+            /** @description For people who choose among definitions */
+            purpose?: string;
+            /** @description What its agents are told when they connect, after the instructions of the MCP policy */
+            instructions?: string;
+            /** @description The tools that its agents get, of those that the MCP policy allows */
+            tools?: ("get_context" | "list_repositories" | "list_sites" | "get_site" | "list_environments" | "get_environment" | "wait_for_environment" | "list_builds" | "get_logs" | "diagnose_environment" | "preview_environment_config" | "validate_configuration" | "update_site" | "extend_site" | "delete_site" | "create_environment" | "configure_environment" | "deploy_environment" | "extend_environment" | "destroy_environment" | "cancel_build")[];
+            /** @description Ids of OAuth clients. A client has at most one definition; without one, its agents only read */
+            clients?: string[];
+        };
+        AgentSession: {
+            id: string;
+            /** @description The MCP client */
+            clientId: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            startedAt: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            lastCallAt: string;
+            /** Format: int64 */
+            calls: number;
+            /** @description False: 30 minutes passed without a call */
+            isOpen: boolean;
+        };
+        AgentCall: {
+            /**
+             * Format: int64
+             * @description From 1
+             */
+            number: number;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            at: string;
+            tool: string;
+            /** @description Null: the tool answered. Otherwise the code of its refusal */
+            code: string | null;
+            /** Format: int64 */
+            durationMs: number;
+            /** @description As the agent sent them. Contents of files and values of variables are replaced by their sizes */
+            arguments: {
+                [key: string]: unknown;
+            };
+        };
+        AgentSessionOfAnyone: {
+            id: string;
+            /** @description The MCP client */
+            clientId: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            startedAt: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            lastCallAt: string;
+            /** Format: int64 */
+            calls: number;
+            /** @description False: 30 minutes passed without a call */
+            isOpen: boolean;
+            user: components["schemas"]["AgentSessionOfAnyoneUser"];
+        };
+        ReviewedAgentCall: {
+            /**
+             * Format: int64
+             * @description From 1
+             */
+            number: number;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            at: string;
+            tool: string;
+            /** @description Null: the tool answered. Otherwise the code of its refusal */
+            code: string | null;
+            /** Format: int64 */
+            durationMs: number;
+            arguments: components["schemas"]["ReviewedAgentCallArgumentsItem"][];
+        };
         User: {
             id: string;
             /** @description The subject at the identity provider: `sub` in tokens, and `owner` in a file of `keys import` */
@@ -4552,7 +4926,7 @@ export interface components {
             details: {
                 [key: string]: unknown;
             };
-            /** @description Fields of the stored event that this response omits: the name of a site, in an event of a build before 0.1.0. The hash covers them, so only `postern audit verify` can check that event */
+            /** @description Fields of the stored event that this response omits: the name of a site, in an event of a build before 0.1.0. The hash covers them, so only `npm start -- audit verify` can check that event */
             withheld?: string[];
             /** @description The keys in whose timeline the event appears */
             keyIds: string[];
@@ -5118,6 +5492,92 @@ export interface components {
              * @description The highest number of sign-ins from one address in one minute of the last 24 hours
              */
             mostFromOneAddress: number;
+        };
+        /** @description `hidden`: the tool is not listed, and is refused */
+        McpPolicyTools: {
+            /** @enum {string} */
+            get_context: "allow" | "hidden";
+            /** @enum {string} */
+            list_repositories: "allow" | "hidden";
+            /** @enum {string} */
+            list_sites: "allow" | "hidden";
+            /** @enum {string} */
+            get_site: "allow" | "hidden";
+            /** @enum {string} */
+            list_environments: "allow" | "hidden";
+            /** @enum {string} */
+            get_environment: "allow" | "hidden";
+            /** @enum {string} */
+            wait_for_environment: "allow" | "hidden";
+            /** @enum {string} */
+            list_builds: "allow" | "hidden";
+            /** @enum {string} */
+            get_logs: "allow" | "hidden";
+            /** @enum {string} */
+            diagnose_environment: "allow" | "hidden";
+            /** @enum {string} */
+            preview_environment_config: "allow" | "hidden";
+            /** @enum {string} */
+            validate_configuration: "allow" | "hidden";
+            /** @enum {string} */
+            update_site: "allow" | "hidden";
+            /** @enum {string} */
+            extend_site: "allow" | "hidden";
+            /** @enum {string} */
+            delete_site: "allow" | "hidden";
+            /** @enum {string} */
+            create_environment: "allow" | "hidden";
+            /** @enum {string} */
+            configure_environment: "allow" | "hidden";
+            /** @enum {string} */
+            deploy_environment: "allow" | "hidden";
+            /** @enum {string} */
+            extend_environment: "allow" | "hidden";
+            /** @enum {string} */
+            destroy_environment: "allow" | "hidden";
+            /** @enum {string} */
+            cancel_build: "allow" | "hidden";
+        };
+        McpPolicyClients: {
+            /**
+             * @description `open`: MCP clients may register themselves at the built-in provider (RFC 7591). Each person still allows each client
+             * @enum {string}
+             */
+            registration: "open" | "closed";
+        };
+        McpPolicySessionReview: {
+            /** @description How long the calls of a session are kept after its last one */
+            keepDays: number;
+            /**
+             * @description `redacted`: the person can read what an agent sent, without contents and values of variables
+             * @enum {string}
+             */
+            arguments: "redacted" | "none";
+        };
+        McpPolicyChangeDryRunStoppedItem: {
+            tool: string;
+            /** Format: int64 */
+            people: number;
+            /** Format: int64 */
+            calls: number;
+        };
+        McpPolicyChangeDryRun: {
+            /** @description Fields that differ from the document in force */
+            changed: string[];
+            /** @description Tools that agents could not use any more, with their use in the last 30 days */
+            stopped: components["schemas"]["McpPolicyChangeDryRunStoppedItem"][];
+        };
+        AgentSessionOfAnyoneUser: {
+            id: string;
+            name: string | null;
+        };
+        ReviewedAgentCallArgumentsItem: {
+            name: string;
+            /**
+             * Format: int64
+             * @description Of its value as JSON
+             */
+            characters: number;
         };
         ListedAuditEventActor: {
             /** @enum {string} */
@@ -9233,6 +9693,402 @@ export interface operations {
             };
         };
     };
+    readMcpPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["McpPolicyVersion"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    changeMcpPolicy: {
+        parameters: {
+            query?: {
+                dryRun?: ("true" | "false") | undefined;
+            };
+            header: {
+                /** @description The ETag of the document that you read and now change. */
+                "If-Match": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["McpPolicy"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["McpPolicyChange"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    readMcpPolicyHistory: {
+        parameters: {
+            query?: {
+                page?: number | undefined;
+                limit?: number | undefined;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["McpPolicyVersion"][];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                        metadata: {
+                            pagination: components["schemas"]["PagePagination"];
+                        };
+                    };
+                };
+            };
+        };
+    };
+    revertMcpPolicy: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The ETag of the document that you read and now change. */
+                "If-Match": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    version: number;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["McpPolicyVersion"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    listAgentDefinitions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: {
+                            definitions: components["schemas"]["AgentDefinition"][];
+                        };
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    addAgentDefinition: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AgentDefinitionRequest"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentDefinition"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    deleteAgentDefinition: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the definition */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    changeAgentDefinition: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the definition */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AgentDefinitionChange"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentDefinition"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    listMyAgentSessions: {
+        parameters: {
+            query?: {
+                page?: number | undefined;
+                limit?: number | undefined;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentSession"][];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                        metadata: {
+                            pagination: components["schemas"]["PagePagination"];
+                        };
+                    };
+                };
+            };
+        };
+    };
+    readMyAgentSession: {
+        parameters: {
+            query?: {
+                page?: number | undefined;
+                limit?: number | undefined;
+            };
+            header?: never;
+            path: {
+                /** @description The id of a session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentCall"][];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                        metadata: {
+                            pagination: components["schemas"]["PagePagination"];
+                        };
+                    };
+                };
+            };
+        };
+    };
+    listAgentSessions: {
+        parameters: {
+            query?: {
+                page?: number | undefined;
+                limit?: number | undefined;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentSessionOfAnyone"][];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                        metadata: {
+                            pagination: components["schemas"]["PagePagination"];
+                        };
+                    };
+                };
+            };
+        };
+    };
+    readAgentSession: {
+        parameters: {
+            query?: {
+                page?: number | undefined;
+                limit?: number | undefined;
+            };
+            header?: never;
+            path: {
+                /** @description The id of a session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["ReviewedAgentCall"][];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                        metadata: {
+                            pagination: components["schemas"]["PagePagination"];
+                        };
+                    };
+                };
+            };
+        };
+    };
     listUsers: {
         parameters: {
             query?: {
@@ -9897,7 +10753,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "config.agents.changed" | "config.mcp.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;
@@ -9975,7 +10831,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "config.agents.changed" | "config.mcp.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;

@@ -307,8 +307,39 @@ const environment = z.strictObject({
     .meta({ description: 'Variables of every service.', examples: [{ LOG_LEVEL: 'debug' }] }),
 });
 
+/** For the command line alone: cli/src/deploy/project-file.ts reads it. */
+const site = z.strictObject({
+  id: z
+    .string()
+    .regex(/^[a-z0-9]{10}$/, 'must be the id of a site: 10 letters and digits')
+    .meta({ description: 'Its id.', examples: ['k3v9x0q2m7'] })
+    .optional(),
+  server: z
+    .string()
+    .max(500)
+    .refine(isPlainUrl, 'must be an http or https URL without a user name')
+    .meta({
+      description: 'The server that has the site. `postern deploy` to another server is an error.',
+      examples: ['https://postern.example.com'],
+    })
+    .optional(),
+  folder: path
+    .meta({
+      description:
+        'The folder to publish. Default: the output of the only static service, or a folder with a usual name.',
+      examples: ['dist'],
+    })
+    .optional(),
+});
+
 export const configurationFile = z.strictObject({
   version: z.literal(1).meta({ description: 'The version of this format.', examples: [1] }),
+  site: site
+    .meta({
+      description: 'The site to which `postern deploy` publishes. Environments do not use it.',
+      examples: [{ id: 'k3v9x0q2m7', folder: 'dist' }],
+    })
+    .optional(),
   environment: environment
     .prefault({})
     .meta({ description: 'Defaults of a new Environment.', examples: [{ ttlHours: 48 }] }),

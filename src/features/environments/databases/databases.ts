@@ -2,8 +2,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { minute, second } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
-import { createFairQueue } from '../../../platform/fair-queue.ts';
 import { mac } from '../../../platform/encryption.ts';
+import { createFairQueue } from '../../../platform/fair-queue.ts';
+import { createMaking, type WantedDatabase } from './making.ts';
 import {
   databaseNameOf,
   environmentPrefix,
@@ -34,21 +35,6 @@ export type Databases = {
   sweep(known: () => Promise<ReadonlySet<string>>): Promise<readonly string[]>;
 };
 
-export type WantedDatabase = {
-  readonly environmentId: string;
-  readonly service: string;
-  readonly repositoryId: string;
-  /** Null: the database is empty. */
-  readonly seed: Seed | null;
-};
-
-export type Seed = {
-  readonly path: string;
-  /** The commit of the file. */
-  readonly sha: string;
-  readonly read: () => Promise<string>;
-};
-
 /** `url` contains the password, and no log or answer may show it. */
 export type DatabaseAddress = {
   readonly host: string;
@@ -64,18 +50,7 @@ const defaultLimits: SeedLimits = {
 };
 /** Of one database. */
 const maxConnections = 20;
-/** Repositories take turns, so that slow seeds of one do not delay the others. */
 const atOnce = { width: 4, perSender: 1, queue: 1_000 };
-
-type UnderWay = {
-  readonly sha: string | null;
-  readonly abort: AbortController;
-  /** False: it waits for its turn, and nothing of it is made. */
-  hasBegun: boolean;
-  readonly work: Promise<void>;
-  /** Undefined: it has not ended. */
-  outcome: 'made' | { readonly error: unknown } | undefined;
-};
 
 export function createDatabases(deps: {
   readonly server: DatabaseServer;
@@ -90,8 +65,7 @@ export function createDatabases(deps: {
   const limits = { ...defaultLimits, ...deps.limits };
   const key = mac(deps.encryptionKey, 'environment-databases', '');
   const mark = `Postern ${deps.uiUrl} `;
-  const turns = createFairQueue(atOnce);
-  const underWay = new Map<string, UnderWay>();
+  const making = createMaking({ turns: createFairQueue(atOnce), onSettled: deps.onSettled });
 
   function optionsOf(name: string): string {
     const verifier = verifierOf(name, passwordOf(name, key));
@@ -242,39 +216,12 @@ export function createDatabases(deps: {
     return removed;
   }
 
-  function begin(name: string, wanted: WantedDatabase): void {
-    const abort = new AbortController();
-    const one: UnderWay = {
-      sha: wanted.seed?.sha ?? null,
-      abort,
-      hasBegun: false,
-      outcome: undefined,
-      work: turns(wanted.repositoryId, () => make(wanted, abort.signal, () => (one.hasBegun = true))).then(
-        () => {
-          one.outcome = 'made';
-        },
-        (error: unknown) => {
-          one.outcome = { error };
-        },
-      ),
-    };
-    underWay.set(name, one);
-    void one.work.then(() => deps.onSettled(wanted.environmentId));
-  }
-
   return {
     kind: 'server',
 
     async ensure(wanted) {
       const name = databaseNameOf(wanted.environmentId, wanted.service);
-      const known = underWay.get(name);
-      if (known !== undefined) {
-        const { outcome, sha } = known;
-        if (outcome === undefined) return null;
-        underWay.delete(name);
-        // A failure of another commit says nothing about this one.
-        if (outcome !== 'made' && sha === (wanted.seed?.sha ?? null)) throw outcome.error;
-      }
+      if (making.isUnderWay(name, wanted.seed)) return null;
       const state = await server.connected(async (client) => {
         if (!(await lockIfFree(client, name))) return 'busy';
         const isMade = await isComplete(client, name);
@@ -283,7 +230,7 @@ export function createDatabases(deps: {
         await unlock(client, name);
         return isMade ? 'made' : 'missing';
       });
-      if (state === 'missing') begin(name, wanted);
+      if (state === 'missing') making.begin(name, wanted, (signal, onBegin) => make(wanted, signal, onBegin));
       if (state !== 'made') return null;
       const { host, port } = server;
       const password = passwordOf(name, key);
@@ -292,11 +239,7 @@ export function createDatabases(deps: {
 
     async remove(environmentId) {
       const prefix = prefixOf(environmentId);
-      const own = [...underWay].filter(([name]) => name.startsWith(prefix));
-      for (const [, { abort }] of own) abort.abort();
-      // What waits behind other Environments makes nothing any more when its turn comes.
-      await Promise.all(own.filter(([, { hasBegun }]) => hasBegun).map(([, { work }]) => work));
-      for (const [name] of own) underWay.delete(name);
+      await making.end(prefix);
       await server.connected(async (client) => {
         // Whatever SERVICE_UI_URL was when they were made.
         const roles = await rolesOf(client, prefix, '');

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { createFairQueue } from '../../../platform/fair-queue.ts';
 import { mac } from '../../../platform/encryption.ts';
+import { createFairQueue } from '../../../platform/fair-queue.ts';
 import type { Address, DesiredDatabase, EngineDatabases } from '../engine/engine.ts';
-import type { DatabaseAddress, WantedDatabase } from './databases.ts';
+import type { DatabaseAddress } from './databases.ts';
+import { createMaking, type WantedDatabase } from './making.ts';
 import { databaseNameOf, passwordOf } from './names.ts';
 
 /**
@@ -25,12 +26,9 @@ export type DatabasesOfEngine = {
   addressOf(environmentId: string, service: string, address: Address): DatabaseAddress;
 };
 
-/** Repositories take turns, so that slow seeds of one do not delay the others. */
 const atOnce = { width: 2, perSender: 1, queue: 1_000 };
 /** Of PGlite. */
 const login = 'postgres';
-
-type UnderWay = { readonly sha: string | null; outcome: 'made' | { readonly error: unknown } | undefined };
 
 export function databasesOfEngine(deps: {
   readonly engine: EngineDatabases;
@@ -40,41 +38,23 @@ export function databasesOfEngine(deps: {
 }): DatabasesOfEngine {
   const { engine } = deps;
   const key = mac(deps.encryptionKey, 'environment-databases', '');
-  const turns = createFairQueue(atOnce);
-  const underWay = new Map<string, UnderWay>();
+  const making = createMaking({ turns: createFairQueue(atOnce), onSettled: deps.onSettled });
   const passwordFor = (environmentId: string, service: string) =>
     passwordOf(databaseNameOf(environmentId, service), key);
 
   return {
     kind: 'engine',
 
-    async ensure({ environmentId, service, repositoryId, seed, memoryBytes }) {
+    async ensure(wanted) {
+      const { environmentId, service, seed, memoryBytes } = wanted;
       const name = databaseNameOf(environmentId, service);
-      const sha = seed?.sha ?? null;
-      const known = underWay.get(name);
-      if (known !== undefined) {
-        if (known.outcome === undefined) return false;
-        underWay.delete(name);
-        // A failure of another commit says nothing about this one.
-        if (known.outcome !== 'made' && known.sha === sha) throw known.outcome.error;
-      }
+      if (making.isUnderWay(name, seed)) return false;
       if (await engine.isMade(environmentId, service)) return true;
-      const one: UnderWay = { sha, outcome: undefined };
-      underWay.set(name, one);
-      void turns(repositoryId, async () => {
+      making.begin(name, wanted, async () => {
         const text = await seed?.read();
         const found = seed === null || text === undefined ? null : { path: seed.path, text };
         await engine.make({ environmentId, service, seed: found, memoryBytes });
-      })
-        .then(
-          () => {
-            one.outcome = 'made';
-          },
-          (error: unknown) => {
-            one.outcome = { error };
-          },
-        )
-        .then(() => deps.onSettled(environmentId));
+      });
       return false;
     },
 

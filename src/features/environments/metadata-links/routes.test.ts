@@ -37,6 +37,7 @@ test('links are added at the end or at a place, changed, moved and deleted; the 
   const gone = await remove(b?.id ?? '');
   expect([gone.status, gone.text]).toEqual([204, '']);
   expect(textsOf(await list())).toEqual(['1 c', '2 a']);
+  expect((await h.call('GET', '/config/metadata', { as: root })).headers).not.toHaveProperty('etag');
   for (const again of [await remove(b?.id ?? ''), await change(b?.id ?? '', { text: 'x' })])
     expect([again.status, again.error.code]).toEqual([404, 'not_found']);
 });

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { keepLastUsed } from '../../../platform/last-used.ts';
 import { systemAuditContext } from '../../../core/caller.ts';
 import { second } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
@@ -59,7 +59,7 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
   /** Environments whose last step met something that was away, such as a git server. */
   const delayed = new Map<string, { readonly failures: number; readonly until: number }>();
   /** Environments with a deploy under way that keepServed() leaves alone until then, in ms. */
-  const unkept = new LRUCache<string, number>({ max: perRound });
+  const unkept = keepLastUsed<number>(perRound);
 
   feed.subscribe(({ topic, subject }) => {
     if (topic === 'environment') heard.add(subject);

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { keepLastUsed } from '../../../platform/last-used.ts';
 import { systemAuditContext } from '../../../core/caller.ts';
 import type { Clock } from '../../../core/clock.ts';
 import type { Random } from '../../../core/ids.ts';
@@ -46,7 +46,7 @@ export function createTracking(deps: {
   const pushed = new Set<string>();
   const underWay = new Map<string, Promise<void>>();
   /** By Environment: the commits that differ in ignored files only, so that not every round compares them. */
-  const ignoredPushes = new LRUCache<string, string>({ max: 10_000 });
+  const ignoredPushes = keepLastUsed<string>(10_000);
 
   feed.subscribe(({ topic, subject }) => {
     // A push that was missed is found by the next round.

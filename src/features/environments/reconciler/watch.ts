@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { keepLastUsed } from '../../../platform/last-used.ts';
 import { isPlanned } from '../deploys/deploy.ts';
 import { EngineUnavailable } from '../engine/engine.ts';
 import { type Environment, type EnvironmentService, hasProcess, isEnding } from '../environment.ts';
@@ -13,7 +13,7 @@ import type { Processes, Running } from './processes.ts';
 export function watching(deps: ReconcilerDeps, processes: Processes | null) {
   const { read, tx, feed } = deps;
   /** What ran when the rows were last compared with it. To read the rows of 200 Environments costs 1,000 queries a second. */
-  const compared = new LRUCache<string, string>({ max: 10_000 });
+  const compared = keepLastUsed<string>(10_000);
 
   /** False: a database is being made again, and no change of a process says when it is ready. */
   async function bring(environment: Environment, known: Processes): Promise<boolean> {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
+import { keepLastUsed } from '../../../platform/last-used.ts';
 import { type Clock, day, second } from '../../../core/clock.ts';
 import type { Kv } from '../../../platform/kv/kv.ts';
 
@@ -34,7 +34,7 @@ function placeOf(environmentId: string): string {
 const useOf = (environmentId: string) => `environment-use:${environmentId}`;
 
 export function createSleepSignals({ kv, clock }: { readonly kv: Kv; readonly clock: Clock }): SleepSignals {
-  const writtenAt = new LRUCache<string, number>({ max: 10_000 });
+  const writtenAt = keepLastUsed<number>(10_000);
   return {
     used(id) {
       const now = clock.now();

@@ -22,6 +22,10 @@ export type Introspection =
       readonly subject: string;
       readonly clientId: string;
       readonly scopes: readonly string[];
+      /** The resources that the token is for (RFC 8707, RFC 7519 section 4.1.3); empty when the answer names none. */
+      readonly audiences: readonly string[];
+      /** Identifies the sign-in or consent behind the token. Null: the provider does not say. */
+      readonly grantId: string | null;
       /** Milliseconds since the epoch. */
       readonly expiresAt: number;
     }

@@ -21,8 +21,18 @@ describe('an introspection answer', () => {
       subject: 'abc',
       clientId: 'cli',
       scopes: ['openid', 'admin'],
+      audiences: [],
+      grantId: null,
       expiresAt: 2_000_000,
     });
+  });
+
+  test.each([
+    [{ aud: 'one', postern_grant: 'grant', sid: 'session' }, ['one'], 'grant'],
+    [{ aud: ['one', 7, 'two'], sid: 'session' }, ['one', 'two'], 'session'],
+    [{ aud: {}, sid: 7 }, [], null],
+  ])('%j is for %j', (more, audiences, grantId) => {
+    expect(readIntrospection({ ...good, ...more }, { issuer, now })).toMatchObject({ audiences, grantId });
   });
 
   test.each([

@@ -25,8 +25,16 @@ export function readIntrospection(
     subject: sub,
     clientId,
     scopes: scope === undefined || scope === '' ? [] : scope.split(' '),
+    audiences: [answer['aud']].flat().filter((one) => typeof one === 'string'),
+    grantId: grantIn(answer),
     expiresAt: exp * 1000,
   };
+}
+
+/** The built-in provider names the grant of a token (hardened-provider.ts); Keycloak names the provider's session. */
+function grantIn({ postern_grant: grant, sid }: Readonly<Record<string, unknown>>): string | null {
+  if (typeof grant === 'string') return grant;
+  return typeof sid === 'string' ? sid : null;
 }
 
 /** Token types are compared without case (RFC 6749 section 5.1). */

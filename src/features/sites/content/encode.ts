@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip, zstdCompress } from 'node:zlib';
-import { LRUCache } from 'lru-cache';
+import { keepLastUsed } from '../../../platform/last-used.ts';
 import { type Clock, minute } from '../../../core/clock.ts';
 import type { Blob, Blobs } from '../../../platform/blobs/blobs.ts';
 import type { Tx } from '../../../platform/database/database.ts';
@@ -60,9 +60,9 @@ export function createEncoder(deps: {
 }) {
   const { queues, tx, blobs, clock, log } = deps;
   /** Files that were already processed, with or without a form; by the name of the content. */
-  const looked = new LRUCache<string, Set<string>>({ max: 100 });
+  const looked = keepLastUsed<Set<string>>(100);
   /** When each owner last had a turn; the one who has waited longest is next. */
-  const turns = new LRUCache<string, number>({ max: 10_000 });
+  const turns = keepLastUsed<number>(10_000);
   let turn = 0;
   const failed = new Map<string, { attempts: number; againAt: number }>();
 

@@ -10,5 +10,6 @@ export const scopeWords: Readonly<Record<string, string>> = {
   'sites:write': 'Publish, change and delete your sites',
   'repos:read': 'Read the repository registry',
   'repos:write': 'Change the repository registry',
+  mcp: 'Use the tools that this installation offers to agents',
   admin: 'Change the installation’s configuration, if you are an administrator',
 };

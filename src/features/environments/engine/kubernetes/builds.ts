@@ -1,6 +1,5 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import type { V1ContainerStatus, V1Job, V1Pod } from '@kubernetes/client-node';
 import type { Transfers } from '../../transfers/transfers.ts';
 import { endingLog, exited, type Failure, stopped } from '../build-failures.ts';
@@ -70,6 +69,7 @@ export function createBuilds(deps: {
   readonly later: (work: () => void, ms: number) => void;
 }): Builds {
   const { cluster, view, transfers } = deps;
+  const wait = (ms: number) => new Promise<void>((resolve) => deps.later(resolve, ms));
   const underWay = new Set<string>();
 
   async function buildIn(job: BuildJob, log: BuildLog, signal: AbortSignal): Promise<BuildOutcome | Failure> {
@@ -241,7 +241,7 @@ export function createBuilds(deps: {
       },
       /** When the pod has ended, or is to go. What is not copied then in time is lost: its node may be. */
       async done() {
-        const late = new Promise<void>((resolve) => deps.later(resolve, copyMs));
+        const late = wait(copyMs);
         await Promise.race([copying, late]);
       },
       async stop() {

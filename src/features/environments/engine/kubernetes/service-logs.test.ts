@@ -47,13 +47,25 @@ const desired: DesiredProcess = {
 function opened(log: Cluster['log']) {
   const removed: string[] = [];
   const texts: string[] = [];
+  /** The same without what was trimmed, and the most that was kept after a trim or without one, in bytes. */
+  const rows: { bytes: number }[] = [];
+  let most = 0;
+  const bytesOf = (lines: readonly { text: string }[]) =>
+    lines.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
+  const kept = () => rows.reduce((sum, { bytes }) => sum + bytes, 0);
   const logs = createServiceLogs({
     cluster: { log },
     view: { all: () => [pod] as never, changed: () => new Promise(() => undefined) },
     store: {
-      append: async (_id, _service, lines) => void texts.push(...lines.map(({ text }) => text)),
+      async append(_id, _service, lines) {
+        most = Math.max(most, kept());
+        texts.push(...lines.map(({ text }) => text));
+        rows.push({ bytes: bytesOf(lines) });
+      },
       read: async () => [],
-      trim: async () => undefined,
+      async trim(_id, _service, maxBytes) {
+        while (kept() > maxBytes && rows.length > 1) rows.shift();
+      },
       remove: async (id) => void removed.push(id),
     },
     later: (work) => void setImmediate(work),
@@ -61,7 +73,7 @@ function opened(log: Cluster['log']) {
   });
   logs.know('env_one', desired);
   logs.look();
-  return { logs, removed, texts };
+  return { logs, removed, texts, most: () => Math.max(most, kept()) };
 }
 
 const aborted = (signal: AbortSignal) =>
@@ -100,4 +112,19 @@ test('of a service that prints without end, what is over the limit is not read',
     'The log is longer than 125 bytes within 1 s. The rest is left out, except its last lines.',
   );
   expect(texts.at(-1)).toBe('the newest');
+});
+
+test('what is kept of a log is never more than its limit', async () => {
+  const { logs, texts, most } = opened(async (_source, onChunk, signal) => {
+    for (let second = 10; second < 60; second += 1) {
+      onChunk(Buffer.from(`2026-01-01T00:00:${second}.000000000Z ${'x'.repeat(100)}\n`));
+      await new Promise((resolve) => setImmediate(resolve));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await aborted(signal);
+  });
+  await expect.poll(() => texts).toHaveLength(50);
+  expect(most()).toBeLessThanOrEqual(desired.logBytes);
+  expect(most()).toBeGreaterThan(desired.logBytes / 2);
+  await logs.remove('env_one');
 });

@@ -115,9 +115,11 @@ export function createServiceLogs(deps: {
   ): Promise<void> {
     const { logBytes = 0 } = copied.known ?? {};
     copied.trimmedAfter += lines.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
-    if (copied.trimmedAfter < logBytes / periodsInLog) return;
+    const untrimmed = logBytes / periodsInLog;
+    if (copied.trimmedAfter < untrimmed) return;
     copied.trimmedAfter = 0;
-    await store.trim(environmentId, service, logBytes);
+    // Less than may be kept, so that what comes before the next time still fits.
+    await store.trim(environmentId, service, logBytes - untrimmed);
   }
 
   /** What an earlier engine wrote, so that nothing is copied twice. */

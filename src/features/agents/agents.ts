@@ -1,0 +1,77 @@
+import type { AuditContext } from '../../core/caller.ts';
+import { type Clock, day, minute } from '../../core/clock.ts';
+import { AppError } from '../../core/errors.ts';
+import { newId, type Random } from '../../core/ids.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import { inBatches } from '../../platform/in-batches.ts';
+import type { AuditWriter } from '../audit/audit.ts';
+import type { McpPolicy } from './mcp-policy.ts';
+import type { AgentCall, AgentSession, AgentSessionStore, NewCall, ToolUsage } from './session-store.ts';
+
+/**
+ * What agents of people did: every call of a tool, in sessions. A session ends after 30 idle minutes. It is kept for the
+ * days that the MCP policy says.
+ */
+export type AgentSessions = {
+  /** `change`: who changed something and from where; null: the call changed nothing. */
+  record(call: NewCall & { readonly change: AuditContext | null }): Promise<void>;
+  /** Newest first; `userId` null: of everyone. */
+  list(userId: string | null, page: number, limit: number): Promise<{ items: AgentSession[]; total: number }>;
+  /** With one page of its calls. `userId` null: of anyone. Throws `not_found`. */
+  read(
+    id: string,
+    userId: string | null,
+    page: number,
+    limit: number,
+  ): Promise<{ session: AgentSession; calls: AgentCall[] }>;
+  isOpen(session: AgentSession): boolean;
+  /** Who used which tool in the last 30 days, with an answer. */
+  usage(): Promise<ToolUsage[]>;
+  prune(): Promise<void>;
+};
+
+export type { AgentCall, AgentSession, ToolUsage };
+
+const idleMs = 30 * minute;
+/** Each has up to 100,000 calls or more, which the database removes with it. */
+const prunedAtOnce = 20;
+
+export function createAgentSessions(deps: {
+  readonly read: { readonly agentSessions: AgentSessionStore };
+  readonly tx: Tx<{ readonly agentSessions: AgentSessionStore; readonly audit: AuditWriter }>;
+  readonly policy: () => Promise<McpPolicy>;
+  readonly clock: Clock;
+  readonly random: Random;
+}): AgentSessions {
+  const { read, tx, clock, random } = deps;
+  return {
+    async record({ change, ...call }) {
+      const session = { newId: newId(random, 'ags'), idleSince: call.at - idleMs };
+      await tx(async (stores) => {
+        const sessionId = await stores.agentSessions.add(call, session);
+        if (change === null) return;
+        await stores.audit.append({
+          event: 'mcp.tool_called',
+          auditContext: change,
+          target: { kind: 'client', id: call.clientId },
+          outcome: 'success',
+          details: { tool: call.tool, sessionId },
+        });
+      });
+    },
+    list: (userId, page, limit) => read.agentSessions.list(userId, page, limit),
+    async read(id, userId, page, limit) {
+      const session = await read.agentSessions.find(id);
+      if (session === undefined || (userId !== null && session.userId !== userId))
+        throw new AppError('not_found');
+      return { session, calls: await read.agentSessions.calls(id, page, limit) };
+    },
+    isOpen: ({ lastCallAt }) => clock.now() - lastCallAt <= idleMs,
+    usage: () => read.agentSessions.usageSince(clock.now() - 30 * day),
+    async prune() {
+      const { sessionReview } = await deps.policy();
+      const before = clock.now() - sessionReview.keepDays * day;
+      await inBatches(prunedAtOnce, (limit) => read.agentSessions.prune(before, limit));
+    },
+  };
+}

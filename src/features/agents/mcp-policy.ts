@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import { changesSomething, changeToolNames, readToolNames, type ToolName, toolNames } from './tool-names.ts';
+
+/** The MCP policy, `/config/mcp`: its shape, its bounds and its defaults. A client always sends a whole document. */
+const rules = ['allow', 'hidden'] as const;
+type ToolRule = (typeof rules)[number];
+
+function forEach<T>(names: readonly ToolName[], of: (name: ToolName) => T): Record<ToolName, T> {
+  // Every name of the list becomes a field.
+  return Object.fromEntries(names.map((name) => [name, of(name)])) as Record<ToolName, T>;
+}
+
+export const mcpPolicySchema = z
+  .strictObject({
+    enabled: z
+      .boolean()
+      .describe('False: `/mcp` answers 404, and the identity provider issues no tokens for it'),
+    allowChanges: z.boolean().describe('False: agents may only read, whatever the rules of the tools say'),
+    tools: z
+      .strictObject(forEach(toolNames, () => z.enum(rules)))
+      .describe('`hidden`: the tool is not listed, and is refused'),
+    instructions: z
+      .string()
+      .max(4_000)
+      .refine((text) => !text.includes('\0'), 'must not contain NUL')
+      .describe('What every agent is told when it connects; empty for nothing'),
+    clients: z.strictObject({
+      registration: z
+        .enum(['open', 'closed'])
+        .describe(
+          '`open`: MCP clients may register themselves at the built-in provider (RFC 7591). Each person still allows each client',
+        ),
+    }),
+    callsPerMinute: z
+      .number()
+      .int()
+      .min(1)
+      .max(10_000)
+      .describe('Requests that the agents of one person may make in any 60 seconds, all clients together'),
+    sessionReview: z.strictObject({
+      keepDays: z
+        .number()
+        .int()
+        .min(1)
+        .max(400)
+        .describe('How long the calls of a session are kept after its last one'),
+      arguments: z
+        .enum(['redacted', 'none'])
+        .describe(
+          '`redacted`: the person can read what an agent sent, without contents and values of variables',
+        ),
+    }),
+  })
+  .meta({ id: 'McpPolicy' });
+
+export type McpPolicy = z.infer<typeof mcpPolicySchema>;
+
+export const defaultMcpPolicy: McpPolicy = {
+  enabled: false,
+  allowChanges: false,
+  // An administrator allows each tool that changes something by its name (decision 0062).
+  tools: {
+    ...forEach([...readToolNames], (): ToolRule => 'allow'),
+    ...forEach([...changeToolNames], (): ToolRule => 'hidden'),
+  },
+  instructions: '',
+  clients: { registration: 'closed' },
+  callsPerMinute: 120,
+  sessionReview: { keepDays: 30, arguments: 'redacted' },
+};
+
+export function allowsRegistration({ enabled, clients }: McpPolicy): boolean {
+  return enabled && clients.registration === 'open';
+}
+
+export function isUsable({ allowChanges, tools }: McpPolicy, name: ToolName): boolean {
+  return tools[name] === 'allow' && (allowChanges || !changesSomething(name));
+}

@@ -1,0 +1,175 @@
+import { z } from 'zod';
+import { administratorSession, type RoutePolicy } from '../../core/authorize.ts';
+import { timestamp } from '../../core/clock.ts';
+import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
+import { idParams, pageQuery, timestampSchema } from '../../platform/schemas.ts';
+import { ownId } from '../people/people.ts';
+import type { AgentCall, AgentSession, AgentSessions } from './agents.ts';
+
+const own: RoutePolicy = { callers: ['session'], role: 'user', identity: 'live' };
+const sessionParams = idParams('The id of a session', 'ags_3kTq9ZpW1xYb7LcD5mNa');
+
+const sessionSchema = z
+  .strictObject({
+    id: z.string(),
+    clientId: z.string().describe('The MCP client'),
+    startedAt: timestampSchema,
+    lastCallAt: timestampSchema,
+    calls: z.number().int(),
+    isOpen: z.boolean().describe('False: 30 minutes passed without a call'),
+  })
+  .meta({ id: 'AgentSession' });
+
+const anyoneSessionSchema = sessionSchema
+  .extend({ user: z.strictObject({ id: z.string(), name: z.string().nullable() }) })
+  .meta({ id: 'AgentSessionOfAnyone' });
+
+const call = {
+  number: z.number().int().describe('From 1'),
+  at: timestampSchema,
+  tool: z.string(),
+  code: z.string().nullable().describe('Null: the tool answered. Otherwise the code of its refusal'),
+  durationMs: z.number().int(),
+};
+
+const ownCallSchema = z
+  .strictObject({
+    ...call,
+    arguments: z
+      .record(z.string(), z.unknown())
+      .describe(
+        'As the agent sent them. Contents of files and values of variables are replaced by their sizes',
+      ),
+  })
+  .meta({ id: 'AgentCall' });
+
+const reviewedCallSchema = z
+  .strictObject({
+    ...call,
+    arguments: z.array(
+      z.strictObject({ name: z.string(), characters: z.number().int().describe('Of its value as JSON') }),
+    ),
+  })
+  .meta({ id: 'ReviewedAgentCall' });
+
+const exampleSession = {
+  id: 'ags_3kTq9ZpW1xYb7LcD5mNa',
+  clientId: 'postern-mcp',
+  startedAt: '2026-01-01T09:00:00.000Z',
+  lastCallAt: '2026-01-01T09:02:00.000Z',
+  calls: 1,
+  isOpen: true,
+};
+const exampleCall = {
+  number: 1,
+  at: '2026-01-01T09:00:00.000Z',
+  tool: 'get_site',
+  code: null,
+  durationMs: 12,
+};
+const exampleUser = { id: 'usr_8fQ2mV6sT0aXk4RjB1Zc', name: 'Ada' };
+
+export function agentSessionRoutes({
+  sessions,
+  names,
+}: {
+  readonly sessions: AgentSessions;
+  readonly names: (userIds: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+}): Route[] {
+  const tag = 'Agent sessions';
+  const toShown = (session: AgentSession) => ({
+    id: session.id,
+    clientId: session.clientId,
+    startedAt: timestamp(session.startedAt),
+    lastCallAt: timestamp(session.lastCallAt),
+    calls: session.calls,
+    isOpen: sessions.isOpen(session),
+  });
+
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/me/agents/sessions',
+      operationId: 'listMyAgentSessions',
+      tag,
+      summary: 'List what your agents did, in sessions',
+      description: 'Newest first. A session is the calls of one client, until 30 minutes pass without one.',
+      policy: own,
+      query: z.strictObject(pageQuery),
+      success: { status: 200, data: z.array(sessionSchema), pagination: 'page' },
+      example: { data: [exampleSession] },
+      async handle({ caller, query: { page, limit } }) {
+        const { items, total } = await sessions.list(ownId(caller), page, limit);
+        return { data: items.map(toShown), pagination: pagePagination(page, limit, total) };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/me/agents/sessions/{id}',
+      operationId: 'readMyAgentSession',
+      tag,
+      summary: 'Read the calls of one of your sessions',
+      description: 'In the order of their time.',
+      policy: own,
+      params: sessionParams,
+      query: z.strictObject(pageQuery),
+      errors: ['not_found'],
+      success: { status: 200, data: z.array(ownCallSchema), pagination: 'page' },
+      example: { data: [{ ...exampleCall, arguments: { siteId: 'k3v9x0q2m7' } }] },
+      async handle({ caller, params, query: { page, limit } }) {
+        const { session, calls } = await sessions.read(params.id, ownId(caller), page, limit);
+        const data = calls.map((one) => ({ ...toShownCall(one), arguments: { ...one.arguments } }));
+        return { data, pagination: pagePagination(page, limit, session.calls) };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/agents/sessions',
+      operationId: 'listAgentSessions',
+      tag,
+      summary: 'List what agents did, in sessions',
+      description: 'Newest first, of everyone.',
+      policy: administratorSession,
+      query: z.strictObject(pageQuery),
+      success: { status: 200, data: z.array(anyoneSessionSchema), pagination: 'page' },
+      example: { data: [{ ...exampleSession, user: exampleUser }] },
+      async handle({ query: { page, limit } }) {
+        const { items, total } = await sessions.list(null, page, limit);
+        const known = await names(items.map(({ userId }) => userId));
+        const data = items.map((one) => ({
+          ...toShown(one),
+          user: { id: one.userId, name: known.get(one.userId) ?? null },
+        }));
+        return { data, pagination: pagePagination(page, limit, total) };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/agents/sessions/{id}',
+      operationId: 'readAgentSession',
+      tag,
+      summary: 'Read the calls of a session',
+      description:
+        'Names and sizes of arguments, never their values: they may name what only the person sees.',
+      policy: administratorSession,
+      params: sessionParams,
+      query: z.strictObject(pageQuery),
+      errors: ['not_found'],
+      success: { status: 200, data: z.array(reviewedCallSchema), pagination: 'page' },
+      example: { data: [{ ...exampleCall, arguments: [{ name: 'siteId', characters: 12 }] }] },
+      async handle({ params, query: { page, limit } }) {
+        const { session, calls } = await sessions.read(params.id, null, page, limit);
+        const data = calls.map((one) => ({ ...toShownCall(one), arguments: sizesOf(one) }));
+        return { data, pagination: pagePagination(page, limit, session.calls) };
+      },
+    }),
+  ];
+}
+
+function toShownCall({ number, at, tool, code, durationMs }: AgentCall) {
+  return { number, at: timestamp(at), tool, code, durationMs };
+}
+
+function sizesOf({ arguments: all }: AgentCall) {
+  return Object.entries(all).map(([name, value]) => ({ name, characters: JSON.stringify(value).length }));
+}

@@ -1,0 +1,35 @@
+/** The tools of the MCP endpoint, for its policy. */
+export const readToolNames = [
+  'get_context',
+  'list_repositories',
+  'list_sites',
+  'get_site',
+  'list_environments',
+  'get_environment',
+  'wait_for_environment',
+  'list_builds',
+  'get_logs',
+  'diagnose_environment',
+  'preview_environment_config',
+  'validate_configuration',
+] as const;
+
+export const changeToolNames = [
+  'update_site',
+  'extend_site',
+  'delete_site',
+  'create_environment',
+  'configure_environment',
+  'deploy_environment',
+  'extend_environment',
+  'destroy_environment',
+  'cancel_build',
+] as const;
+
+export type ToolName = (typeof readToolNames)[number] | (typeof changeToolNames)[number];
+
+export const toolNames: readonly ToolName[] = [...readToolNames, ...changeToolNames];
+
+export function changesSomething(name: ToolName): boolean {
+  return (changeToolNames as readonly string[]).includes(name);
+}

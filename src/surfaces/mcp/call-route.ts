@@ -1,0 +1,63 @@
+import { actorOf, type Caller, type RequestOrigin } from '../../core/caller.ts';
+import {
+  type CursorPagination,
+  isLimitedChange,
+  type PagePagination,
+  type Route,
+} from '../../platform/http.ts';
+import type { Authorization } from '../web/authorization.ts';
+import { parseValues } from '../web/input.ts';
+import type { RequestLimits } from '../web/request-limits.ts';
+
+/** What a tool sends to a route: the same as in an HTTP request, before it is parsed. */
+export type RouteInput = {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly body?: unknown;
+};
+
+export type RouteAnswer<R> = {
+  readonly data: R;
+  readonly pagination: PagePagination | CursorPagination | undefined;
+};
+
+/** Calls a route by its operation id. Rejects with the AppError that HTTP would answer. */
+export type CallRoute = <R>(operationId: string, input?: RouteInput) => Promise<RouteAnswer<R>>;
+
+/** Calls routes for a caller in the same steps as the web server: the limit on changes, the route's policy, its schemas. */
+export function routeCaller(deps: {
+  readonly routes: readonly Route[];
+  readonly authorization: Authorization;
+  readonly limits: Pick<RequestLimits, 'limitChange'>;
+}): (caller: Caller, origin: RequestOrigin) => CallRoute {
+  const byOperation = new Map(deps.routes.map((route) => [route.operationId, route]));
+  return (caller, origin) =>
+    async <R>(operationId: string, input: RouteInput = {}) => {
+      const route = byOperation.get(operationId);
+      if (route === undefined) throw new Error(`There is no route ${operationId}.`);
+      if (isLimitedChange(route)) await deps.limits.limitChange(caller);
+      await deps.authorization.authorize(caller, route.policy);
+      const reply = await route.handle({
+        caller,
+        auditContext: { actor: actorOf(caller), origin },
+        origin,
+        ...parseValues(route, {
+          params: input.params ?? {},
+          query: definedIn(input.query),
+          body: input.body,
+        }),
+        budget: null,
+        upload: null,
+        header: () => undefined,
+      });
+      if ('stream' in reply) throw new Error(`The route ${operationId} answers a stream.`);
+      // The tool names the type of the answer; its output schema checks it again.
+      return { data: reply.data as R, pagination: reply.pagination };
+    };
+}
+
+function definedIn(query: RouteInput['query'] = {}): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+}

@@ -1,0 +1,218 @@
+import { z } from 'zod';
+import { plainText, timestampSchema } from '../../platform/schemas.ts';
+import { branchName, repositoryName } from '../../features/environments/schemas.ts';
+import { environmentStatuses } from '../../features/environments/environment.ts';
+import { siteStatuses } from '../../features/sites/site.ts';
+import { buildId } from './build-tools.ts';
+import { environmentId, siteId } from './read-tools.ts';
+import { defineTool, type Tool } from './tool.ts';
+
+/**
+ * The tools that change something. Each names what it changes by its immutable id, never by a name that may be another's by
+ * now. No tool makes anything public.
+ */
+const hours = z.number().int().min(1).max(8_760);
+const serviceChoices = z
+  .array(
+    z.strictObject({
+      name: z.string().max(40).describe('Of a service in postern.yaml'),
+      active: z.boolean().describe('False: it does not start, unless an active service requires it'),
+    }),
+  )
+  .max(20)
+  .optional();
+const variables = z
+  .record(z.string().max(100), z.string().max(8_192))
+  .optional()
+  .describe('In place of those of postern.yaml');
+const access = z
+  .enum(['owner', 'members'])
+  .optional()
+  .describe('Who may open it: `owner`, only the person; `members`, everyone who can sign in');
+
+const siteAfter = z.strictObject({
+  id: z.string(),
+  name: z.string(),
+  visibility: z.enum(['public', 'private']),
+  status: z.enum(siteStatuses),
+  url: z.string(),
+  expiresAt: timestampSchema.nullable(),
+});
+type SiteAfter = z.infer<typeof siteAfter>;
+const toSiteAfter = ({ id, name, visibility, status, url, expiresAt }: SiteAfter): SiteAfter => ({
+  id,
+  name,
+  visibility,
+  status,
+  url,
+  expiresAt,
+});
+
+const environmentAfter = z.strictObject({ id: z.string(), status: z.enum(environmentStatuses) });
+
+export const changeTools: readonly Tool[] = [
+  defineTool({
+    name: 'update_site',
+    title: 'Rename a site or make it private',
+    description: 'Renames a site of the person, or makes it private. It cannot make a site public.',
+    effect: 'change',
+    isIdempotent: true,
+    input: z.strictObject({
+      siteId,
+      name: plainText(100).optional(),
+      visibility: z.literal('private').optional().describe('Its address changes'),
+      spa: z.boolean().optional().describe('Serve index.html for paths without a file'),
+    }),
+    output: siteAfter,
+    async run({ siteId: id, ...body }, { call }) {
+      return toSiteAfter((await call<SiteAfter>('changeSite', { params: { id }, body })).data);
+    },
+  }),
+  defineTool({
+    name: 'extend_site',
+    title: 'Extend the expiry of a site',
+    description: 'Extends the expiry of a site of the person by the configured days.',
+    effect: 'change',
+    input: z.strictObject({ siteId }),
+    output: siteAfter,
+    async run(input, { call }) {
+      return toSiteAfter((await call<SiteAfter>('extendSite', { params: { id: input.siteId } })).data);
+    },
+  }),
+  defineTool({
+    name: 'delete_site',
+    title: 'Delete a site',
+    description:
+      'Deletes a site of the person. Postern stops serving it at once; the person can restore it for some days.',
+    effect: 'destroy',
+    subject: ({ siteId: id }) => ({ operationId: 'getSite', id }),
+    input: z.strictObject({ siteId }),
+    output: siteAfter,
+    async run(input, { call }) {
+      return toSiteAfter((await call<SiteAfter>('deleteSite', { params: { id: input.siteId } })).data);
+    },
+  }),
+  defineTool({
+    name: 'create_environment',
+    title: 'Create an Environment',
+    description:
+      'Builds and runs a branch at addresses of its own. Returns at once; then call wait_for_environment. Repeat a call with the same idempotencyKey when its answer was lost.',
+    effect: 'change',
+    isIdempotent: true,
+    hides: ['env'],
+    input: z.strictObject({
+      repository: repositoryName,
+      branch: branchName,
+      idempotencyKey: z
+        .string()
+        .min(8)
+        .max(128)
+        .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces'),
+      sha: z.string().max(64).optional().describe('A commit of the branch; default: the newest'),
+      ttlHours: hours.optional(),
+      access,
+      autoTrack: z.boolean().optional().describe('Deploy every new commit'),
+      services: serviceChoices,
+      env: variables,
+    }),
+    output: environmentAfter.extend({
+      name: z.string(),
+      expiresAt: timestampSchema,
+      replayed: z.boolean().describe('True: an earlier call with this idempotencyKey created it'),
+    }),
+    async run(body, { call }) {
+      type Created = {
+        id: string;
+        uuid: string;
+        status: (typeof environmentStatuses)[number];
+        expiresAt: string;
+        replayed: boolean;
+      };
+      const { data } = await call<Created>('createEnvironment', { body });
+      return {
+        id: data.id,
+        status: data.status,
+        name: data.uuid,
+        expiresAt: data.expiresAt,
+        replayed: data.replayed,
+      };
+    },
+  }),
+  defineTool({
+    name: 'configure_environment',
+    title: 'Change an Environment',
+    description:
+      'Changes the choices of an Environment. Access changes at once, everything else with the next deploy.',
+    effect: 'change',
+    isIdempotent: true,
+    hides: ['env'],
+    input: z.strictObject({
+      environmentId,
+      access,
+      deployEnabled: z.boolean().optional().describe('False: paused'),
+      autoTrack: z.boolean().optional(),
+      services: serviceChoices,
+      env: variables,
+    }),
+    output: environmentAfter,
+    async run({ environmentId: id, ...body }, { call }) {
+      type Changed = z.infer<typeof environmentAfter>;
+      const { data } = await call<Changed>('changeEnvironment', { params: { id }, body });
+      return { id: data.id, status: data.status };
+    },
+  }),
+  defineTool({
+    name: 'deploy_environment',
+    title: 'Deploy an Environment',
+    description: 'Deploys the newest commit. A deploy that is under way ends as superseded.',
+    effect: 'change',
+    input: z.strictObject({ environmentId }),
+    output: z.strictObject({ buildId: z.string() }),
+    async run(input, { call }) {
+      const params = { id: input.environmentId };
+      const { data } = await call<{ deployId: string }>('deployEnvironment', { params });
+      return { buildId: data.deployId };
+    },
+  }),
+  defineTool({
+    name: 'extend_environment',
+    title: 'Extend the lease of an Environment',
+    description: 'Adds hours to the end of the lease, at most to the maximum of the policy.',
+    effect: 'change',
+    input: z.strictObject({
+      environmentId,
+      hours: hours.optional().describe('Default: that of the policy'),
+    }),
+    output: z.strictObject({ expiresAt: timestampSchema }),
+    async run({ environmentId: id, ...body }, { call }) {
+      const { data } = await call<{ expiresAt: string }>('extendEnvironment', { params: { id }, body });
+      return { expiresAt: data.expiresAt };
+    },
+  }),
+  defineTool({
+    name: 'destroy_environment',
+    title: 'Tear an Environment down',
+    description:
+      'Ends everything that runs of an Environment and removes it, also its databases. Nobody can undo it.',
+    effect: 'destroy',
+    subject: ({ environmentId: id }) => ({ operationId: 'getEnvironment', id }),
+    input: z.strictObject({ environmentId }),
+    output: environmentAfter,
+    async run(input, { call }) {
+      await call('removeEnvironment', { params: { id: input.environmentId } });
+      return { id: input.environmentId, status: 'tearing_down' as const };
+    },
+  }),
+  defineTool({
+    name: 'cancel_build',
+    title: 'Cancel a build',
+    description: 'Cancels a build that is under way. What is served stays as it is.',
+    effect: 'change',
+    input: z.strictObject({ buildId }),
+    output: z.strictObject({ id: z.string(), status: z.literal('cancelled') }),
+    async run(input, { call }) {
+      await call('cancelBuild', { params: { id: input.buildId } });
+      return { id: input.buildId, status: 'cancelled' as const };
+    },
+  }),
+];

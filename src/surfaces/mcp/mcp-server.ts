@@ -1,0 +1,230 @@
+import {
+  type CallToolResult,
+  McpServer,
+  ProtocolError,
+  ProtocolErrorCode,
+  SUPPORTED_PROTOCOL_VERSIONS,
+} from '@modelcontextprotocol/server';
+import { z } from 'zod';
+import { AppError, type ErrorCode } from '../../core/errors.ts';
+import { maskKeys } from '../../core/key-shape.ts';
+import { isUsable } from '../../features/agents/mcp-policy.ts';
+import type { ToolName } from '../../features/agents/tool-names.ts';
+import { inputWords } from '../../platform/input-words.ts';
+import { version } from '../../platform/version.ts';
+import type { Confirmations } from './confirmations.ts';
+import type { Tool, ToolContext } from './tool.ts';
+
+/** The revisions of the protocol that the endpoint speaks. The library counts the older ones apart. */
+export const mcpRevisions: readonly string[] = ['2026-07-28', ...SUPPORTED_PROTOCOL_VERSIONS];
+
+/** One server for each request, so that no answer can reach another client. */
+export type ToolServerDeps = {
+  readonly tools: readonly Tool[];
+  readonly context: ToolContext;
+  readonly confirmations: Confirmations;
+  /** Records a call; a call that cannot be recorded is answered with the error of this. */
+  readonly record: (call: ToolCall) => Promise<void>;
+  /** Gets what is no refusal: the answer is a bare `internal_error`. */
+  readonly onFailure: (error: unknown, tool: string) => void;
+};
+
+export type ToolCall = {
+  readonly tool: ToolName;
+  readonly hasChanged: boolean;
+  /** Null: the tool answered. */
+  readonly code: ErrorCode | null;
+  /** Without the values that nobody reads later. */
+  readonly arguments: Readonly<Record<string, unknown>>;
+};
+
+export function toolServer(deps: ToolServerDeps): McpServer {
+  const { tools, context, record } = deps;
+  const { instructions } = context.policy;
+  const product = new McpServer(
+    { name: 'postern', title: 'Postern', version },
+    { capabilities: { tools: {} }, ...(instructions === '' ? {} : { instructions }) },
+  );
+  const { server } = product;
+  server.setRequestHandler('tools/list', () => ({
+    tools: tools.filter(({ name }) => isUsable(context.policy, name)).map(describe),
+  }));
+  server.setRequestHandler('tools/call', async ({ params }) => {
+    const tool = tools.find(({ name }) => name === params.name);
+    if (tool === undefined)
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such tool. Read tools/list.');
+    const sent = params.arguments ?? {};
+    const { result, code, hasChanged } = await outcomeOf(tool, sent, deps);
+    try {
+      await record({ tool: tool.name, hasChanged, code, arguments: recordable(tool, sent, code) });
+    } catch (error) {
+      deps.onFailure(error, tool.name);
+      return toRefusal(new AppError('store_unavailable'));
+    }
+    return result;
+  });
+  return product;
+}
+
+type Outcome = {
+  readonly result: CallToolResult;
+  readonly code: ErrorCode | null;
+  readonly hasChanged: boolean;
+};
+
+async function outcomeOf(tool: Tool, sent: Record<string, unknown>, deps: ToolServerDeps): Promise<Outcome> {
+  try {
+    if (!isUsable(deps.context.policy, tool.name)) throw new AppError('tool_hidden');
+    const { answer, hasChanged } =
+      tool.effect === 'destroy' ? await destroy(tool, sent, deps) : await run(tool, sent, deps.context);
+    const result = {
+      content: [{ type: 'text' as const, text: JSON.stringify(answer) }],
+      structuredContent: answer,
+    };
+    return { result, code: null, hasChanged };
+  } catch (error) {
+    const isRefusal = error instanceof AppError;
+    if (!isRefusal) deps.onFailure(error, tool.name);
+    const refusal = isRefusal ? error : new AppError('internal_error');
+    return { result: toRefusal(refusal), code: refusal.code, hasChanged: false };
+  }
+}
+
+type Answered = { readonly answer: Record<string, unknown>; readonly hasChanged: boolean };
+
+async function run(tool: Tool, sent: Record<string, unknown>, context: ToolContext): Promise<Answered> {
+  const output = await tool.run(parsed(tool.input, sent), context);
+  // The schema is closed: what it does not name, such as a new field of a route, never reaches an agent.
+  const answer = tool.output.parse(output) as Record<string, unknown>;
+  return { answer, hasChanged: tool.effect !== 'read' };
+}
+
+/** The first call changes nothing and returns a confirmation; the second, with it, destroys. */
+async function destroy(tool: Tool, sent: Record<string, unknown>, deps: ToolServerDeps): Promise<Answered> {
+  const { context, confirmations } = deps;
+  const { confirmation, ...own } = sent;
+  const given = parsed(z.string().max(200).optional(), confirmation);
+  const input = parsed(tool.input, own);
+  if (tool.subject === undefined) throw new Error(`The tool ${tool.name} does not say what it destroys.`);
+  const { operationId, id } = tool.subject(input);
+  const { data: subject } = await context.call(operationId, { params: { id } });
+  const what = JSON.stringify([context.person.id, context.clientId, tool.name, input, subject]);
+  if (given === undefined) {
+    const message =
+      'Nothing was changed. Tell the person what will be destroyed; then call again with confirmation.';
+    return {
+      answer: { done: false, message, confirmation: confirmations.issue(what), result: null },
+      hasChanged: false,
+    };
+  }
+  if (!confirmations.isGood(what, given))
+    throw new AppError('state_conflict', {
+      message: 'The confirmation is not valid: it is older than five minutes, or something changed since.',
+      hint: 'Call the tool without confirmation, and read what it would destroy.',
+    });
+  const { answer } = await run(tool, own, context);
+  return { answer: { done: true, message: 'Done.', confirmation: null, result: answer }, hasChanged: true };
+}
+
+function parsed<T>(schema: z.ZodType<T>, sent: unknown): T {
+  const input = schema.safeParse(sent, { error: inputWords });
+  if (!input.success) throw invalidArguments(input.error);
+  return input.data;
+}
+
+function invalidArguments({ issues }: z.ZodError): AppError {
+  const fields = issues.slice(0, 20).map(({ path, message, ...issue }) => ({
+    field: [...path, ...('keys' in issue ? [issue.keys[0] ?? ''] : [])].map(String).join('.').slice(0, 100),
+    problem: message,
+  }));
+  return new AppError('invalid_body', {
+    message: `${fields[0]?.field}: ${fields[0]?.problem}`,
+    hint: 'Compare the arguments with the input schema of the tool in tools/list.',
+    details: { fields },
+  });
+}
+
+function toRefusal({ code, message, hint, details }: AppError): CallToolResult {
+  const error = { code, message, hint, ...(details === undefined ? {} : { details }) };
+  return { content: [{ type: 'text', text: JSON.stringify({ error }) }], isError: true };
+}
+
+const maxRecorded = 4_096;
+
+/** What is recorded of the arguments: of a call that breaks the schema of its tool, and of a large one, only the size. */
+function recordable(
+  { input, hides = [] }: Tool,
+  sent: Record<string, unknown>,
+  code: ErrorCode | null,
+): Record<string, unknown> {
+  const { confirmation, ...own } = sent;
+  if (code === 'invalid_body' || !input.safeParse(own).success) return { arguments: hidden(sent) };
+  const kept = Object.entries(own).map(([name, value]) => [
+    name,
+    hides.includes(name) ? hidden(value) : value,
+  ]);
+  const text = JSON.stringify(Object.fromEntries(kept), (_name, value: unknown) =>
+    // PostgreSQL stores neither NUL nor half a surrogate pair, and no table may contain a key (matrix KF-03).
+    typeof value === 'string' ? maskKeys(value.replaceAll('\0', '').toWellFormed()) : value,
+  );
+  if (text.length > maxRecorded) return { arguments: hidden(sent) };
+  const recorded = JSON.parse(text) as Record<string, unknown>;
+  return confirmation === undefined ? recorded : { ...recorded, confirmation: hidden(confirmation) };
+}
+
+function hidden(value: unknown): string {
+  return `(${JSON.stringify(value).length} characters)`;
+}
+
+const described = new WeakMap<Tool, ReturnType<typeof descriptorOf>>();
+
+/** The schemas of a tool never change, so they are converted once. */
+function describe(tool: Tool) {
+  const known = described.get(tool) ?? descriptorOf(tool);
+  described.set(tool, known);
+  return known;
+}
+
+export function descriptorOf(tool: Tool) {
+  const { name, title, description, effect } = tool;
+  const isDestructive = effect === 'destroy';
+  return {
+    name,
+    title,
+    description,
+    inputSchema: schemaOf(isDestructive ? confirmable(tool.input) : tool.input, 'input'),
+    outputSchema: schemaOf(isDestructive ? confirmed(tool.output) : tool.output, 'output'),
+    annotations: {
+      readOnlyHint: effect === 'read',
+      ...(effect === 'read'
+        ? {}
+        : { destructiveHint: isDestructive, idempotentHint: tool.isIdempotent ?? false }),
+      openWorldHint: false,
+    },
+  };
+}
+
+function confirmable(input: z.ZodType): z.ZodType {
+  if (!(input instanceof z.ZodObject)) throw new Error('The arguments of a tool are an object.');
+  return input.extend({
+    confirmation: z
+      .string()
+      .optional()
+      .describe('As the first call returned it; without it, nothing is changed'),
+  });
+}
+
+function confirmed(output: z.ZodType): z.ZodType {
+  return z.strictObject({
+    done: z.boolean().describe('False: nothing was changed yet'),
+    message: z.string(),
+    confirmation: z.string().nullable().describe('For the second call, within five minutes'),
+    result: output.nullable(),
+  });
+}
+
+function schemaOf(schema: z.ZodType, io: 'input' | 'output') {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, { io });
+  // Every tool takes and returns an object.
+  return json as { type: 'object' };
+}

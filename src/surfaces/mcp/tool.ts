@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import type { McpPolicy } from '../../features/agents/mcp-policy.ts';
+import type { ToolName } from '../../features/agents/tool-names.ts';
+import type { CallRoute } from './call-route.ts';
+
+/**
+ * A tool of the MCP endpoint as data. It calls routes of the API, so that every rule of a route holds for agents too; there
+ * is no second authorization. It says what of the answer an agent gets: both schemas are closed.
+ */
+export type ToolContext = {
+  readonly call: CallRoute;
+  readonly person: { readonly id: string; readonly name: string };
+  readonly clientId: string;
+  readonly policy: McpPolicy;
+  readonly pause: (ms: number) => Promise<void>;
+};
+
+type Described = {
+  readonly name: ToolName;
+  readonly title: string;
+  /** For the language model: what it does, and when to use it. */
+  readonly description: string;
+  /** A tool that destroys needs a second call, with the confirmation that the first returned. */
+  readonly effect: 'read' | 'change' | 'destroy';
+  /** True: a repeated call changes nothing more. */
+  readonly isIdempotent?: true;
+  /** Arguments whose values nobody reads later: contents of files, values of variables. */
+  readonly hides?: readonly string[];
+};
+
+/** The route that reads what a tool destroys. */
+type Subject = { readonly operationId: string; readonly id: string };
+
+export type ToolSpec<I, O> = Described & {
+  readonly input: z.ZodType<I>;
+  readonly output: z.ZodType<O>;
+  /** Of a tool that destroys. Its confirmation holds while the answer of this route stays the same. */
+  readonly subject?: (input: I) => Subject;
+  run(input: I, context: ToolContext): Promise<O>;
+};
+
+/** A tool with its types erased. They are checked where it is declared. */
+export type Tool = Described & {
+  readonly input: z.ZodType;
+  readonly output: z.ZodType;
+  readonly subject?: (input: unknown) => Subject;
+  run(input: unknown, context: ToolContext): Promise<unknown>;
+};
+
+export function defineTool<I, O>(spec: ToolSpec<I, O>): Tool {
+  // Sound because the server parses every input with the schema of this spec before it calls run().
+  return spec as unknown as Tool;
+}
+
+/** Rows of one page of a list. The largest row of any list is about 1 KiB, so that a page stays far below 64 KiB. */
+const pageRows = 25;
+
+export const cursorInput = {
+  cursor: z
+    .string()
+    .regex(/^[1-9]\d{0,5}$/, 'must be the nextCursor of an earlier answer')
+    .optional()
+    .describe('nextCursor of the answer before'),
+};
+
+export const nextCursor = z.string().nullable().describe('Null: this was the last page');
+
+/** The query of a list route for a cursor. */
+export function pageOf(cursor: string | undefined): Record<string, string> {
+  return { page: cursor ?? '1', limit: String(pageRows) };
+}

@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { minute } from '../../../src/core/clock.ts';
+import { defaultMcpPolicy } from '../../../src/features/agents/mcp-policy.ts';
+import { changeToolNames, type ToolName } from '../../../src/features/agents/tool-names.ts';
+import type { Harness, Person } from '../../harness.ts';
+import { openFrozenHarness } from '../access/cast.ts';
+import { type Agent, connectAgent, setMcpPolicy } from './agent.ts';
+
+/** Tools that change something: who may use them, and what they need. */
+let h: Harness;
+let root: Person;
+let ada: Person;
+let bea: Person;
+let agent: Agent;
+beforeAll(async () => {
+  h = await openFrozenHarness();
+  await setMcpPolicy(h);
+  root = await h.person('Root', { admin: true });
+  ada = await h.person('Ada');
+  bea = await h.person('Bea');
+  agent = await connectAgent(h, 'Ada');
+});
+beforeEach(() => allowing(changeToolNames));
+afterAll(async () => {
+  vi.useRealTimers();
+  await h.close();
+});
+
+const allowing = (names: readonly ToolName[], more: Partial<typeof defaultMcpPolicy> = {}) =>
+  setMcpPolicy(h, {
+    allowChanges: true,
+    callsPerMinute: 1_000,
+    tools: {
+      ...defaultMcpPolicy.tools,
+      ...Object.fromEntries(names.map((name) => [name, 'allow' as const])),
+    },
+    ...more,
+  });
+const site = async (as: Person, visibility: 'public' | 'private' = 'private') => {
+  const { data } = await h.call('POST', '/sites', {
+    as,
+    query: { name: 'Handbook', visibility },
+    raw: { type: 'text/html', bytes: '<!doctype html><title>x</title>' },
+  });
+  return data as { id: string };
+};
+const listed = async () => (await agent.client.listTools()).tools.map(({ name }) => name);
+
+describe('the policy', () => {
+  test('MC-06 without allowChanges, tools that change something are absent and refused', async () => {
+    const { id } = await site(ada);
+    await allowing(changeToolNames, { allowChanges: false });
+    expect((await listed()).filter((name) => changeToolNames.some((one) => one === name))).toEqual([]);
+    for (const name of changeToolNames)
+      expect((await agent.refusal(name, { siteId: id })).code).toBe('tool_hidden');
+    expect(await agent.use('get_context')).toMatchObject({ mayChange: false });
+    expect((await h.call('GET', `/sites/${id}`, { as: ada })).data.status).toBe('active');
+  });
+
+  test('allowChanges alone allows none of them: each needs a rule for its name', async () => {
+    await allowing([]);
+    expect(await listed()).not.toContain('update_site');
+    await allowing(['update_site']);
+    expect(await listed()).toContain('update_site');
+    expect(await listed()).not.toContain('delete_site');
+    expect((await agent.refusal('delete_site', { siteId: 'x' })).code).toBe('tool_hidden');
+  });
+
+  test('a tool that reads can be hidden too', async () => {
+    await setMcpPolicy(h, { tools: { ...defaultMcpPolicy.tools, list_sites: 'hidden' } });
+    expect(await listed()).not.toContain('list_sites');
+    expect((await agent.refusal('list_sites')).code).toBe('tool_hidden');
+  });
+
+  test('a rule for a tool that does not exist is refused, and so is a document without one', async () => {
+    const { data, headers } = await h.call('GET', '/config/mcp', { as: root });
+    const put = (tools: object) =>
+      h.call('PUT', '/config/mcp', {
+        as: root,
+        headers: { 'if-match': headers['etag'] ?? '' },
+        body: { ...data.policy, tools },
+      });
+    const { get_site: _, ...without } = data.policy.tools;
+    for (const tools of [
+      { ...data.policy.tools, delete_everything: 'hidden' },
+      without,
+      { ...without, get_site: 'ask' },
+    ])
+      expect((await put(tools)).error.message).toMatch(/^tools\./);
+    expect((await h.call('GET', '/config/mcp', { as: root })).data.version).toBe(data.version);
+  });
+
+  test('agents get the instructions of the policy', async () => {
+    await setMcpPolicy(h, { instructions: 'Name sites after their team.' });
+    const { client } = await connectAgent(h, 'Ada');
+    expect(client.getInstructions()).toBe('Name sites after their team.');
+  });
+});
+
+describe('changes', () => {
+  test('an agent changes the person’s site, and the audit log names both the change and the call', async () => {
+    const { id } = await site(ada, 'public');
+    expect(await agent.use('update_site', { siteId: id, name: 'Team', visibility: 'private' })).toMatchObject(
+      {
+        id,
+        name: 'Team',
+        visibility: 'private',
+      },
+    );
+    const { data } = await h.call('GET', '/audit/events', { as: root, query: { event: 'mcp.tool_called' } });
+    expect(data[0]).toMatchObject({
+      actor: { kind: 'user', id: ada.user.id, credential: 'postern-mcp' },
+      target: { kind: 'client', id: 'postern-mcp' },
+      details: { tool: 'update_site' },
+    });
+    const changes = await h.call('GET', '/audit/events', { as: root, query: { target: id } });
+    expect(changes.data[0].actor.credential).toBe('postern-mcp');
+  });
+
+  test('no agent makes a site public, and none changes another’s', async () => {
+    const own = await site(ada);
+    expect((await agent.refusal('update_site', { siteId: own.id, visibility: 'public' })).code).toBe(
+      'invalid_body',
+    );
+    const others = await site(bea, 'public');
+    expect((await agent.refusal('update_site', { siteId: others.id, name: 'Mine' })).code).toBe('not_owner');
+  });
+
+  test('create_environment needs an idempotencyKey, and is refused as its route is', async () => {
+    const input = { repository: 'acme/none', branch: 'main' };
+    expect((await agent.refusal('create_environment', input)).code).toBe('invalid_body');
+    expect((await agent.refusal('create_environment', { ...input, idempotencyKey: 'key-12345' })).code).toBe(
+      'repo_not_onboarded',
+    );
+  });
+});
+
+describe('what is destroyed', () => {
+  type First = { done: boolean; confirmation: string };
+  const ask = async (siteId: string, by = agent) => (await by.use('delete_site', { siteId })) as First;
+
+  test('the first call changes nothing; the second, with its confirmation, destroys', async () => {
+    const { id } = await site(ada);
+    const { done, confirmation } = await ask(id);
+    expect([done, (await h.call('GET', `/sites/${id}`, { as: ada })).data.status]).toEqual([false, 'active']);
+    expect(await agent.use('delete_site', { siteId: id, confirmation })).toMatchObject({
+      done: true,
+      confirmation: null,
+      result: { id, status: 'deleted' },
+    });
+  });
+
+  test('a confirmation holds for its site, person and client only, for five minutes, and until something changes', async () => {
+    const [one, other] = [await site(ada), await site(ada)];
+    const refused = async (confirmation: string, siteId = one.id, by = agent) =>
+      (await by.refusal('delete_site', { siteId, confirmation })).code;
+    const { confirmation } = await ask(one.id);
+    expect(await refused(confirmation, other.id)).toBe('state_conflict');
+    for (const made of [
+      '',
+      '1.x',
+      `${h.clock.now() + minute}.x`,
+      confirmation.replace(/^\d+/, '9999999999999'),
+    ])
+      expect(await refused(made)).toBe('state_conflict');
+    const shared = await site(bea, 'public');
+    const hers = await connectAgent(h, 'Bea');
+    expect(await refused((await ask(shared.id, hers)).confirmation, shared.id)).toBe('state_conflict');
+
+    await h.call('PATCH', `/sites/${one.id}`, { as: ada, body: { name: 'Changed' } });
+    expect(await refused(confirmation)).toBe('state_conflict');
+    const again = (await ask(one.id)).confirmation;
+    h.clock.advance(4 * minute);
+    const late = (await ask(one.id)).confirmation;
+    vi.setSystemTime(h.clock.now());
+    h.clock.advance(minute + 1);
+    const renewed = await connectAgent(h, 'Ada');
+    expect(await refused(again, one.id, renewed)).toBe('state_conflict');
+    expect(await renewed.use('delete_site', { siteId: one.id, confirmation: late })).toMatchObject({
+      done: true,
+    });
+  });
+});

@@ -1,0 +1,296 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { systemAuditContext } from '../../../src/core/caller.ts';
+import { minute, second } from '../../../src/core/clock.ts';
+import type { Harness, Person } from '../../harness.ts';
+import { uiOrigin } from '../../harness.ts';
+import { Browser } from '../../identity.ts';
+import { commandLine, openFrozenHarness, setPolicy } from '../access/cast.ts';
+import { type Agent, connectAgent, fetchOf, setMcpPolicy } from './agent.ts';
+
+/** The MCP endpoint: who reaches it, with which token, and when it does not exist. */
+let h: Harness;
+let ada: Person;
+let agent: Agent;
+beforeAll(async () => {
+  h = await openFrozenHarness();
+  await setPolicy(h, { failedAuthenticationsPerMinute: 1_000 });
+  await setMcpPolicy(h);
+  ada = await h.person('Ada');
+  agent = await connectAgent(h, 'Ada');
+});
+beforeEach(() => setMcpPolicy(h, { callsPerMinute: 1_000 }));
+afterAll(async () => {
+  vi.useRealTimers();
+  await h.close();
+});
+
+const listTools = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
+const send = async (
+  token: string | null,
+  {
+    body = JSON.stringify(listTools),
+    method = 'POST',
+    headers = {},
+  }: { body?: string | Buffer; method?: string; headers?: Record<string, string> } = {},
+) =>
+  await fetchOf(h)(`${uiOrigin}/mcp`, {
+    method,
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      ...headers,
+    },
+    ...(method === 'POST' ? { body: body as string } : {}),
+  });
+// Parsed JSON; a wrong field name shows as a failing expectation.
+// oxlint-disable-next-line typescript/no-explicit-any
+const bodyOf = async (response: Response) => (await response.json()) as any;
+const codeOf = async (response: Response) => (await bodyOf(response)).error?.code as unknown;
+
+describe('while it is off', () => {
+  test.each([
+    ['POST', '/mcp'],
+    ['GET', '/mcp'],
+    ['DELETE', '/mcp'],
+    ['OPTIONS', '/mcp'],
+    ['GET', '/.well-known/oauth-protected-resource'],
+    ['GET', '/.well-known/oauth-protected-resource/mcp'],
+  ])('%s %s answers 404, with and without a token', async (method, path) => {
+    await setMcpPolicy(h, { enabled: false });
+    for (const token of [null, agent.accessToken]) {
+      const answer = await fetchOf(h)(uiOrigin + path, {
+        method,
+        headers: token === null ? {} : { authorization: `Bearer ${token}` },
+      });
+      expect(answer.status).toBe(404);
+      expect(Object.fromEntries(answer.headers)).not.toHaveProperty('access-control-allow-origin');
+    }
+  });
+
+  test('another process answers 404 within a second', async () => {
+    const other = await h.another();
+    expect((await fetchOf(other)(`${uiOrigin}/.well-known/oauth-protected-resource/mcp`)).status).toBe(200);
+    await setMcpPolicy(h, { enabled: false });
+    h.clock.advance(second + 1);
+    expect((await fetchOf(other)(`${uiOrigin}/.well-known/oauth-protected-resource/mcp`)).status).toBe(404);
+    await other.close();
+  });
+
+  test('the identity provider issues no token for it, and renews none', async () => {
+    await setMcpPolicy(h, { enabled: false });
+    const form = { client_id: 'postern-mcp', grant_type: 'refresh_token', refresh_token: agent.refreshToken };
+    const program = { origin: '', accept: 'application/json' };
+    const renew = async () => (await new Browser(h.app.web).post('/identity/token', form, program)).json();
+    expect(await renew()).toMatchObject({ error: 'invalid_target' });
+    expect(await authorizationError({ resource: `${uiOrigin}/mcp` })).toBe('invalid_target');
+    await setMcpPolicy(h);
+    expect(await renew()).toMatchObject({ scope: 'mcp', token_type: 'Bearer' });
+  });
+});
+
+/** The error with which the provider sends the browser back. */
+async function authorizationError(more: Record<string, string>, clientId = 'postern-mcp') {
+  const query = new URLSearchParams({
+    client_id: clientId,
+    redirect_uri: 'http://127.0.0.1:45123/callback',
+    response_type: 'code',
+    scope: 'openid offline_access mcp',
+    prompt: 'consent',
+    code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+    code_challenge_method: 'S256',
+    ...more,
+  });
+  const { location } = await new Browser(h.app.web).get(`/identity/auth?${query.toString()}`);
+  return new URL(location ?? '', uiOrigin).searchParams.get('error');
+}
+
+describe('tokens', () => {
+  test('MC-01 without a token the answer names the metadata and the scope, and a page of any origin may read both', async () => {
+    const answer = await send(null, { headers: { origin: 'https://inspector.example' } });
+    expect(answer.status).toBe(401);
+    expect(answer.headers.get('www-authenticate')).toBe(
+      `Bearer realm="postern", scope="mcp", resource_metadata="${uiOrigin}/.well-known/oauth-protected-resource/mcp"`,
+    );
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+    expect(answer.headers.get('access-control-expose-headers')).toBe('www-authenticate');
+    for (const path of ['', '/mcp']) {
+      const metadata = await fetchOf(h)(`${uiOrigin}/.well-known/oauth-protected-resource${path}`);
+      expect(metadata.headers.get('access-control-allow-origin')).toBe('*');
+      expect(await metadata.json()).toEqual({
+        resource: `${uiOrigin}/mcp`,
+        authorization_servers: [`${uiOrigin}/identity`],
+        scopes_supported: ['mcp'],
+        bearer_methods_supported: ['header'],
+        resource_name: 'Postern',
+      });
+    }
+  });
+
+  test('a browser may ask whether it may call, without a token', async () => {
+    const answer = await send(null, { method: 'OPTIONS', headers: { origin: 'https://inspector.example' } });
+    expect([answer.status, answer.headers.get('access-control-allow-methods')]).toEqual([204, 'POST']);
+  });
+
+  test('MC-02 refuses API keys with a sentence, and every token that is not for it', async () => {
+    const key = await h.key(ada, { scopes: ['sites:read'] });
+    const refused = await send(key.value);
+    expect(refused.status).toBe(401);
+    expect((await bodyOf(refused)).error).toMatchObject({
+      code: 'invalid_credential',
+      message: 'The MCP endpoint does not accept API keys.',
+    });
+    const ofCommandLine = await commandLine(h, 'Ada').connect(['sites:read']);
+    for (const token of [
+      ofCommandLine.access,
+      ofCommandLine.refresh,
+      agent.refreshToken,
+      'x'.repeat(43),
+      'a.b.c',
+    ])
+      expect([token.length, await codeOf(await send(token))]).toEqual([token.length, 'invalid_credential']);
+    expect((await send(agent.accessToken)).status).toBe(200);
+  });
+
+  test('a browser session is no credential here', async () => {
+    const page = await fetchOf(h)(`${uiOrigin}/mcp`, {
+      method: 'POST',
+      headers: { cookie: `__Host-postern_session=${ada.cookie}`, origin: uiOrigin },
+    });
+    expect([page.status, await codeOf(page)]).toEqual([401, 'authentication_required']);
+  });
+
+  test('MC-02 a token for the MCP endpoint opens nothing of the API', async () => {
+    for (const path of ['/auth/context', '/sites', '/environments'])
+      expect((await h.call('GET', path, { as: `Bearer ${agent.accessToken}` })).error.code).toBe(
+        'invalid_credential',
+      );
+    const userinfo = await fetchOf(h)(`${uiOrigin}/identity/me`, {
+      headers: { authorization: `Bearer ${agent.accessToken}` },
+    });
+    expect(userinfo.status).toBe(403);
+  });
+
+  test('an MCP client gets a token for nothing but this resource, and other clients get none for it', async () => {
+    expect(await authorizationError({})).toBe('invalid_target');
+    expect(await authorizationError({ resource: `${uiOrigin}/api/v2` })).toBe('invalid_target');
+    expect(await authorizationError({ resource: `${uiOrigin}/mcp`, scope: 'openid sites:write' })).toBe(
+      'invalid_scope',
+    );
+    expect(await authorizationError({ resource: `${uiOrigin}/mcp`, scope: 'openid' }, 'postern-cli')).toBe(
+      'invalid_target',
+    );
+    expect(await authorizationError({ scope: 'openid mcp' }, 'postern-cli')).toBe('invalid_scope');
+  });
+
+  test('a foreign origin is refused even with a good token', async () => {
+    const foreign = await send(agent.accessToken, { headers: { origin: 'https://evil.example' } });
+    expect([foreign.status, await codeOf(foreign)]).toEqual([403, 'forbidden_origin']);
+    expect((await send(agent.accessToken, { headers: { origin: uiOrigin } })).status).toBe(200);
+  });
+
+  test('MC-08 answers to clients that call at the same time are never mixed', async () => {
+    await h.person('Dan');
+    const [dans, adas] = [await connectAgent(h, 'Dan'), await connectAgent(h, 'Ada', { mode: 'legacy' })];
+    const names = await Promise.all(
+      Array.from({ length: 20 }, async (_, at) => {
+        const { person } = (await (at % 2 === 0 ? dans : adas).use('get_context')) as {
+          person: { name: string };
+        };
+        return person.name;
+      }),
+    );
+    expect(names).toEqual(Array.from({ length: 20 }, (_, at) => (at % 2 === 0 ? 'Dan' : 'Ada')));
+  });
+
+  test('MC-08 another host is not served', async () => {
+    const answer = await fetchOf(h)('http://rebound.example/mcp', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${agent.accessToken}` },
+    });
+    expect(answer.status).toBe(421);
+  });
+
+  test('a disabled person’s agent is refused at once', async () => {
+    const bea = await h.person('Bea');
+    const hers = await connectAgent(h, 'Bea');
+    await hers.use('get_context');
+    await h.app.services.identity.accounts.change(systemAuditContext, bea.user.id, { enabled: false });
+    expect((await send(hers.accessToken)).status).toBe(401);
+  });
+
+  test('the requests of one person are limited over all clients', async () => {
+    await h.person('Cyd');
+    const [one, two] = [await connectAgent(h, 'Cyd'), await connectAgent(h, 'Cyd')];
+    h.clock.advance(2 * minute);
+    await setMcpPolicy(h, { callsPerMinute: 3 });
+    const statuses: number[] = [];
+    for (const { accessToken } of [one, two, one, two]) statuses.push((await send(accessToken)).status);
+    expect(statuses).toEqual([200, 200, 200, 429]);
+    const refused = await send(two.accessToken);
+    expect([await codeOf(refused), Number(refused.headers.get('retry-after')) > 0]).toEqual([
+      'rate_limited',
+      true,
+    ]);
+    expect((await send(agent.accessToken)).status).toBe(200);
+  });
+});
+
+describe('requests that are not what the protocol says', () => {
+  test.each([
+    ['an empty body', ''],
+    ['no JSON', '{'],
+    ['not UTF-8', Buffer.from([0x22, 0xff, 0x22])],
+    ['a number', '1'],
+    ['null', 'null'],
+    ['an empty batch', '[]'],
+    ['no version', '{"id":1,"method":"tools/list"}'],
+    ['no method', '{"jsonrpc":"2.0","id":1}'],
+    ['a wrong version', '{"jsonrpc":"1.0","id":1,"method":"tools/list"}'],
+    [
+      'deep nesting',
+      `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":${'['.repeat(5_000)}${']'.repeat(5_000)}}`,
+    ],
+  ])('%s is answered 400', async (_what, body) => {
+    const answer = await send(agent.accessToken, { body });
+    expect(answer.status).toBe(400);
+    expect((await bodyOf(answer)).error).toBeDefined();
+  });
+
+  test('an unknown revision names those that it speaks', async () => {
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': '2099-01-01',
+      'io.modelcontextprotocol/clientInfo': { name: 'x', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    };
+    const answer = await send(agent.accessToken, {
+      body: JSON.stringify({ ...listTools, params: { _meta: meta } }),
+      headers: { 'mcp-protocol-version': '2099-01-01', 'mcp-method': 'tools/list' },
+    });
+    expect([answer.status, (await bodyOf(answer)).error.data.supported]).toEqual([400, ['2026-07-28']]);
+  });
+
+  test('another content type, another method and a large body are refused', async () => {
+    expect((await send(agent.accessToken, { headers: { 'content-type': 'text/plain' } })).status).toBe(415);
+    expect((await send(agent.accessToken, { method: 'GET' })).status).toBe(405);
+    expect((await send(agent.accessToken, { method: 'DELETE' })).status).toBe(405);
+    expect((await send(agent.accessToken, { body: 'x'.repeat(262_145) })).status).toBe(413);
+  });
+
+  test('a stream of changes is refused, so that none outlives a switch', async () => {
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'x', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    };
+    const answer = await send(agent.accessToken, {
+      body: JSON.stringify({
+        ...listTools,
+        method: 'subscriptions/listen',
+        params: { notifications: { toolsListChanged: true }, _meta: meta },
+      }),
+      headers: { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'subscriptions/listen' },
+    });
+    expect((await bodyOf(answer)).error).toBeDefined();
+  });
+});

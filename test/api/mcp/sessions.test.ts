@@ -1,0 +1,145 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { day, minute, second } from '../../../src/core/clock.ts';
+import type { Harness, Person } from '../../harness.ts';
+import { dump, openFrozenHarness } from '../access/cast.ts';
+import { type Agent, connectAgent, setMcpPolicy } from './agent.ts';
+
+/** What agents did: every call, in sessions, for the person and for administrators. */
+let h: Harness;
+let root: Person;
+let ada: Person;
+let bea: Person;
+let agent: Agent;
+beforeAll(async () => {
+  h = await openFrozenHarness();
+  await setMcpPolicy(h);
+  root = await h.person('Root', { admin: true });
+  ada = await h.person('Ada');
+  bea = await h.person('Bea');
+  agent = await connectAgent(h, 'Ada');
+});
+beforeEach(async () => {
+  await setMcpPolicy(h, { callsPerMinute: 1_000 });
+  await sql`delete from agent_sessions`.execute(h.database.sql);
+});
+afterAll(async () => {
+  vi.useRealTimers();
+  await h.close();
+});
+
+const list = async (as: Person) =>
+  (await h.call('GET', '/me/agents/sessions', { as })).data as { id: string }[];
+const callsOf = async (as: Person) => {
+  const [session] = await list(as);
+  return (await h.call('GET', `/me/agents/sessions/${session?.id}`, { as })).data;
+};
+
+test('every call is recorded in its order, answered or refused', async () => {
+  await agent.use('get_context');
+  h.clock.advance(second);
+  await agent.refusal('get_site', { siteId: 'k3v9x0q2m7' });
+  await agent.refusal('get_site', { siteId: 7, more: 'app_pat_notakey' });
+  expect(await list(ada)).toMatchObject([{ clientId: 'postern-mcp', calls: 3, isOpen: true }]);
+  expect(await callsOf(ada)).toMatchObject([
+    { number: 1, tool: 'get_context', code: null, arguments: {} },
+    { number: 2, tool: 'get_site', code: 'site_not_found', arguments: { siteId: 'k3v9x0q2m7' } },
+    { number: 3, tool: 'get_site', code: 'invalid_body', arguments: { arguments: '(37 characters)' } },
+  ]);
+});
+
+test('calls at the same time belong to one session', async () => {
+  await Promise.all(Array.from({ length: 8 }, () => agent.use('get_context')));
+  expect(await list(ada)).toMatchObject([{ calls: 8 }]);
+  const numbers = ((await callsOf(ada)) as { number: number }[]).map(({ number }) => number);
+  expect(numbers).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+});
+
+test('a session ends after 30 idle minutes, and with another consent', async () => {
+  const own = await connectAgent(h, 'Bea');
+  await own.use('get_context');
+  await (await connectAgent(h, 'Bea')).use('get_context');
+  expect(await list(bea)).toHaveLength(2);
+  // The token behind the calls lives for five minutes, so the time between them is set in the table.
+  await sql`update agent_sessions set last_call_at = last_call_at - interval '31 minutes'`.execute(
+    h.database.sql,
+  );
+  expect((await list(bea)).every((one) => 'isOpen' in one && one.isOpen === false)).toBe(true);
+  await own.use('get_context');
+  expect(await list(bea)).toHaveLength(3);
+});
+
+test('a person reads only their own sessions; an administrator reads names and sizes of arguments, never values', async () => {
+  const search = 'a private matter';
+  await agent.use('list_sites', { search });
+  const [session] = await list(ada);
+  expect(await callsOf(ada)).toMatchObject([{ arguments: { search } }]);
+  const path = `/agents/sessions/${session?.id}`;
+  expect((await h.call('GET', `/me${path}`, { as: bea })).status).toBe(404);
+  expect((await h.call('GET', path, { as: ada })).status).toBe(403);
+  const reviewed = await h.call('GET', path, { as: root });
+  expect(reviewed.data).toMatchObject([{ arguments: [{ name: 'search', characters: search.length + 2 }] }]);
+  expect(reviewed.text).not.toContain(search);
+  const { data } = await h.call('GET', '/agents/sessions', { as: root });
+  expect(data).toMatchObject([{ id: session?.id, user: { id: ada.user.id, name: 'Ada' } }]);
+});
+
+test('KF-03 no table has what agents may not leave there: keys, contents, halves of characters', async () => {
+  const key = await h.key(ada);
+  await agent.refusal('list_sites', { search: key.value });
+  await agent.use('validate_configuration', { content: 'version: 1 # a secret of the file' });
+  await agent.refusal('list_sites', { search: '\ud800' });
+  const calls = await callsOf(ada);
+  expect(calls).toMatchObject([
+    {},
+    { tool: 'validate_configuration', arguments: { content: '(35 characters)' } },
+    {},
+  ]);
+  const everything = await dump(h);
+  expect(everything).not.toContain(key.value);
+  expect(everything).not.toContain('a secret of the file');
+});
+
+test('the policy can keep arguments out of the record', async () => {
+  await setMcpPolicy(h, { sessionReview: { keepDays: 30, arguments: 'none' } });
+  await agent.use('list_sites', { search: 'quiet' });
+  expect(await callsOf(ada)).toMatchObject([{ tool: 'list_sites', arguments: {} }]);
+});
+
+test('sessions are removed after the days that the policy says', async () => {
+  await setMcpPolicy(h, { sessionReview: { keepDays: 2, arguments: 'redacted' } });
+  await agent.use('get_context');
+  const { sessions } = { sessions: h.app.services.agentSessions };
+  await sql`update agent_sessions set last_call_at = ${new Date(h.clock.now() - 2 * day + minute)}`.execute(
+    h.database.sql,
+  );
+  await sessions.prune();
+  expect(await list(ada)).toHaveLength(1);
+  await sql`update agent_sessions set last_call_at = ${new Date(h.clock.now() - 2 * day - minute)}`.execute(
+    h.database.sql,
+  );
+  await sessions.prune();
+  expect(await list(ada)).toEqual([]);
+});
+
+test('a dry run of the policy says whose calls it would stop', async () => {
+  await agent.use('get_context');
+  await agent.use('list_sites');
+  await agent.use('list_sites');
+  const { data, headers } = await h.call('GET', '/config/mcp', { as: root });
+  const dryRun = async (change: object) =>
+    (
+      await h.call('PUT', '/config/mcp', {
+        as: root,
+        query: { dryRun: 'true' },
+        headers: { 'if-match': headers['etag'] ?? '' },
+        body: { ...data.policy, ...change },
+      })
+    ).data.dryRun;
+  expect(await dryRun({ tools: { ...data.policy.tools, list_sites: 'hidden' } })).toEqual({
+    changed: ['tools'],
+    stopped: [{ tool: 'list_sites', people: 1, calls: 2 }],
+  });
+  expect((await dryRun({ enabled: false })).stopped).toHaveLength(2);
+  expect((await dryRun({ callsPerMinute: 5 })).stopped).toEqual([]);
+});
