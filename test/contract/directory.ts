@@ -86,6 +86,8 @@ export function directoryContract(name: string, open: () => Promise<DirectorySta
         clientId: expect.any(String),
         scopes: expect.arrayContaining(['openid', 'sites:read']),
         expiresAt: expect.any(Number),
+        audiences: expect.any(Array),
+        grantId: expect.toBeOneOf([null, expect.any(String)]),
       });
     });
 

@@ -6,7 +6,8 @@ import { idParams, pageQuery, timestampSchema } from '../../platform/schemas.ts'
 import { ownId } from '../people/people.ts';
 import type { AgentCall, AgentSession, AgentSessions } from './agents.ts';
 
-const own: RoutePolicy = { callers: ['session'], role: 'user', identity: 'live' };
+/** Also without a role: what one's agents did is of one's own account. */
+const own: RoutePolicy = { callers: ['session'], identity: 'live' };
 const sessionParams = idParams('The id of a session', 'ags_3kTq9ZpW1xYb7LcD5mNa');
 
 const sessionSchema = z

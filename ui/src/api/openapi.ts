@@ -2333,7 +2333,7 @@ export interface paths {
          * List what your agents did, in sessions
          * @description Newest first. A session is the calls of one client, until 30 minutes pass without one.
          *
-         *     **Who may call it:** A browser session. The person must have the role `user`.
+         *     **Who may call it:** A browser session.
          */
         get: operations["listMyAgentSessions"];
         put?: never;
@@ -2355,7 +2355,7 @@ export interface paths {
          * Read the calls of one of your sessions
          * @description In the order of their time.
          *
-         *     **Who may call it:** A browser session. The person must have the role `user`.
+         *     **Who may call it:** A browser session.
          */
         get: operations["readMyAgentSession"];
         put?: never;
