@@ -755,7 +755,7 @@ test('who looks for where something is changed finds its owner, and what is miss
   await rows.nth(1).waitFor({ state: 'detached' });
   await rows.getByText('PUT /config/api-keys').waitFor();
   await rows.getByRole('link', { name: 'Change the key policy' }).waitFor();
-  await page.getByRole('searchbox').fill('agent models');
+  await page.getByRole('searchbox').fill('user connections');
   await rows.getByText('Not installed').waitFor();
   await page.getByRole('searchbox').fill('infrastructure');
   await rows.getByText('Outside Postern', { exact: true }).waitFor();
