@@ -204,6 +204,10 @@ describe('requests of other pages', () => {
     const links = route.path.startsWith('/config/metadata/')
       ? (await h.call('POST', '/config/metadata', { as: root, body: link })).data.links
       : [];
+    const agents = { name: `Agents ${made}`, purpose: 'Evil', tools: [], clients: [] };
+    const definition = route.path.startsWith('/config/agents/definitions/')
+      ? (await h.call('POST', '/config/agents/definitions', { as: root, body: agents })).data
+      : undefined;
     const environment = /^\/(?:environments$|environments\/\{|builds\/)/.test(route.path)
       ? await environmentOf(root, `acme/shop-${made}`)
       : undefined;
@@ -224,6 +228,8 @@ describe('requests of other pages', () => {
       'POST /config/api-environments/revert': { version: 0 },
       'PUT /config/mcp': { ...defaultMcpPolicy, enabled: true },
       'POST /config/mcp/revert': { version: 0 },
+      'POST /config/agents/definitions': agents,
+      'PATCH /config/agents/definitions/{id}': { purpose: 'Other' },
       'POST /config/metadata': link,
       'PATCH /config/metadata/{id}': { text: 'Evil' },
       'POST /sites/{id}/take-down': { reason: 'evil' },
@@ -258,6 +264,7 @@ describe('requests of other pages', () => {
       // Only POST is about a build; the others are what clients of the older system call with an Environment.
       .replace('/builds/{id}', `/builds/${route.method === 'POST' ? environment?.build : environment?.id}`)
       .replace('/sites/{id}', `/sites/${site.id}`)
+      .replace('/definitions/{id}', `/definitions/${definition?.id}`)
       .replace('/metadata/{id}', `/metadata/${links.at(-1)?.id}`)
       .replace('{owner}/{name}', repository);
     const isBodiless =
