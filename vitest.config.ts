@@ -40,11 +40,11 @@ const suites: Readonly<Record<string, Suite>> = {
   // Clients that four generators make of the OpenAPI document, against a real server.
   clients: { workers: 1, testMs: 3 * minute },
   // The image and the chart in a real Kubernetes; test/cluster/run.sh starts it and runs this inside its namespaces.
-  cluster: { workers: 1, testMs: 5 * minute, hookMs: 2 * minute },
+  cluster: { workers: 1, testMs: 5 * minute },
   // Builds that a real machine runs, also those that mean harm.
   engines: { setup: [database], workers: 1, testMs: 2 * minute },
   // The engine of Environments in a real Kubernetes, which runs every command: test/cluster/run.sh starts it for this suite too.
-  'engines-cluster': { workers: 1, testMs: 5 * minute, hookMs: 2 * minute },
+  'engines-cluster': { workers: 1, testMs: 5 * minute },
   // Whole programs, processes that end and servers that are cut off: one at a time.
   faults: { workers: 1, testMs: 15 * minute, hookMs: 2 * minute },
   // Generated requests, conversations and archives.
