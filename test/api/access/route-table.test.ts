@@ -87,7 +87,7 @@ const table: Record<string, Line> = {
   ],
 
   'GET /config/agents/definitions': ['an administrator’s session or token', '200'],
-  'POST /config/agents/definitions': ['an administrator’s session or token', '422 invalid_body', {}],
+  'POST /config/agents/definitions': ['an administrator’s session or token', '400 invalid_body', {}],
   'PATCH /config/agents/definitions/{id}': ['an administrator’s session or token', '404 not_found', {}],
   'DELETE /config/agents/definitions/{id}': ['an administrator’s session or token', '404 not_found'],
 
