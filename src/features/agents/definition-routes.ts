@@ -12,7 +12,7 @@ const fields = {
     .string()
     .max(4_000)
     .refine((text) => !text.includes('\0'), 'must not contain NUL')
-    .describe('What its agents are told when they connect, after the instructions of the MCP policy'),
+    .describe('Postern tells its agents this when they connect, after the instructions of the MCP policy'),
   tools: z
     .array(z.enum(toolNames))
     .max(toolNames.length)

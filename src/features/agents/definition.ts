@@ -6,7 +6,7 @@ export type AgentDefinition = {
   readonly id: string;
   readonly name: string;
   readonly purpose: string;
-  /** What its agents are told when they connect, after the instructions of the policy. */
+  /** Postern tells its agents this when they connect, after the instructions of the policy. */
   readonly instructions: string;
   /** Without duplicates. */
   readonly tools: readonly ToolName[];

@@ -23,7 +23,7 @@ export const mcpPolicySchema = z
       .string()
       .max(4_000)
       .refine((text) => !text.includes('\0'), 'must not contain NUL')
-      .describe('What every agent is told when it connects; empty for nothing'),
+      .describe('Postern tells every agent this when it connects; empty for nothing'),
     clients: z.strictObject({
       registration: z
         .enum(['open', 'closed'])

@@ -4571,7 +4571,7 @@ export interface components {
             /** @description False: agents may only read, whatever the rules of the tools say */
             allowChanges: boolean;
             tools: components["schemas"]["McpPolicyTools"];
-            /** @description What every agent is told when it connects; empty for nothing */
+            /** @description Postern tells every agent this when it connects; empty for nothing */
             instructions: string;
             clients: components["schemas"]["McpPolicyClients"];
             /** @description Requests that the agents of one person may make in any 60 seconds, all clients together */
@@ -4599,7 +4599,7 @@ export interface components {
             name: unknown;
             /** @description For people who choose among definitions */
             purpose: unknown;
-            /** @description What its agents are told when they connect, after the instructions of the MCP policy */
+            /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy */
             instructions: string;
             /** @description The tools that its agents get, of those that the MCP policy allows */
             tools: ("get_context" | "list_repositories" | "list_sites" | "get_site" | "list_environments" | "get_environment" | "wait_for_environment" | "list_builds" | "get_logs" | "diagnose_environment" | "preview_environment_config" | "validate_configuration" | "update_site" | "extend_site" | "delete_site" | "create_environment" | "configure_environment" | "deploy_environment" | "extend_environment" | "destroy_environment" | "cancel_build")[];
@@ -4611,7 +4611,7 @@ export interface components {
             /** @description For people who choose among definitions */
             purpose: string;
             /**
-             * @description What its agents are told when they connect, after the instructions of the MCP policy
+             * @description Postern tells its agents this when they connect, after the instructions of the MCP policy
              * @default
              */
             instructions?: string;
@@ -4624,7 +4624,7 @@ export interface components {
             name?: string;
             /** @description For people who choose among definitions */
             purpose?: string;
-            /** @description What its agents are told when they connect, after the instructions of the MCP policy */
+            /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy */
             instructions?: string;
             /** @description The tools that its agents get, of those that the MCP policy allows */
             tools?: ("get_context" | "list_repositories" | "list_sites" | "get_site" | "list_environments" | "get_environment" | "wait_for_environment" | "list_builds" | "get_logs" | "diagnose_environment" | "preview_environment_config" | "validate_configuration" | "update_site" | "extend_site" | "delete_site" | "create_environment" | "configure_environment" | "deploy_environment" | "extend_environment" | "destroy_environment" | "cancel_build")[];
