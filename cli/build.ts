@@ -1,5 +1,5 @@
-import { copyFile, readdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { copyFile, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { type Plugin, rolldown } from 'rolldown';
 
 /**
@@ -30,16 +30,58 @@ ${names.map((one) => `export const ${one} = /* @__PURE__ */ (() => module.${one}
   },
 };
 
+/** Parsed as JSON, the verbs take a tenth of the time that they take as JavaScript. */
+const verbsAsText: Plugin = {
+  name: 'verbs-as-text',
+  async load(id) {
+    if (!id.endsWith('/verbs.json')) return undefined;
+    const text = JSON.stringify(JSON.parse(await readFile(id, 'utf8')));
+    return { code: `export default JSON.parse(${JSON.stringify(text)});`, moduleType: 'js' };
+  },
+};
+
 export default async function buildCli(): Promise<void> {
   const fresh = `${bundled}.${process.pid}`;
   const bundle = await rolldown({
     input: join(import.meta.dirname, 'src/main.ts'),
     platform: 'node',
-    plugins: [nodeModules],
+    plugins: [nodeModules, verbsAsText],
   });
-  const { output } = await bundle.write({ file: fresh, format: 'esm', codeSplitting: false, minify: true });
+  const { output } = await bundle.generate({ format: 'cjs', minify: true });
+  const chunks = output.filter((one) => one.type === 'chunk');
+  await mkdir(dirname(fresh), { recursive: true });
+  await writeFile(fresh, oneFile(chunks), { mode: 0o755 });
   await rename(fresh, bundled);
-  await writeLicenses(output.flatMap((one) => (one.type === 'chunk' ? one.moduleIds : [])));
+  await writeLicenses(chunks.flatMap((one) => one.moduleIds));
+}
+
+/**
+ * The chunks as texts, of which Node compiles only those that a command needs: compiling all of them would take a quarter of
+ * the time to start. The first is the entry.
+ */
+function oneFile(chunks: readonly { readonly fileName: string; readonly code: string }[]): string {
+  const texts = chunks.map(
+    ({ fileName, code }) => `  ${JSON.stringify(`./${fileName}`)}: ${JSON.stringify(code)},`,
+  );
+  return `#!/usr/bin/env node
+const { compileFunction } = process.getBuiltinModule('node:vm');
+const texts = {
+${texts.join('\n')}
+};
+const loaded = new Map();
+function load(name) {
+  if (!Object.hasOwn(texts, name)) return process.getBuiltinModule(name);
+  let module = loaded.get(name);
+  if (module === undefined) {
+    module = { exports: {} };
+    loaded.set(name, module);
+    const run = compileFunction(texts[name], ['require', 'exports', '__filename'], { filename: name });
+    run(load, module.exports, import.meta.filename);
+  }
+  return module.exports;
+}
+load(${JSON.stringify(`./${chunks[0]?.fileName}`)});
+`;
 }
 
 /** The licenses of what the bundle contains, for the package: the bundle has no comments. */

@@ -2,7 +2,7 @@
 import type { Io } from './io.ts';
 import { run } from './program.ts';
 
-const { stdin, stdout, stderr } = process;
+const { stdout } = process;
 
 const io: Io = {
   env: process.env,
@@ -10,13 +10,18 @@ const io: Io = {
     new Promise((resolve, reject) => {
       stdout.write(text, (error) => (error ? reject(error) : resolve()));
     }),
-  err: (text) => void stderr.write(text),
+  err: (text) => void process.stderr.write(text),
   outTerminal: stdout.isTTY ? { columns: stdout.columns || 80 } : null,
-  errIsTerminal: stderr.isTTY,
-  canAsk: stdin.isTTY && stderr.isTTY,
+  // Node loads many of its modules for standard input and errors; --version needs neither.
+  get errIsTerminal() {
+    return process.stderr.isTTY;
+  },
+  get canAsk() {
+    return process.stdin.isTTY && process.stderr.isTTY;
+  },
   async ask(question) {
     const { createInterface } = await import('node:readline/promises');
-    const lines = createInterface({ input: stdin, output: stderr });
+    const lines = createInterface({ input: process.stdin, output: process.stderr });
     try {
       return await lines.question(question);
     } finally {
@@ -25,7 +30,7 @@ const io: Io = {
   },
   async readInput() {
     const chunks: Buffer[] = [];
-    for await (const chunk of stdin) chunks.push(chunk);
+    for await (const chunk of process.stdin) chunks.push(chunk);
     return Buffer.concat(chunks).toString();
   },
   now: () => Date.now(),
@@ -34,4 +39,6 @@ const io: Io = {
 
 // A reader that has seen enough, such as `head`, is no failure.
 stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
-process.exitCode = await run(process.argv.slice(2), io);
+void run(process.argv.slice(2), io).then((exitCode) => {
+  process.exitCode = exitCode;
+});
