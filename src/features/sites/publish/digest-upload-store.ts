@@ -114,10 +114,13 @@ export function uploadStore(db: Sql): UploadStore {
       );
     },
     async markReceived(id, digests, now) {
+      // An array, so that the primary key finds each: joined with a list, PostgreSQL compares every content with every other.
       await sql`
         update site_upload_blobs set received_at = ${new Date(now)}
          where upload_id = ${id} and received_at is null
-           and digest in (select jsonb_array_elements_text(${JSON.stringify(digests)}::jsonb))`.execute(db);
+           and digest = any(array(select jsonb_array_elements_text(${JSON.stringify(digests)}::jsonb)))`.execute(
+        db,
+      );
     },
     async finish(id, now) {
       const { rows } = await sql`
