@@ -55,7 +55,7 @@ async function publishFolder(
   { session, call, chatter }: OpenCaller,
 ): Promise<Result> {
   const siteFile = await readSiteFile(folder, options.siteFile, session.origin);
-  const found = await filesOf(folder);
+  const found = filesOf(folder);
   if (found.files.length === 0) throw wrongUsage(`${folder} has no file to publish.`);
   if (found.links.length > 0)
     chatter.err(`Left out, because they are no regular files: ${found.links.join(', ')}\n`);
@@ -64,7 +64,7 @@ async function publishFolder(
     chatter.err(`${untranslatedText(others.names.join(' and '), others.untranslated)}\n`);
   const { files: local, remove } = await withLines(found.files, others.lines);
   try {
-    const result = await publish(await hashed(local), others.spa);
+    const result = await publish(hashed(local), others.spa);
     if (others.names.length === 0) return result;
     const { names, spa, untranslated } = others;
     return { ...result, data: { ...Object(result.data), translated: { files: names, spa, untranslated } } };

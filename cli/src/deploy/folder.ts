@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs';
+import { realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import ignore from 'ignore';
 import { wrongUsage } from '../failure.ts';
@@ -19,8 +19,7 @@ const ownFiles = ['.git', 'postern.site.json', 'netlify.toml', 'vercel.json', ..
 /** Names of the files whose rules leave something out, and what is left out without a rule. */
 type Leaving = { readonly ignoreFiles: readonly string[]; readonly names: readonly string[] };
 const ofDeploy: Leaving = { ignoreFiles, names: ownFiles };
-/** Files whose content is read at the same time. */
-const filesAtOnce = 8;
+const bytesAtOnce = 1024 * 1024;
 
 /**
  * The given folder, or the one of `named` (postern.yaml), or the one with a usual name. A folder that nobody typed must lie
@@ -66,63 +65,57 @@ async function isFolder(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
 }
 
-/** The files of the folder, without what the ignore files in it leave out, and without links, which could lead elsewhere. */
-export async function filesOf(
+/**
+ * The files of the folder, without what the ignore files in it leave out, and without links, which could lead elsewhere.
+ * It asks the disk for one thing after the other: with thousands of small files, promises take ten times as long as the disk.
+ */
+export function filesOf(
   folder: string,
   leaving: Leaving = ofDeploy,
-): Promise<{ files: LocalFile[]; links: string[] }> {
+): { files: LocalFile[]; links: string[] } {
   const files: LocalFile[] = [];
   const links: string[] = [];
 
-  async function visit(
-    inside: string,
-    rules: readonly { base: string; rule: ReturnType<typeof ignore> }[],
-  ): Promise<void> {
-    const own = { base: inside, rule: ignore() };
-    for (const name of leaving.ignoreFiles)
-      own.rule.add(await readFile(join(inside, name), 'utf8').catch(() => ''));
-    const all = [...rules, own];
-    const entries = await readdir(inside, { withFileTypes: true });
+  function visit(inside: string, above: string, rules: readonly Rules[]): void {
+    const entries = readdirSync(inside, { withFileTypes: true });
+    const own = leaving.ignoreFiles
+      .filter((name) => entries.some((entry) => entry.name === name))
+      .map((name) => ignore().add(readFileSync(join(inside, name), 'utf8')));
+    const all = [...rules, ...own.map((rule) => ({ above, rule }))];
     for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-      const file = join(inside, entry.name);
+      const path = `${above}${entry.name}`;
       const suffix = entry.isDirectory() ? '/' : '';
       if (leaving.names.includes(entry.name)) continue;
-      if (all.some(({ base, rule }) => rule.ignores(slashes(relative(base, file)) + suffix))) continue;
-      if (entry.isDirectory()) await visit(file, all);
-      else if (entry.isFile())
-        files.push({ path: slashes(relative(folder, file)), file, size: (await stat(file)).size });
-      else links.push(slashes(relative(folder, file)));
+      if (all.some(({ above: base, rule }) => rule.ignores(path.slice(base.length) + suffix))) continue;
+      const file = join(inside, entry.name);
+      if (entry.isDirectory()) visit(file, `${path}/`, all);
+      else if (entry.isFile()) files.push({ path, file, size: statSync(file).size });
+      else links.push(path);
     }
   }
 
-  await visit(folder, []);
+  visit(folder, '', []);
   return { files, links };
 }
 
-function slashes(path: string): string {
-  return path.split(sep).join('/');
-}
+/** Of an ignore file; `above`: the folder it lies in, as the paths of files begin. */
+type Rules = { readonly above: string; readonly rule: ReturnType<typeof ignore> };
 
-/** With the SHA-256 of each; `size` is what was read. */
-export async function hashed(files: readonly LocalFile[]): Promise<HashedFile[]> {
-  const results: HashedFile[] = [];
-  let next = 0;
-  const work = async () => {
-    for (let at = next++; at < files.length; at = next++) {
-      const one = files[at];
-      if (one !== undefined) results[at] = await hashOf(one);
+/** With the SHA-256 of each; `size` is what was read. One buffer serves all, and no promise is made: see filesOf(). */
+export function hashed(files: readonly LocalFile[]): HashedFile[] {
+  const buffer = Buffer.allocUnsafeSlow(bytesAtOnce);
+  return files.map((one) => {
+    const hash = createHash('sha256');
+    const descriptor = openSync(one.file, 'r');
+    let size = 0;
+    try {
+      for (let read = readSync(descriptor, buffer); read > 0; read = readSync(descriptor, buffer)) {
+        hash.update(buffer.subarray(0, read));
+        size += read;
+      }
+    } finally {
+      closeSync(descriptor);
     }
-  };
-  await Promise.all(Array.from({ length: filesAtOnce }, work));
-  return results;
-}
-
-async function hashOf(one: LocalFile): Promise<HashedFile> {
-  const hash = createHash('sha256');
-  let size = 0;
-  for await (const part of createReadStream(one.file)) {
-    hash.update(part);
-    size += part.length;
-  }
-  return { ...one, size, sha256: hash.digest('hex') };
+    return { ...one, size, sha256: hash.digest('hex') };
+  });
 }

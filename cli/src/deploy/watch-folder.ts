@@ -10,7 +10,7 @@ const everyMs = 500;
 /** Changes with the files to publish; undefined = there is none, as during a build. */
 export async function fingerprintOf(folder: string): Promise<string | undefined> {
   try {
-    const { files } = await filesOf(folder);
+    const { files } = filesOf(folder);
     const parts = files.map(async ({ path, file, size }) => [path, size, (await stat(file)).mtimeMs]);
     return files.length === 0 ? undefined : JSON.stringify(await Promise.all(parts));
   } catch {
