@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import buildCli, { bundled } from '../cli/build.ts';
 import { type BenchOptions, type Figure, median, sideBySide } from './figures.ts';
+import { sshGitServer } from '../test/git-servers.ts';
 import { startServer } from './server-process.ts';
 
 const maxStartMs = 80;
@@ -15,8 +16,8 @@ const manyFiles = 10_000 - folders;
 
 /**
  * C1: processor time of `postern --version`, the bundled file. C2: `postern deploy` of one changed file in 10,000, as a
- * process, against rsync of the same change into another folder of the same disk; and, without a floor, against rsync that
- * compares contents, as deploy does, instead of times and sizes.
+ * process, against rsync of the same change to a server by ssh, which is how rsync publishes; and, without a floor, against
+ * rsync that compares contents, as deploy does, instead of times and sizes, and against rsync into another folder.
  */
 export async function commandLine({ quick }: BenchOptions): Promise<Figure[]> {
   await buildCli();
@@ -63,6 +64,7 @@ async function deployOfOne(quick: boolean): Promise<Figure[]> {
   const home = mkdtempSync(join(tmpdir(), 'postern-bench-'));
   const [source, copy] = [join(home, 'project/dist'), join(home, 'copy')];
   const server = await startServer();
+  const ssh = await sshGitServer();
   try {
     await server.restJobs();
     for (let at = 0; at < count; at += 1) change(source, at);
@@ -73,10 +75,19 @@ async function deployOfOne(quick: boolean): Promise<Figure[]> {
         POSTERN_URL: server.address,
         POSTERN_KEY: key,
       });
-    const rsync = (...options: string[]) =>
-      seconds('rsync', ['--archive', '--delete', ...options, `${source}/`, copy], {
+    writeFileSync(join(home, 'key'), ssh.privateKey, { mode: 0o600 });
+    const bySsh = ['-p', new URL(ssh.origin).port, '-i', join(home, 'key'), '-o', 'StrictHostKeyChecking=no'];
+    const shell = ['ssh', '-q', ...bySsh, '-o', 'UserKnownHostsFile=/dev/null'].join(' ');
+    const rsync = (to: string, ...options: string[]) =>
+      seconds('rsync', ['--archive', '--delete', ...options, `${source}/`, to], {
         PATH: process.env['PATH'] ?? '',
       });
+    const published = `root@127.0.0.1:${copy}`;
+    const references = {
+      'rsync by ssh': () => rsync(published, '--rsh', shell),
+      'rsync --checksum by ssh': () => rsync(published, '--checksum', '--rsh', shell),
+      'rsync into another folder': () => rsync(copy),
+    };
     cpSync(source, copy, { recursive: true, preserveTimestamps: true });
     deploy();
     const changed = (run: () => number) => async () => {
@@ -84,22 +95,15 @@ async function deployOfOne(quick: boolean): Promise<Figure[]> {
       return await Promise.resolve(run());
     };
     const rounds = quick ? 1 : 9;
-    const byTimes = await sideBySide(
-      rounds,
-      changed(deploy),
-      changed(() => rsync()),
-    );
-    const byContent = await sideBySide(
-      rounds,
-      changed(deploy),
-      changed(() => rsync('--checksum')),
-    );
-    return [
-      figure(count, 'rsync', byTimes, maxAgainstRsync),
-      figure(count, 'rsync --checksum', byContent, undefined),
-    ];
+    const figures: Figure[] = [];
+    for (const [name, reference] of Object.entries(references)) {
+      const pairs = await sideBySide(rounds, changed(deploy), changed(reference));
+      figures.push(figure(count, name, pairs, figures.length === 0 ? maxAgainstRsync : undefined));
+    }
+    return figures;
   } finally {
     await server.stop();
+    await ssh.stop();
     rmSync(home, { recursive: true, force: true });
   }
 }
