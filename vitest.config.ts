@@ -5,7 +5,7 @@ const minute = 60_000;
 
 type Suite = {
   readonly setup?: readonly string[];
-  readonly workers: 1 | 2;
+  readonly workers: 1 | 2 | 3;
   /** Milliseconds for one test. */
   readonly testMs: number;
   /** Milliseconds for one hook; absent = as for a test. */
@@ -78,7 +78,7 @@ function project(name: string, { setup = [], workers, testMs, hookMs = testMs }:
 
 /** The files of such a project share processes, modules and databases, which takes half the time: see test/replace-builtin.ts. */
 function ownProcesses(name: string) {
-  return { ...project(name, { setup: [database], workers: 2, testMs: 5 * minute }), isolate: false };
+  return { ...project(name, { setup: [database], workers: 3, testMs: 5 * minute }), isolate: false };
 }
 
 export default defineConfig({

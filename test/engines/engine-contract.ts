@@ -205,10 +205,13 @@ export function engineContract({ open, left, isIsolated, image: ownImage }: Engi
     expect([never, output]).toEqual([{ kind: 'cancelled' }, []]);
   });
 
-  test('a build that prints a gigabyte is not held up, and its log is cut', async () => {
+  // The kubelet's log of it takes minutes of a processor, which the cluster shares with everything else.
+  test('a build that prints a gigabyte is not held up, and its log is cut', {
+    timeout: 660_000,
+  }, async () => {
     const { outcome, lines } = await build(
       'yes "a line of the gigabyte" | head -c 1000000000; echo; echo the end',
-      { limits: { timeMs: 240_000 } },
+      { limits: { timeMs: 600_000 } },
     );
     expect(outcome).toMatchObject({ kind: 'built' });
     expect(lines.length).toBeLessThan(6_000);
