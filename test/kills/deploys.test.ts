@@ -39,7 +39,7 @@ const moments = {
 };
 const names = Object.keys(moments) as (keyof typeof moments)[];
 const killsInRound = names.length + 2;
-const rounds = Math.ceil(Number(process.env['FAULT_CYCLES'] ?? (isCi ? 56 : 1)) / killsInRound);
+const rounds = Math.ceil(Number(process.env['FAULT_CYCLES'] ?? (isCi ? 28 : 1)) / killsInRound);
 const cycles = rounds * killsInRound;
 
 const file = `version: 1

@@ -20,7 +20,7 @@ import {
  * 200 for the figures in docs/explanation/faults.md; FAULT_SEED repeats a run.
  */
 export const isCi = process.env['CI'] === 'true';
-export const cycles = Number(process.env['FAULT_CYCLES'] ?? (isCi ? 10 : 4));
+export const cycles = Number(process.env['FAULT_CYCLES'] ?? (isCi ? 6 : 4));
 /** A cycle takes 2 to 4 seconds; a crowded machine may need several times that. */
 export const patienceMs = 5 * 60_000 + cycles * 20_000;
 export const seed = Number(process.env['FAULT_SEED'] ?? Date.now() % 1_000_000);
