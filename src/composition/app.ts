@@ -137,6 +137,7 @@ import { homePages } from '../surfaces/web/pages/home.ts';
 import { environmentPages } from '../surfaces/web/pages/environment-routes.ts';
 import { sitePages } from '../surfaces/web/pages/site-routes.ts';
 import { commandLineFile } from '../surfaces/web/pages/command-line-file.ts';
+import { legacyConfigCache } from '../surfaces/web/pages/legacy-config-cache.ts';
 import { readWebApp } from '../surfaces/web/pages/web-app.ts';
 import { referencePage } from '../surfaces/web/reference/reference.ts';
 import { patternOf } from '../surfaces/web/refusals.ts';
@@ -874,6 +875,7 @@ export async function createApp(
           routes: services.transferRoutes,
           pages: [],
         });
+  const callRoute = routeCaller({ routes, authorization, limits });
   const web: FastifyInstance = await createWebServer({
     ...ofBothServers,
     trustedProxies: settings.trustedProxies,
@@ -888,6 +890,7 @@ export async function createApp(
       }),
       homePages({ ...pageDeps, webApp: backends.webApp ?? (await readWebApp(webAppFolder)) }),
       await commandLineFile(commandLinePath),
+      legacyConfigCache({ routes, authentication, callRoute, uiOrigin: settings.uiUrl }),
       mcpPages({
         uiOrigin: settings.uiUrl,
         issuer: identity.issuer,
@@ -897,7 +900,7 @@ export async function createApp(
         authentication,
         authorization,
         limiter: services.limiter,
-        callRoute: routeCaller({ routes, authorization, limits }),
+        callRoute,
         confirmations: createConfirmations({ secrets: settings.sessionSecrets, clock }),
         sessions: services.agentSessions,
         clock,
