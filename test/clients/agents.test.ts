@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, request as send } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -10,7 +12,7 @@ import { readToolNames } from '../../src/features/agents/tool-names.ts';
 import { zipOf } from '../archives/zip.ts';
 import { Browser } from '../faults/browser.ts';
 import { administrator, freePorts, type Program, startProgram } from '../faults/program.ts';
-import { run } from './generators.ts';
+import { installPackages, run, runPackage } from './generators.ts';
 
 /** Agents on two independent implementations of the protocol, against a whole program: they register, are allowed, and work. */
 const sdk = 'mcp==2.3.0';
@@ -21,6 +23,7 @@ let siteId: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'postern-agents-'));
+  installPackages();
   await run('python3', ['-m', 'venv', 'venv'], folder);
   await run(python(), ['-m', 'pip', 'install', '-q', '--disable-pip-version-check', sdk], folder);
   server = await startProgram({ dataDir: join(folder, 'data'), ports: await freePorts() });
@@ -31,6 +34,7 @@ beforeAll(async () => {
     ...data.policy,
     enabled: true,
     clients: { ...data.policy.clients, registration: 'open' },
+    callsPerMinute: 10_000,
   };
   const put = await browser.api('PUT', '/config/mcp', changed, { 'if-match': String(headers['etag']) });
   if (put.status !== 200) throw new Error(put.text);
@@ -60,6 +64,62 @@ test('the SDKs for TypeScript and for Python work at once, each with a sign-in o
   expect(sessions.map(({ calls }: { calls: number }) => calls)).toEqual([3, 3]);
 });
 
+/**
+ * The conformance suite of the protocol. It has no tokens, so a proxy adds one. Most of its scenarios need tools, resources and
+ * prompts of its own; those are in the list of what fails, and so is nothing else. A scenario of the list that passes fails the test.
+ */
+test.each([
+  ['2025-11-25', '@modelcontextprotocol/conformance', ['--suite', 'active']],
+  ['2026-07-28', 'conformance-next', ['--requirements', '2026-07-28']],
+])(
+  'revision %s: the conformance suite fails in nothing but what is listed',
+  async (revision, name, options) => {
+    const proxy = await withToken((await signedIn()).accessToken);
+    try {
+      const list = join(import.meta.dirname, `conformance-${revision}.yaml`);
+      const told = await runPackage(
+        `${name}/dist/index.js`,
+        ['server', '--url', proxy.url, '--expected-failures', list, ...options],
+        folder,
+      );
+      expect(told).toContain('Baseline check passed');
+    } finally {
+      await proxy.stop();
+    }
+  },
+);
+
+async function withToken(token: string) {
+  const proxy = createServer((request, response) => {
+    // As Postern sees them without the proxy; another host or origin stays as it is.
+    const { host = '', origin = '', ...others } = request.headers;
+    const names = host === ownHost() ? new URL(server.origin).host : host;
+    const from = origin === `http://${ownHost()}` ? server.origin : origin;
+    const headers = {
+      ...others,
+      host: names,
+      ...(origin === '' ? {} : { origin: from }),
+      authorization: `Bearer ${token}`,
+    };
+    const onward = send(`${server.origin}/mcp`, { method: request.method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 500, answer.headers);
+      answer.pipe(response);
+    });
+    onward.on('error', () => response.destroy());
+    request.pipe(onward);
+  }).listen(0, '127.0.0.1');
+  const ownHost = () => `localhost:${(proxy.address() as AddressInfo).port}`;
+  await once(proxy, 'listening');
+  return {
+    url: `http://${ownHost()}/mcp`,
+    async stop() {
+      proxy.closeAllConnections();
+      proxy.close();
+      await once(proxy, 'close');
+    },
+  };
+}
+
 async function runPython(): Promise<unknown> {
   const child = spawn(python(), [join(import.meta.dirname, 'programs/agent.py')], {
     env: { ...process.env, POSTERN_URL: server.origin, POSTERN_SITE: siteId },
@@ -77,7 +137,8 @@ async function runPython(): Promise<unknown> {
   return JSON.parse(lines[1] ?? '');
 }
 
-async function inTypescript(): Promise<unknown> {
+/** Lets an agent on the SDK for TypeScript in; what it got, for its next requests. */
+async function signedIn() {
   const redirectUrl = 'http://127.0.0.1:45125/callback';
   let page: URL | undefined;
   let [known, tokens, verifier, discovered]: [unknown, unknown, string, unknown] = [
@@ -111,8 +172,16 @@ async function inTypescript(): Promise<unknown> {
     });
   if (page === undefined) throw new Error('The client did not ask for a sign-in.');
   await first.finishAuth(await allowed(page));
-  const client = newClient();
-  await client.connect(transportOf());
+  return {
+    accessToken: (tokens as { access_token: string }).access_token,
+    client: newClient(),
+    transport: transportOf(),
+  };
+}
+
+async function inTypescript(): Promise<unknown> {
+  const { client, transport } = await signedIn();
+  await client.connect(transport);
   const { tools } = await client.listTools();
   const use = async (name: string, input = {}) => await client.callTool({ name, arguments: input });
   const [context, site, missing] = [

@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -61,7 +61,10 @@ function fetchGenerator(): void {
 export const packages = join(typescript, 'node_modules');
 
 export function installPackages(): void {
-  if (existsSync(packages)) return;
+  const installed = join(packages, '.package-lock.json');
+  const isCurrent = () =>
+    statSync(installed).mtimeMs >= statSync(join(typescript, 'package-lock.json')).mtimeMs;
+  if (existsSync(installed) && isCurrent()) return;
   execFileSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
     cwd: typescript,
     stdio: 'inherit',
