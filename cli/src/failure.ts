@@ -3,7 +3,7 @@ export const exitCodes = [
   [0, 'Done.'],
   [
     1,
-    'Failed: the server refused the request for a reason without a code of its own, or had an error; or the answer of a check is no; or `scan` found a key.',
+    'Failed: the server refused the request for a reason without a code of its own, or had an error; or the answer of a check is no; or `scan` found a key; or `keys open` has another private key than the sealed key needs.',
   ],
   [2, 'Wrong usage: an argument, an option, a setting or a value of the request. Nothing was changed.'],
   [3, 'Not found: there is no such resource, or this caller may not see it.'],

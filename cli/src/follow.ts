@@ -7,7 +7,8 @@ import { send, type Session, waitAfterLoss } from './send.ts';
 
 /**
  * The lines of a log as they are written, until it ends. After a lost connection it continues after the last line; `cursor`
- * of a line does the same for another start. @throws Failure
+ * of a line does the same for another start. An Environment that is gone after a lost connection was torn down.
+ * @throws Failure
  */
 export async function* followLog(
   session: Session,
@@ -16,6 +17,7 @@ export async function* followLog(
   io: Pick<Io, 'err' | 'wait' | 'outTerminal'>,
 ): AsyncGenerator<Result> {
   let cursor: string | undefined;
+  let wasOpen = false;
   for (let losses = 0; ; ) {
     const headers = {
       accept: 'text/event-stream',
@@ -23,6 +25,7 @@ export async function* followLog(
     };
     try {
       const { stream } = await send(session, { ...request, headers }, io);
+      wasOpen = true;
       if (stream === undefined) throw cut(session);
       for await (const event of eventsIn(stream)) {
         if (event.name === 'end') return;
@@ -32,6 +35,10 @@ export async function* followLog(
       }
       throw cut(session);
     } catch (error) {
+      if (wasOpen && error instanceof Failure && error.code === 'env_not_found') {
+        io.err('The Environment was torn down.\n');
+        return;
+      }
       await waitAfterLoss(error instanceof Failure ? error : cut(session), losses, io);
       losses += 1;
     }

@@ -5,7 +5,7 @@ import { pages } from './page-names.ts';
 import { addCommonOptions, addOutputOptions, printing } from './printing.ts';
 import type { Verbs } from './verb.ts';
 
-/** `keys verify` and `keys can`. `whoami` is the generated verb of the same route. */
+/** `keys verify`, `keys can` and `keys open`. `whoami` is the generated verb of the same route. */
 export function addKeyVerbs(keys: Command, { verbs }: Verbs, io: Io): void {
   const { options = [], fields = [] } = verbs.find(({ name }) => name === 'whoami') ?? {};
   const verify = keys
@@ -35,6 +35,25 @@ export function addKeyVerbs(keys: Command, { verbs }: Verbs, io: Io): void {
   addCommonOptions(can);
   printing(io, can, ['allowed', 'rules'], async () =>
     (await import('./keys.ts')).mayUse(can.args[0] ?? '', can.opts(), io),
+  );
+
+  const open = keys
+    .command('open')
+    .summary('Decrypt a key that was sealed to a public key, and print it.')
+    .description(
+      `Decrypt a key that the server sealed to a public key, and print it. Sends nothing. Ends with 1 when the private key does not open it.
+
+FILE holds sealed.value of the response that created the key: a compact JWE, an armored age file or a sealed box in base64. The file of --private-key holds the private JWK, the identity of age or the X25519 private key in base64.`,
+    )
+    .argument('<FILE>', 'the sealed key; - is stdin')
+    .requiredOption('--private-key <FILE>', 'The private key; - reads it from stdin.');
+  addOutputOptions(open);
+  printing(io, open, ['key'], async () =>
+    (await import('./sealed/open-sealed-key.ts')).openSealedKey(
+      open.args[0] ?? '',
+      open.opts().privateKey,
+      io,
+    ),
   );
 }
 

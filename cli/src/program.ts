@@ -96,7 +96,6 @@ export function createProgram(io: Io, first?: string): Command {
     .action(async (shell: Shell) => await io.out(completionScript(program, shell)));
   program
     .command('llms')
-    .summary('Print every command on a line, for language models.')
     .description('Print every command on a line, for language models.')
     .action(async () => await io.out(llmsText(program)));
   return program;

@@ -45,6 +45,8 @@ function mistakeOf(command: Command, code: string, message: string): string {
       return message.replace(/^error: missing required argument '([^']+)'$/, '$1 is missing.');
     case 'commander.optionMissingArgument':
       return message.replace(/^error: option '(\S+) [^']*' argument missing$/, '$1 needs a value.');
+    case 'commander.missingMandatoryOptionValue':
+      return message.replace(/^error: required option '(\S+) [^']*' not specified$/, '$1 is missing.');
     case 'commander.invalidArgument': {
       // Commander puts the value between the option and the message of its parser, which is the last sentence.
       const [, name] = /^error: option '(\S+) /.exec(message) ?? [];

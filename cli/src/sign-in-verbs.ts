@@ -27,7 +27,6 @@ export function addSignInVerbs(program: Command, io: Io): void {
 
   const logout = program
     .command('logout')
-    .summary('Sign out, and end the sign-in at the server.')
     .description('Sign out, and end the sign-in at the server.')
     .option('--context <NAME>', 'The name of the context. Default: the current one');
   addOutputOptions(logout);
@@ -36,14 +35,13 @@ export function addSignInVerbs(program: Command, io: Io): void {
   );
 
   const context = program.command('context').description('Servers: list, choose, add.').usage('<command>');
-  const list = context.command('list').summary('List the servers.').description('List the servers.');
+  const list = context.command('list').description('List the servers.');
   addOutputOptions(list);
   printing(io, list, ['name', 'server', 'credential', 'current'], async () =>
     (await import('./context-verbs.ts')).listContexts(io),
   );
   const use = context
     .command('use')
-    .summary('Choose the server that verbs use.')
     .description('Choose the server that verbs use.')
     .argument('<NAME>', 'as context list prints it');
   addOutputOptions(use);

@@ -78,7 +78,7 @@ export function llmsText(program: Command): string {
       hidden || helpGroupHeading !== undefined ? [] : [`[${flags}]`],
     );
     const usage = ['postern', wordsOf(command), ...argumentsOf(command), ...options].join(' ');
-    return `- \`${usage}\`: ${command.summary()}`;
+    return `- \`${usage}\`: ${command.summary() || command.description()}`;
   });
   return `# postern
 

@@ -1,3 +1,4 @@
+import { generateIdentity, identityToRecipient } from 'age-encryption';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Person } from '../harness.ts';
@@ -8,6 +9,7 @@ import { openWorld, signIn, type World } from './real-ports.ts';
 let world: World;
 let ada: Person;
 let newcomer: Person;
+let recipient: string;
 
 const hostile = [
   '<img src=x onerror=alert(1)>',
@@ -19,6 +21,7 @@ const hostile = [
 
 beforeAll(async () => {
   world = await openWorld();
+  recipient = await identityToRecipient(await generateIdentity());
   ada = await world.h.person('Ada', { admin: true });
   newcomer = await world.h.person('Nell');
   const { data, headers } = await world.call('GET', '/config/api-keys', { as: ada });
@@ -67,6 +70,16 @@ async function show(page: Page) {
   await valueShown(page);
 }
 
+/** The dialog with the value of a new key that only another program can read. */
+async function showSealed(page: Page) {
+  await page.goto(`${world.uiUrl}/settings/keys/new`);
+  await fillIn(page, { name: 'n'.repeat(60) });
+  await page.getByLabel('Another program: paste its public key').check();
+  await page.getByLabel('Public key', { exact: true }).fill(recipient);
+  await create(page);
+  await page.getByRole('dialog').getByLabel('Sealed key', { exact: true }).waitFor();
+}
+
 test.each(['light', 'dark'] as const)('in %s, nothing stands in anyone’s way', async (colorScheme) => {
   const { page, context, complaints } = await open('/settings/keys', { colorScheme });
   await rows(page).first().waitFor();
@@ -94,6 +107,8 @@ test.each(['light', 'dark'] as const)('in %s, nothing stands in anyone’s way',
   await show(page);
   expect(await barriersOn(page)).toEqual([]);
   await store(page);
+  await showSealed(page);
+  expect(await barriersOn(page)).toEqual([]);
   expect(complaints).toEqual([]);
   await context.close();
 });
@@ -127,6 +142,10 @@ test.each([320, 360, 768])('every page fits %i pixels', async (width) => {
     ]);
   expect(hidden).toEqual([0, 0]);
   await store(page);
+  await showSealed(page);
+  expect(await overflowOf(page)).toBe(0);
+  await page.getByRole('button', { name: 'Done' }).click();
+  await page.waitForURL('**/settings/keys');
   await page.goto(`${world.uiUrl}/settings/clients`);
   await page.getByText('No program is connected').waitFor();
   expect(await overflowOf(page)).toBe(0);

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { armor, Decrypter, generateIdentity, identityToRecipient } from 'age-encryption';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { KeyPolicy } from '../../src/features/keys/key-policy.ts';
@@ -192,6 +193,41 @@ test('a value on show is not lost by going back', async () => {
   await page.waitForURL('**/settings/keys/new');
   expect(await valueShown(page)).toBe(value);
   await store(page);
+  await context.close();
+});
+
+test('a value that another program uses is encrypted to its public key, and never shown', async () => {
+  const { page, context, complaints } = await atKeys(person, '/settings/keys/new');
+  const identity = await generateIdentity();
+  await fillIn(page, { name: 'sealed' });
+  await page.getByLabel('Another program: paste its public key').check();
+  const mistake = page.locator('[data-field="publicKey"]').getByRole('alert');
+  for (const [pasted, says] of [
+    ['', 'Paste the public key'],
+    [identity, 'This is the private key.'],
+    // Only the server knows this one.
+    [`age1${'q'.repeat(58)}`, 'cannot'],
+  ] as const) {
+    await page.getByLabel('Public key', { exact: true }).fill(pasted);
+    await create(page);
+    await mistake.getByText(says).waitFor();
+  }
+  await page.getByLabel('Public key', { exact: true }).fill(await identityToRecipient(identity));
+  const answered = page.waitForResponse((one) => one.request().method() === 'POST' && one.status() === 201);
+  await create(page);
+  const sealed = await page.getByRole('dialog').getByLabel('Sealed key', { exact: true }).inputValue();
+  expect(await (await answered).text()).not.toContain('app_pat_');
+  const decrypter = new Decrypter();
+  decrypter.addIdentity(identity);
+  const value = await decrypter.decrypt(armor.decode(sealed), 'text');
+  expect((await ask('/auth/context', value)).status).toBe(200);
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download as file' }).click();
+  expect(await readFile(await (await download).path(), 'utf8')).toBe(`${sealed.trim()}\n`);
+  await page.getByRole('button', { name: 'Done' }).click();
+  await page.getByRole('row', { name: 'sealed' }).waitFor();
+  // Chromium's own line about the refusal.
+  expect(complaints).toEqual([expect.stringContaining('400')]);
   await context.close();
 });
 

@@ -1,7 +1,6 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Io } from '../io.ts';
 import { addOutputOptions, printing } from '../printing.ts';
-import { Option } from 'commander';
 
 /** What `import` can print. */
 export const parts = ['postern.yaml', '_redirects', '_headers'] as const;

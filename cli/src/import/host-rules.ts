@@ -11,6 +11,8 @@ export type HostRules = {
 
 export type Untranslated = { readonly where: string; readonly why: string };
 
+export const noCounterpart = 'Postern has no counterpart.';
+
 /** A configuration of another host. */
 export type HostFile = HostRules & {
   /** How the files are made, from the folder of the configuration. */

@@ -1,6 +1,5 @@
 import { parse } from 'yaml';
-import { asList, asMap, asText, type Untranslated } from './host-rules.ts';
-import { noCounterpart } from './netlify.ts';
+import { asList, asMap, asText, noCounterpart, type Untranslated } from './host-rules.ts';
 
 /** A postern.yaml as data, and what of the other file it does not say. */
 export type Imported = {

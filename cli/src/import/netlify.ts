@@ -7,6 +7,7 @@ import {
   asText,
   type Collected,
   type HostFile,
+  noCounterpart,
 } from './host-rules.ts';
 
 /** What netlify.toml says. @throws Error when it is not TOML */
@@ -36,7 +37,6 @@ export function fromNetlify(text: string): HostFile {
   };
 }
 
-export const noCounterpart = 'Postern has no counterpart.';
 const ofBuilds = ['command', 'base', 'publish', 'environment'];
 
 function redirect(into: Collected, where: string, rule: Readonly<Record<string, unknown>>): void {

@@ -6,8 +6,8 @@ import {
   asText,
   type Collected,
   type HostFile,
+  noCounterpart,
 } from './host-rules.ts';
-import { noCounterpart } from './netlify.ts';
 
 /** What vercel.json says. @throws Error when it is not JSON */
 export function fromVercel(text: string): HostFile {

@@ -21,13 +21,14 @@ import type { KeyFilter, KeyOrder } from './key-list.ts';
 import type { KeyStore } from './key-store.ts';
 import { digestOf, type KeyFormat } from './key-value.ts';
 import type { KeyPolicies } from './policy-document.ts';
+import { publicKeyOf, type Sealed, type SealTo, seal } from './sealed-delivery.ts';
 
 export { keyAndPredecessors } from './key-store.ts';
 export type { KeyFormat } from './key-value.ts';
 
 /**
  * API keys: issues, narrows, rotates and revokes them (contract 4). Promises: the value is returned once, in the answer
- * to the request that created it; an edit only narrows; a revocation is final before the answer is sent; every change
+ * to the request that created it, and only encrypted if the request has a public key; an edit only narrows; a revocation is final before the answer is sent; every change
  * commits with its audit event. verifier.ts verifies presented values; key-policy.ts has the rules for issuing.
  */
 export type RepositorySelection =
@@ -38,6 +39,7 @@ export type KeyRequest = LifetimeRequest & {
   readonly name: string;
   readonly scopes: readonly string[];
   readonly repositoryAccess: RepositorySelection;
+  readonly sealTo?: SealTo | undefined;
 };
 
 export type NarrowRequest = LifetimeRequest & {
@@ -46,10 +48,17 @@ export type NarrowRequest = LifetimeRequest & {
   readonly repositoryAccess?: RepositorySelection | undefined;
 };
 
-export type RotateRequest = NarrowRequest & { readonly deadlineHours: number; readonly graceSeconds: number };
+export type RotateRequest = NarrowRequest & {
+  readonly sealTo?: SealTo | undefined;
+  readonly deadlineHours: number;
+  readonly graceSeconds: number;
+};
 
-/** The only place that holds the value: it is not in the key, the database or the log. */
-export type IssuedKey = { readonly key: Key; readonly value: string };
+/**
+ * The only place that holds the value: it is not in the key, the database or the log. `sealed` is what the response of a
+ * request with `sealTo` has instead of it.
+ */
+export type IssuedKey = { readonly key: Key; readonly value: string; readonly sealed?: Sealed };
 
 /** Who a new key belongs to. */
 export type KeyOwner = { readonly type: 'personal'; readonly userId: string } | { readonly type: 'service' };
@@ -138,8 +147,11 @@ export function createKeys(deps: KeyDeps): Keys {
     owner: KeyOwner,
     plan: Plan,
     replaces: string | null,
+    sealTo: SealTo | undefined,
   ): Promise<IssuedKey> {
     const { value, id } = format.generate(owner.type, random);
+    // First: without a usable public key, nobody could get the value of the key that is stored.
+    const sealed = sealTo === undefined ? undefined : await seal(value, sealTo);
     await stores.keys.insert({
       id,
       digest: digestOf(value),
@@ -154,7 +166,8 @@ export function createKeys(deps: KeyDeps): Keys {
       expiresAt: plan.expiresAt,
       replaces,
     });
-    return { key: await mustGet(stores.keys, id), value };
+    const key = await mustGet(stores.keys, id);
+    return { key, value, ...(sealed === undefined ? {} : { sealed }) };
   }
 
   return {
@@ -175,13 +188,13 @@ export function createKeys(deps: KeyDeps): Keys {
           now,
           createdBy: auditContext.actor.id,
         };
-        const issued = await issue(stores, owner, plan, null);
+        const issued = await issue(stores, owner, plan, null, request.sealTo);
         await stores.audit.append({
           event: 'api_key.created',
           auditContext,
           target: { kind: 'api_key', id: issued.key.id },
           outcome: 'success',
-          details: { after: facts(issued.key) },
+          details: { after: facts(issued.key), ...(await sealingOf(request)) },
           keyIds: [issued.key.id],
         });
         return issued;
@@ -235,7 +248,7 @@ export function createKeys(deps: KeyDeps): Keys {
 
     async rotate(auditContext, reach, id, request) {
       const { value: policy } = await policies.inForce();
-      const result = await tx(async (stores) => {
+      const { predecessor: old, ...issued } = await tx(async (stores) => {
         const now = clock.now();
         const found = within(reach, await stores.keys.get(id));
         if (found.ownerUserId !== null) await stores.keys.lockOwner(found.ownerUserId);
@@ -248,7 +261,7 @@ export function createKeys(deps: KeyDeps): Keys {
           predecessor.ownerUserId === null
             ? { type: 'service' }
             : { type: 'personal', userId: predecessor.ownerUserId };
-        const issued = await issue(stores, owner, plan, id);
+        const issued = await issue(stores, owner, plan, id, request.sealTo);
         const deadline = now + Math.round(request.deadlineHours * hour);
         const endsAt = Math.min(deadline, predecessor.expiresAt ?? deadline);
         await stores.keys.linkSuccessor(id, issued.key.id, endsAt, request.graceSeconds);
@@ -262,14 +275,15 @@ export function createKeys(deps: KeyDeps): Keys {
             successorId: issued.key.id,
             predecessorEndsAt: new Date(endsAt).toISOString(),
             graceSeconds: request.graceSeconds,
+            ...(await sealingOf(request)),
           },
           keyIds: [id, issued.key.id],
         });
         await stores.changes.publish({ topic: 'key', subject: id });
         return { ...issued, predecessor, predecessorEndsAt: endsAt };
       });
-      await spread(result.predecessor);
-      return { key: result.key, value: result.value, predecessorEndsAt: result.predecessorEndsAt };
+      await spread(old);
+      return issued;
     },
 
     async revoke(auditContext, reach, id, reason, note) {
@@ -606,6 +620,12 @@ function facts(key: Key) {
     expiresAt: timestampOrNull(key.expiresAt),
     owner: key.ownerUserId,
   };
+}
+
+/** What an audit event records about the value: that it was sealed, and to which public key. */
+async function sealingOf({ sealTo }: Pick<KeyRequest, 'sealTo'>) {
+  if (sealTo === undefined) return {};
+  return { sealedTo: { kind: sealTo.kind, publicKey: await publicKeyOf(sealTo) } };
 }
 
 /** The user behind a browser session; routes that declare `session` get no other caller. */

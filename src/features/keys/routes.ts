@@ -166,7 +166,7 @@ function personalRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
       tag: 'My keys',
       summary: 'Create a personal key',
       description:
-        '`token` has the full value, only in this response. Without ttlHours and expiresAt the key does not expire, whatever the web app offers by default.',
+        '`token` has the full value, only in this response; with `sealTo`, `sealed` has it encrypted, and there is no `token`. Without ttlHours and expiresAt the key does not expire, whatever the web app offers by default.',
       policy: ownOnly,
       body: createKeySchema,
       fieldCodes: keyFieldCodes,
@@ -231,7 +231,8 @@ function serviceRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
       operationId: 'createServiceKey',
       tag: 'Service keys',
       summary: 'Create a service key',
-      description: 'A separate identity for shared automation. It owns only what it creates itself.',
+      description:
+        'A separate identity for shared automation. It owns only what it creates itself. With `sealTo`, only the holder of the private key can read its value.',
       policy: administratorSession,
       body: createKeySchema,
       fieldCodes: keyFieldCodes,
@@ -428,8 +429,9 @@ function revokeSelfRoute({ keys, clock }: KeyRouteDeps): Route {
   });
 }
 
-async function toIssued({ key, value }: IssuedKey, names: PeopleNames, clock: Clock) {
-  return { ...(await toOneKeyResponse(key, names, clock.now())), token: value };
+async function toIssued({ key, value, sealed }: IssuedKey, names: PeopleNames, clock: Clock) {
+  const response = await toOneKeyResponse(key, names, clock.now());
+  return sealed === undefined ? { ...response, token: value } : { ...response, sealed };
 }
 
 function given<T extends Record<string, unknown>>(

@@ -52,7 +52,61 @@ const expiresAt = z.iso
   .refine((ms) => Number.isFinite(ms) && ms < Date.UTC(10_000, 0, 1), 'must be an existing date')
   .describe('RFC 3339 with a zone');
 
+const coordinate = z
+  .string()
+  .max(88)
+  .regex(/^[\w-]+$/, 'must be base64url without padding');
+
 const lifetime = { ttlHours: ttlHours.optional(), expiresAt: expiresAt.optional() };
+
+const publicJwk = z
+  .looseObject({
+    kty: z.enum(['EC', 'OKP']),
+    crv: z.enum(['P-256', 'P-384', 'P-521', 'X25519']),
+    x: coordinate,
+    y: coordinate.optional(),
+    kid: z.string().max(200).optional().describe('Returned in the header of the JWE'),
+    use: z.literal('enc').optional(),
+  })
+  .refine((key) => !Object.hasOwn(key, 'd'), {
+    message: 'is the private key; send only the public key, without it',
+    path: ['d'],
+  })
+  .refine(({ kty, crv }) => (kty === 'OKP') === (crv === 'X25519'), {
+    message: 'must be P-256, P-384 or P-521 for EC, and X25519 for OKP',
+    path: ['crv'],
+  })
+  .refine(({ kty, y }) => (kty === 'EC') === (y !== undefined), {
+    message: 'is required for EC, and only there',
+    path: ['y'],
+  })
+  .meta({ id: 'PublicJwk' });
+
+const sealTo = z
+  .discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('jwk'), key: publicJwk }),
+    z.strictObject({
+      kind: z.literal('age'),
+      recipient: z
+        .string()
+        .max(2_100)
+        .regex(
+          /^age1(?:pq1)?[02-9ac-hj-np-z]+$/,
+          'must be a recipient of age, which begins with age1; AGE-SECRET-KEY-… is the private key',
+        ),
+    }),
+    z.strictObject({
+      kind: z.literal('libsodium'),
+      publicKey: z.string().regex(/^[A-Za-z0-9+/]{43}=$/, 'must be 32 bytes in base64'),
+      keyId: plainText(100)
+        .optional()
+        .describe('Returned as it is, such as key_id of the secrets API of GitHub'),
+    }),
+  ])
+  .meta({
+    id: 'SealTo',
+    description: 'The public key of the program that will use the key; the response then has no value',
+  });
 
 export const keyFieldCodes = {
   name: 'invalid_name',
@@ -107,6 +161,7 @@ export const createKeySchema = z
     scopes: scopeNames,
     repositoryAccess,
     ...lifetime,
+    sealTo: sealTo.optional(),
   })
   .meta({ id: 'CreateKeyRequest' });
 
@@ -126,6 +181,7 @@ export const rotateKeySchema = z
     scopes: scopeNames.optional(),
     repositoryAccess: repositoryAccess.optional(),
     ...lifetime,
+    sealTo: sealTo.optional(),
     deadlineHours: z
       .number()
       .min(1)
@@ -186,7 +242,20 @@ export const keySchema = z
 
 export const issuedKeySchema = keySchema
   .extend({
-    token: z.string().describe('The full value; shown this once'),
+    token: z.string().optional().describe('The full value; shown this once. Absent with sealTo'),
+    sealed: z
+      .strictObject({
+        kind: z.enum(['jwk', 'age', 'libsodium']),
+        value: z
+          .string()
+          .describe(
+            'jwk: a compact JWE; age: an armored file; libsodium: a sealed box in base64, which GitHub calls encrypted_value',
+          ),
+        keyId: z.string().optional(),
+      })
+      .meta({ id: 'SealedValue' })
+      .optional()
+      .describe('With sealTo: the value, encrypted'),
   })
   .meta({ id: 'IssuedKey' });
 

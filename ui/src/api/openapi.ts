@@ -135,7 +135,7 @@ export interface paths {
         put?: never;
         /**
          * Create a personal key
-         * @description `token` has the full value, only in this response. Without ttlHours and expiresAt the key does not expire, whatever the web app offers by default.
+         * @description `token` has the full value, only in this response; with `sealTo`, `sealed` has it encrypted, and there is no `token`. Without ttlHours and expiresAt the key does not expire, whatever the web app offers by default.
          *
          *     **Who may call it:** A browser session. The person must have the role `user`.
          */
@@ -163,7 +163,7 @@ export interface paths {
         put?: never;
         /**
          * Create a service key
-         * @description A separate identity for shared automation. It owns only what it creates itself.
+         * @description A separate identity for shared automation. It owns only what it creates itself. With `sealTo`, only the holder of the private key can read its value.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -3063,6 +3063,7 @@ export interface components {
              * @description RFC 3339 with a zone
              */
             expiresAt?: string;
+            sealTo?: components["schemas"]["SealTo"];
         };
         RepositoryAccess: {
             /** @constant */
@@ -3072,6 +3073,36 @@ export interface components {
             mode: "selected";
             /** @description Full names; a repeated name counts once, and the policy may allow fewer (maxSelected) */
             repositories: string[];
+        };
+        /** @description The public key of the program that will use the key; the response then has no value */
+        SealTo: {
+            /** @constant */
+            kind: "jwk";
+            key: components["schemas"]["PublicJwk"];
+        } | {
+            /** @constant */
+            kind: "age";
+            recipient: string;
+        } | {
+            /** @constant */
+            kind: "libsodium";
+            publicKey: string;
+            /** @description Returned as it is, such as key_id of the secrets API of GitHub */
+            keyId?: string;
+        };
+        PublicJwk: {
+            /** @enum {string} */
+            kty: "EC" | "OKP";
+            /** @enum {string} */
+            crv: "P-256" | "P-384" | "P-521" | "X25519";
+            x: string;
+            y?: string;
+            /** @description Returned in the header of the JWE */
+            kid?: string;
+            /** @constant */
+            use?: "enc";
+        } & {
+            [key: string]: unknown;
         };
         IssuedKey: {
             /** @description The public part of the value, 12 characters */
@@ -3120,8 +3151,17 @@ export interface components {
             identityBinding: "present" | "absent" | null;
             replaces: string | null;
             replacedBy: string | null;
-            /** @description The full value; shown this once */
-            token: string;
+            /** @description The full value; shown this once. Absent with sealTo */
+            token?: string;
+            /** @description With sealTo: the value, encrypted */
+            sealed?: components["schemas"]["SealedValue"];
+        };
+        SealedValue: {
+            /** @enum {string} */
+            kind: "jwk" | "age" | "libsodium";
+            /** @description jwk: a compact JWE; age: an armored file; libsodium: a sealed box in base64, which GitHub calls encrypted_value */
+            value: string;
+            keyId?: string;
         };
         KeyUsages: {
             /**
@@ -3181,6 +3221,7 @@ export interface components {
              * @description RFC 3339 with a zone
              */
             expiresAt?: string;
+            sealTo?: components["schemas"]["SealTo"];
             /**
              * @description The predecessor ends after this many hours at the latest
              * @default 24
@@ -3239,8 +3280,10 @@ export interface components {
             identityBinding: "present" | "absent" | null;
             replaces: string | null;
             replacedBy: string | null;
-            /** @description The full value; shown this once */
-            token: string;
+            /** @description The full value; shown this once. Absent with sealTo */
+            token?: string;
+            /** @description With sealTo: the value, encrypted */
+            sealed?: components["schemas"]["SealedValue"];
             /**
              * Format: date-time
              * @description The latest time; earlier after the successor is used

@@ -2,6 +2,7 @@ import { ApiProblem, sentenceOf } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { type Access, accessFrom, scopesOf } from './access.ts';
 import type { Prefill } from './prefill.ts';
+import { publicKeyIn } from './public-key.ts';
 
 /** What is filled in, what is wrong with it, and what it becomes. Nothing of it is kept outside the page's memory. */
 export type Policy = Schemas['MyKeyPolicy'];
@@ -18,12 +19,14 @@ export type Draft = {
   readonly reach: 'selected' | 'all';
   readonly repositories: readonly string[];
   readonly expiry: Expiry;
+  /** As it was pasted; the value is encrypted to it. Null: the value is shown. */
+  readonly publicKey: string | null;
 };
 
-export type Field = 'name' | 'scopes' | 'repositories' | 'expiry';
+export type Field = 'name' | 'scopes' | 'repositories' | 'expiry' | 'publicKey';
 export type FieldErrors = Readonly<Partial<Record<Field, string>>>;
 /** In the order of the page. */
-export const fields: readonly Field[] = ['name', 'scopes', 'repositories', 'expiry'];
+export const fields: readonly Field[] = ['name', 'scopes', 'repositories', 'expiry', 'publicKey'];
 
 export function firstDraft(policy: Policy, { name = '', scopes = '', ttlHours }: Prefill): Draft {
   const hours =
@@ -36,6 +39,7 @@ export function firstDraft(policy: Policy, { name = '', scopes = '', ttlHours }:
     reach: 'selected',
     repositories: [],
     expiry: { kind: 'hours', hours },
+    publicKey: null,
   };
 }
 
@@ -48,7 +52,8 @@ export function inEmptyRegistry(draft: Draft, policy: Policy): Draft {
 }
 
 export function mistakesIn(draft: Draft, policy: Policy, now: number): FieldErrors {
-  const { name, access, reach, repositories, expiry } = draft;
+  const { name, access, reach, repositories, expiry, publicKey } = draft;
+  const read = publicKey === null ? undefined : publicKeyIn(publicKey);
   return {
     ...(name.trim() === '' ? { name: 'Give it a name, such as the script that will use it.' } : {}),
     ...(scopesOf(access).length === 0 ? { scopes: 'Choose at least one thing that the key may do.' } : {}),
@@ -56,6 +61,7 @@ export function mistakesIn(draft: Draft, policy: Policy, now: number): FieldErro
       ? { repositories: 'Choose at least one repository; an empty list does not mean all.' }
       : {}),
     ...mistakeInExpiry(expiry, policy, now),
+    ...(read !== undefined && 'mistake' in read ? { publicKey: read.mistake } : {}),
   };
 }
 
@@ -71,13 +77,16 @@ export function mistakeInExpiry(expiry: Expiry, policy: Policy, now: number): Fi
   return at > now + maxMs ? { expiry: 'This is later than the policy allows.' } : {};
 }
 
-export function bodyOf({ name, access, reach, repositories, expiry }: Draft): Schemas['CreateKeyRequest'] {
+export function bodyOf(draft: Draft): Schemas['CreateKeyRequest'] {
+  const { name, access, reach, repositories, expiry, publicKey } = draft;
+  const read = publicKey === null ? undefined : publicKeyIn(publicKey);
   return {
     name: name.trim(),
     scopes: scopesOf(access),
     repositoryAccess:
       reach === 'all' ? { mode: 'all' } : { mode: 'selected', repositories: [...repositories] },
     ...lifetimeOf(expiry),
+    ...(read !== undefined && 'sealTo' in read ? { sealTo: read.sealTo } : {}),
   };
 }
 
@@ -107,6 +116,7 @@ const fieldOfName: Readonly<Record<string, Field>> = {
   repositoryAccess: 'repositories',
   ttlHours: 'expiry',
   expiresAt: 'expiry',
+  sealTo: 'publicKey',
 };
 
 /** A refusal, beside the fields it is about; empty when it is about none of them. */

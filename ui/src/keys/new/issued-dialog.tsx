@@ -1,12 +1,11 @@
 import { Alert, Anchor, Button, Checkbox, Modal, Text } from '@mantine/core';
-import { useId, useRef, useState } from 'react';
+import { useState } from 'react';
 import type { Schemas } from '../../api/contract.ts';
 import { Command } from '../../shell/command.tsx';
-import { copyFrom } from '../../shell/copy.ts';
-import { CopyIcon, DownloadIcon } from '../../shell/icons.tsx';
 import { CiJobs } from '../../shell/ci-jobs.tsx';
 import { askWhoAmI, deployFolder, publishPage, tryCommandLine } from '../../shell/snippets.ts';
 import styles from './issued-dialog.module.css';
+import { ValueField } from './value-field.tsx';
 import { VerifyKey } from './verify-key.tsx';
 
 type DialogProps = {
@@ -27,28 +26,26 @@ export function IssuedDialog({ issued, verifyNote, onStored }: DialogProps) {
       closeOnClickOutside={false}
       withCloseButton={false}
       size="lg"
-      title="Store your key now"
+      title={issued?.sealed === undefined ? 'Store your key now' : 'Deliver the sealed key'}
     >
-      {issued !== undefined && <Value issued={issued} verifyNote={verifyNote} onStored={onStored} />}
+      {issued?.token !== undefined && (
+        <Value issued={issued} token={issued.token} verifyNote={verifyNote} onStored={onStored} />
+      )}
+      {issued?.sealed !== undefined && <Sealed issued={issued} sealed={issued.sealed} onStored={onStored} />}
     </Modal>
   );
 }
 
-type ValueProps = { issued: Schemas['IssuedKey']; verifyNote: string | undefined; onStored: () => void };
+type ValueProps = {
+  issued: Schemas['IssuedKey'];
+  token: string;
+  verifyNote: string | undefined;
+  onStored: () => void;
+};
+type SealedProps = { issued: Schemas['IssuedKey']; sealed: Schemas['SealedValue']; onStored: () => void };
 
-function Value({ issued, verifyNote, onStored }: ValueProps) {
+function Value({ issued, token, verifyNote, onStored }: ValueProps) {
   const [isStored, setStored] = useState(false);
-  const [copied, setCopied] = useState('');
-  const id = useId();
-  const field = useRef<HTMLTextAreaElement>(null);
-
-  async function copy(): Promise<void> {
-    if (field.current === null) return;
-    const isCopied = await copyFrom(field.current);
-    setCopied(
-      isCopied ? 'Copied.' : 'The browser refused. The value is selected: copy it with the keyboard.',
-    );
-  }
 
   return (
     <div className={styles['stack']}>
@@ -56,34 +53,14 @@ function Value({ issued, verifyNote, onStored }: ValueProps) {
         The value of <bdi className={styles['name']}>{issued.name}</bdi> is shown this once. Postern keeps
         only a digest and cannot show it again.
       </Alert>
-      <div className={styles['field']}>
-        <label htmlFor={id}>Key</label>
-        <textarea
-          id={id}
-          ref={field}
-          className={styles['value']}
-          rows={1}
-          readOnly
-          spellCheck={false}
-          autoComplete="off"
-          data-autofocus
-          value={issued.token}
-          onFocus={({ currentTarget }) => currentTarget.select()}
-        />
-      </div>
-      <div className={styles['actions']}>
-        <Button leftSection={<CopyIcon />} onClick={() => void copy()}>
-          Copy
-        </Button>
-        <Button variant="default" leftSection={<DownloadIcon />} onClick={() => download(issued)}>
-          Download as file
-        </Button>
-        <span role="status" className={styles['copied']}>
-          {copied}
-        </span>
-      </div>
+      <ValueField
+        label="Key"
+        value={token}
+        fileName={`postern-${issued.id}.env`}
+        file={`POSTERN_KEY=${token}\n`}
+      />
       <div>
-        <VerifyKey token={issued.token} />
+        <VerifyKey token={token} />
         {verifyNote !== undefined && (
           <Text size="xs" c="dimmed" mt={6}>
             {verifyNote}
@@ -137,12 +114,27 @@ function Value({ issued, verifyNote, onStored }: ValueProps) {
   );
 }
 
-/** A file to source or to move into a secret store. The browser's copy in memory is released immediately. */
-function download({ id, token }: Schemas['IssuedKey']): void {
-  const address = URL.createObjectURL(new Blob([`POSTERN_KEY=${token}\n`], { type: 'text/plain' }));
-  const link = document.createElement('a');
-  link.href = address;
-  link.download = `postern-${id}.env`;
-  link.click();
-  URL.revokeObjectURL(address);
+/** What only the holder of the private key can open. It may be shown again: it is of no use to anyone else. */
+function Sealed({ issued: { id, name }, sealed, onStored }: SealedProps) {
+  const file = `postern-${id}.sealed`;
+  // An armored file ends with a line break.
+  const text = sealed.value.trim();
+  return (
+    <div className={styles['stack']}>
+      <Alert>
+        The value of <bdi className={styles['name']}>{name}</bdi> is encrypted: only the holder of the private
+        key can open it. Postern cannot show it again; a new key takes its place if this text is lost.
+      </Alert>
+      <ValueField label="Sealed key" value={text} fileName={file} file={`${text}\n`} />
+      <div>
+        <Text size="sm" fw={500} mb={4}>
+          Where the private key is
+        </Text>
+        <Command text={`postern keys open ${file} --private-key FILE`} of="open the sealed key" />
+      </div>
+      <div className={styles['end']}>
+        <Button onClick={onStored}>Done</Button>
+      </div>
+    </div>
+  );
 }

@@ -21,6 +21,7 @@ import { ExpiryField } from './expiry-field.tsx';
 import { IssuedDialog } from './issued-dialog.tsx';
 import styles from './new-key.module.css';
 import type { Prefill } from './prefill.ts';
+import { ReaderField } from './reader-field.tsx';
 import { RepositoryField } from './repository-field.tsx';
 import { ScopeField } from './scope-field.tsx';
 import { Summary } from './summary.tsx';
@@ -51,8 +52,13 @@ export function NewKeyForm({ policy, prefill, onCreate, onStored, isForService =
   const { form, errors, refusal, isBusy, fix, onSubmit } = useKeyForm({
     mistakes: () => mistakesIn(draft, policy, now),
     async send() {
-      setIssued(await onCreate(bodyOf(draft)));
-      announce('The key is created. Store its value now.');
+      const made = await onCreate(bodyOf(draft));
+      setIssued(made);
+      announce(
+        made.sealed === undefined
+          ? 'The key is created. Store its value now.'
+          : 'The key is created. Deliver its sealed value now.',
+      );
     },
   });
 
@@ -102,6 +108,11 @@ export function NewKeyForm({ policy, prefill, onCreate, onStored, isForService =
         now={now}
         error={errors.expiry}
         onChange={(expiry) => change('expiry', { expiry })}
+      />
+      <ReaderField
+        publicKey={draft.publicKey}
+        error={errors.publicKey}
+        onChange={(publicKey) => change('publicKey', { publicKey })}
       />
       <div className={styles['end']}>
         <Summary draft={draft} now={now} isRegistryEmpty={isRegistryEmpty} />
