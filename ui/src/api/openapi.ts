@@ -4659,6 +4659,11 @@ export interface components {
             /** @description False: agents may only read, whatever the rules of the tools say */
             allowChanges: boolean;
             tools: components["schemas"]["McpPolicyTools"];
+            /**
+             * @description Of calls that publish for everyone or make a site public, when it is stricter than the rule of the tool
+             * @enum {string}
+             */
+            publicSites: "allow" | "ask" | "hidden";
             /** @description Postern tells every agent this when it connects; empty for nothing */
             instructions: string;
             clients: components["schemas"]["McpPolicyClients"];
@@ -5639,6 +5644,8 @@ export interface components {
             /** @enum {string} */
             get_site: "allow" | "ask" | "hidden";
             /** @enum {string} */
+            get_site_report: "allow" | "ask" | "hidden";
+            /** @enum {string} */
             list_environments: "allow" | "ask" | "hidden";
             /** @enum {string} */
             get_environment: "allow" | "ask" | "hidden";
@@ -5654,6 +5661,8 @@ export interface components {
             preview_environment_config: "allow" | "ask" | "hidden";
             /** @enum {string} */
             validate_configuration: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            publish_site: "allow" | "ask" | "hidden";
             /** @enum {string} */
             update_site: "allow" | "ask" | "hidden";
             /** @enum {string} */
@@ -5713,6 +5722,8 @@ export interface components {
             /** @enum {string} */
             get_site?: "allow" | "ask" | "hidden";
             /** @enum {string} */
+            get_site_report?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
             list_environments?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             get_environment?: "allow" | "ask" | "hidden";
@@ -5728,6 +5739,8 @@ export interface components {
             preview_environment_config?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             validate_configuration?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            publish_site?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             update_site?: "allow" | "ask" | "hidden";
             /** @enum {string} */
@@ -5758,6 +5771,8 @@ export interface components {
             /** @enum {string} */
             get_site?: "allow" | "ask" | "hidden";
             /** @enum {string} */
+            get_site_report?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
             list_environments?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             get_environment?: "allow" | "ask" | "hidden";
@@ -5773,6 +5788,8 @@ export interface components {
             preview_environment_config?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             validate_configuration?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            publish_site?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             update_site?: "allow" | "ask" | "hidden";
             /** @enum {string} */
@@ -5803,6 +5820,8 @@ export interface components {
             /** @enum {string} */
             get_site?: "allow" | "ask" | "hidden";
             /** @enum {string} */
+            get_site_report?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
             list_environments?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             get_environment?: "allow" | "ask" | "hidden";
@@ -5818,6 +5837,8 @@ export interface components {
             preview_environment_config?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             validate_configuration?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            publish_site?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             update_site?: "allow" | "ask" | "hidden";
             /** @enum {string} */
