@@ -59,8 +59,12 @@ import { agentApprovalStore } from '../features/agents/approval-store.ts';
 import { createAgentApprovals } from '../features/agents/approvals.ts';
 import { agentSessionRoutes } from '../features/agents/session-routes.ts';
 import { agentSessionStore } from '../features/agents/session-store.ts';
+import { mcpClientRoutes } from '../features/agents/mcp-client-routes.ts';
+import { mcpClientStore } from '../features/agents/mcp-client-store.ts';
+import { createMcpClients } from '../features/agents/mcp-clients.ts';
 import { allowsRegistration } from '../features/agents/mcp-policy.ts';
 import { mcpPolicyRoutes } from '../features/agents/policy-routes.ts';
+import { mcpClientId } from '../features/oidc-provider/clients.ts';
 import { accessConfigRoutes } from '../features/people/login/access-routes.ts';
 import { groupRoutes } from '../features/accounts/group-routes.ts';
 import { userRoutes } from '../features/accounts/routes.ts';
@@ -180,6 +184,7 @@ function createStores(sql: Sql, backends: Pick<AppBackends, 'random' | 'log'> & 
     agentApprovals: agentApprovalStore(sql),
     agentDefinitions: agentDefinitionStore(sql),
     agentSessions: agentSessionStore(sql),
+    mcpClients: mcpClientStore(sql),
   };
 }
 
@@ -210,6 +215,13 @@ function createServices(settings: AppSettings, backends: AppBackends) {
 
   const accessConfig = createAccessConfig({ keycloak, read, tx, feed, isFresh, clock });
   const mcpPolicy = createMcpPolicy({ read, tx, feed, isFresh, clock });
+  const mcpClients = createMcpClients({
+    read,
+    tx,
+    policy: async () => (await mcpPolicy.inForce()).value,
+    builtin: keycloak === null ? [mcpClientId] : [],
+    clock,
+  });
   const { identity, provider } = createIdentityServices({
     uiOrigin: uiUrl,
     keycloak,
@@ -234,6 +246,8 @@ function createServices(settings: AppSettings, backends: AppBackends) {
       address: uiUrl + mcpPath,
       isEnabled: async () => (await mcpPolicy.inForce()).value.enabled,
       allowsRegistration: async () => allowsRegistration((await mcpPolicy.inForce()).value),
+      registered: mcpClients.registered,
+      confirmed: mcpClients.confirmed,
     },
     noteIdentity: metrics.noteIdentity,
   });
@@ -550,6 +564,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     provider,
     accessConfig,
     mcpPolicy,
+    mcpClients,
     agentApprovals: createAgentApprovals({
       read,
       tx,
@@ -639,6 +654,7 @@ function createRoutes(services: Services): Route[] {
       peaks: (limit) => read.signIns.peaks(limit, clock.now() - day),
     }),
     ...mcpPolicyRoutes({ policy: services.mcpPolicy, usage: services.agentSessions.usage }),
+    ...mcpClientRoutes(services.mcpClients),
     ...agentDefinitionRoutes(services.agentDefinitions),
     ...agentSessionRoutes({ sessions: services.agentSessions, names }),
     ...agentApprovalRoutes({
@@ -749,6 +765,14 @@ function createJobList(
       run: async () => void (await services.reencryption.run()),
     },
     { name: 'agent-approvals', everyMs: minute, leased: true, run: services.agentApprovals.prune },
+    {
+      name: 'mcp-clients',
+      everyMs: hour,
+      leased: true,
+      async run() {
+        if (services.provider !== null) await services.mcpClients.prune(services.provider);
+      },
+    },
     { name: 'agent-sessions', everyMs: hour, leased: true, run: services.agentSessions.prune },
     ...identity.jobs,
     ...services.grantServices.jobs,
@@ -919,6 +943,7 @@ export async function createApp(
         confirmations: createConfirmations({ secrets: settings.sessionSecrets, clock }),
         approvals: services.agentApprovals,
         sessions: services.agentSessions,
+        clients: services.mcpClients,
         clock,
         pause: (ms) => wait(ms, undefined, { ref: false }),
         log,

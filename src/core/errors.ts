@@ -114,6 +114,11 @@ export const errorRegistry = {
     'An administrator does not let agents use this tool.',
     'Read tools/list for the tools that you may use, or ask an administrator about the MCP policy.',
   ],
+  client_not_allowed: [
+    403,
+    'An administrator does not let this client use Postern.',
+    'Ask an administrator to allow the client.',
+  ],
   approval_required: [
     403,
     'This call waits for the approval of the person.',

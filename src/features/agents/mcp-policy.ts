@@ -36,9 +36,9 @@ export const mcpPolicySchema = z
       .describe('Postern tells every agent this when it connects; empty for nothing'),
     clients: z.strictObject({
       registration: z
-        .enum(['open', 'closed'])
+        .enum(['open', 'approval', 'closed'])
         .describe(
-          '`open`: MCP clients may register themselves at the built-in provider (RFC 7591). Each person still allows each client',
+          '`open`: MCP clients may register themselves at the built-in provider (RFC 7591). Each person still allows each client. `approval`: an administrator, too, must allow each new one',
         ),
     }),
     callsPerMinute: z
@@ -81,7 +81,7 @@ export const defaultMcpPolicy: McpPolicy = {
 };
 
 export function allowsRegistration({ enabled, clients }: McpPolicy): boolean {
-  return enabled && clients.registration === 'open';
+  return enabled && clients.registration !== 'closed';
 }
 
 export function isUsable({ allowChanges, tools }: McpPolicy, name: ToolName): boolean {

@@ -37,6 +37,8 @@ export type NewCall = Omit<AgentCall, 'number'> & {
   readonly grantId: string;
 };
 
+export type ClientUse = { readonly clientId: string; readonly people: number; readonly lastCallAt: number };
+
 export type ToolUsage = { readonly tool: string; readonly people: number; readonly calls: number };
 
 /** The tables `agent_sessions`, `agent_calls` and `agent_ended_grants`. */
@@ -53,6 +55,8 @@ export type AgentSessionStore = {
   calls(sessionId: string, page: number, limit: number): Promise<AgentCall[]>;
   /** Of calls that were answered. */
   usageSince(at: number): Promise<ToolUsage[]>;
+  /** Every client of a session that is kept. */
+  clients(): Promise<ClientUse[]>;
   /** Removes sessions without a call since then. Resolves with how many were removed. */
   prune(before: number, limit: number): Promise<number>;
 };
@@ -156,6 +160,16 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
          where s.last_call_at >= ${new Date(at)} and c.at >= ${new Date(at)} and c.code is null
          group by c.tool order by c.tool`.execute(db);
       return rows.map(({ tool, people, calls }) => ({ tool, people: Number(people), calls: Number(calls) }));
+    },
+    async clients() {
+      const { rows } = await sql<{ client_id: string; people: string; last_call_at: Date }>`
+        select client_id, count(distinct user_id) as people, max(last_call_at) as last_call_at
+          from agent_sessions group by client_id`.execute(db);
+      return rows.map(({ client_id: clientId, people, last_call_at: at }) => ({
+        clientId,
+        people: Number(people),
+        lastCallAt: at.getTime(),
+      }));
     },
     async prune(before, limit) {
       const { numAffectedRows } = await sql`

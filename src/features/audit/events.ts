@@ -42,6 +42,8 @@ export const auditEvents = {
   'config.agents.changed':
     'An agent definition was added (reason `definition_added`), changed (`definition_changed`), or deleted (`definition_removed`).',
   'config.mcp.changed': 'The MCP policy was changed (reason `changed`) or reverted (`reverted`).',
+  'config.mcp.client_changed':
+    'An administrator allowed an MCP client (reason `allowed`) or blocked it (`blocked`).',
   'config.metadata.changed':
     'A metadata link of Environments was added (reason `link_added`), changed or moved (`link_changed`), or deleted (`link_removed`).',
   'config.signing_keys.changed':

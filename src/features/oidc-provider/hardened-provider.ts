@@ -33,6 +33,14 @@ export type McpResource = {
   isEnabled(): Promise<boolean>;
   /** Whether clients may register themselves (RFC 7591). */
   allowsRegistration(): Promise<boolean>;
+  /** A client registers itself. */
+  registered(client: {
+    readonly clientId: string;
+    readonly name: string;
+    readonly redirectHosts: readonly string[];
+  }): Promise<void>;
+  /** A person allowed a client that registered itself. */
+  confirmed(clientId: string): Promise<void>;
 };
 
 export type ProviderDeps = {

@@ -8,6 +8,7 @@ import { mcpScope } from '../../core/scopes.ts';
 import type { AgentSessions } from '../../features/agents/agents.ts';
 import type { AgentApprovals } from '../../features/agents/approvals.ts';
 import { type AgentDefinition, policyUnder } from '../../features/agents/definition.ts';
+import type { McpClients } from '../../features/agents/mcp-clients.ts';
 import type { McpPolicy } from '../../features/agents/mcp-policy.ts';
 import { type RateLimiter, retryAfterSeconds } from '../../features/rate-limit/rate-limit.ts';
 import type { Log } from '../../platform/log.ts';
@@ -20,7 +21,7 @@ import type { Tool } from './tool.ts';
 
 /**
  * The MCP endpoint for the agents of people: `/mcp`, and the metadata that tells a client where to get a token (RFC 9728).
- * The path of a request, from top to bottom: on? → token → origin → person → limit → ended? → definition → protocol → tool. While it is off,
+ * The path of a request, from top to bottom: on? → token → origin → person → limit → ended? → client → definition → protocol → tool. While it is off,
  * every address here answers as if it did not exist.
  */
 export type McpPageDeps = {
@@ -37,6 +38,7 @@ export type McpPageDeps = {
   readonly confirmations: Confirmations;
   readonly approvals: Pick<AgentApprovals, 'use'>;
   readonly sessions: Pick<AgentSessions, 'record' | 'isEnded'>;
+  readonly clients: Pick<McpClients, 'statusOf'>;
   readonly clock: Clock;
   readonly pause: (ms: number) => Promise<void>;
   readonly log: Log;
@@ -133,8 +135,13 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
     await authorization.authorize(caller, agents);
     await limit(caller.user.id, policy.callsPerMinute);
     const { user, clientId } = caller;
-    if (await deps.sessions.isEnded({ userId: user.id, clientId, grantId: grantId ?? '' })) throw accessEnded;
-    const definition = await deps.definitionOf(clientId);
+    const [isEnded, status, definition] = await Promise.all([
+      deps.sessions.isEnded({ userId: user.id, clientId, grantId: grantId ?? '' }),
+      deps.clients.statusOf(clientId),
+      deps.definitionOf(clientId),
+    ]);
+    if (isEnded) throw accessEnded;
+    if (status !== 'allowed') throw status === 'waiting' ? clientWaits : new AppError('client_not_allowed');
     request.mcp = { caller, grantId, policy: policyUnder(policy, definition) };
   }
 
@@ -192,6 +199,9 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
 const accessEnded = new AppError('invalid_credential', {
   message: 'The access of this client was ended.',
   hint: 'Connect the client again. The person then decides anew.',
+});
+const clientWaits = new AppError('client_not_allowed', {
+  message: 'An administrator must allow this client first.',
 });
 const foreignOrigin = 'Call this address from a program, not from a page of another site.';
 

@@ -86,6 +86,13 @@ const table: Record<string, Line> = {
     { version: 0 },
   ],
 
+  'GET /config/mcp/clients': ['an administrator’s session or token', '200'],
+  'PATCH /config/mcp/clients/{id}': [
+    'an administrator’s session or token',
+    '404 not_found',
+    { status: 'blocked' },
+  ],
+
   'GET /config/agents/definitions': ['an administrator’s session or token', '200'],
   'POST /config/agents/definitions': ['an administrator’s session or token', '400 invalid_body', {}],
   'PATCH /config/agents/definitions/{id}': ['an administrator’s session or token', '404 not_found', {}],

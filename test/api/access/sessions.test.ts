@@ -228,6 +228,7 @@ describe('requests of other pages', () => {
       'POST /config/api-environments/revert': { version: 0 },
       'PUT /config/mcp': { ...defaultMcpPolicy, enabled: true },
       'POST /config/mcp/revert': { version: 0 },
+      'PATCH /config/mcp/clients/{id}': { status: 'blocked' },
       'POST /config/agents/definitions': agents,
       'PATCH /config/agents/definitions/{id}': { purpose: 'Other' },
       'POST /config/metadata': link,

@@ -265,6 +265,15 @@ const drills: Record<string, Drill> = {
   refuseAgentCall: { event: 'mcp.approval_decided', prepare: () => decide('refuse') },
   endMyAgentSession: { event: 'mcp.session_ended', prepare: () => endSession('/me', () => ada) },
   endAgentSession: { event: 'mcp.session_ended', prepare: () => endSession('', () => root) },
+  changeMcpClient: {
+    event: 'config.mcp.client_changed',
+    async prepare() {
+      const at = '/config/mcp/clients/postern-mcp';
+      const status =
+        (await h.app.services.mcpClients.statusOf('postern-mcp')) === 'allowed' ? 'blocked' : 'allowed';
+      return () => send('PATCH', at, root, { body: { status }, target: () => 'postern-mcp' });
+    },
+  },
   addMetadataLink: {
     event: 'config.metadata.changed',
     prepare: ready(() =>

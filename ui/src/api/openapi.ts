@@ -2266,6 +2266,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/config/mcp/clients": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the MCP clients
+         * @description Those that every installation has, that registered themselves, or whose calls are kept. A registration that no person allows ends after an hour; a client without access to any account is removed.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        get: operations["listMcpClients"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/mcp/clients/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Allow or block an MCP client
+         * @description Takes effect with its next request. A blocked client keeps the consents of people, which open nothing until it is allowed again.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        patch: operations["changeMcpClient"];
+        trace?: never;
+    };
     "/config/agents/definitions": {
         parameters: {
             query?: never;
@@ -3027,7 +3071,7 @@ export interface components {
              * @description Stable. Use the code, not the message, to decide what to do.
              * @enum {string}
              */
-            code: "invalid_body" | "invalid_query" | "invalid_name" | "invalid_scopes" | "invalid_expiry" | "invalid_repository_access" | "repo_not_found" | "invalid_repository" | "invalid_branch" | "mine_requires_identity" | "credential_in_url" | "ambiguous_credential" | "authentication_required" | "invalid_credential" | "interactive_auth_required" | "forbidden_role" | "forbidden_scope" | "forbidden_repository" | "forbidden_origin" | "api_keys_disabled" | "issuance_disabled" | "identity_binding_required" | "service_key_public_only" | "not_owner" | "sites_disabled" | "environments_disabled" | "tool_hidden" | "approval_required" | "approval_refused" | "user_disabled" | "role_required" | "not_found" | "token_not_found" | "site_not_found" | "env_not_found" | "build_not_found" | "repo_not_onboarded" | "method_not_allowed" | "request_timeout" | "name_conflict" | "personal_token_limit" | "idempotency_conflict" | "state_conflict" | "deploy_disabled" | "env_tearing_down" | "expiry_conflict" | "site_expired" | "precondition_failed" | "upload_too_large" | "body_too_large" | "unsupported_media_type" | "misdirected_request" | "expiry_required" | "lifetime_too_long" | "override_not_allowed" | "auto_track_pinned_source" | "scope_not_allowed" | "repository_policy" | "upload_rejected" | "credential_in_content" | "private_sites_unavailable" | "visibility_not_allowed" | "quota_exceeded" | "config_invalid" | "precondition_required" | "rate_limited" | "header_too_large" | "internal_error" | "identity_unavailable" | "git_unavailable" | "engine_unavailable" | "overloaded" | "storage_full" | "store_unavailable";
+            code: "invalid_body" | "invalid_query" | "invalid_name" | "invalid_scopes" | "invalid_expiry" | "invalid_repository_access" | "repo_not_found" | "invalid_repository" | "invalid_branch" | "mine_requires_identity" | "credential_in_url" | "ambiguous_credential" | "authentication_required" | "invalid_credential" | "interactive_auth_required" | "forbidden_role" | "forbidden_scope" | "forbidden_repository" | "forbidden_origin" | "api_keys_disabled" | "issuance_disabled" | "identity_binding_required" | "service_key_public_only" | "not_owner" | "sites_disabled" | "environments_disabled" | "tool_hidden" | "client_not_allowed" | "approval_required" | "approval_refused" | "user_disabled" | "role_required" | "not_found" | "token_not_found" | "site_not_found" | "env_not_found" | "build_not_found" | "repo_not_onboarded" | "method_not_allowed" | "request_timeout" | "name_conflict" | "personal_token_limit" | "idempotency_conflict" | "state_conflict" | "deploy_disabled" | "env_tearing_down" | "expiry_conflict" | "site_expired" | "precondition_failed" | "upload_too_large" | "body_too_large" | "unsupported_media_type" | "misdirected_request" | "expiry_required" | "lifetime_too_long" | "override_not_allowed" | "auto_track_pinned_source" | "scope_not_allowed" | "repository_policy" | "upload_rejected" | "credential_in_content" | "private_sites_unavailable" | "visibility_not_allowed" | "quota_exceeded" | "config_invalid" | "precondition_required" | "rate_limited" | "header_too_large" | "internal_error" | "identity_unavailable" | "git_unavailable" | "engine_unavailable" | "overloaded" | "storage_full" | "store_unavailable";
             /** @description One sentence for a person. */
             message: string;
             /** @description How to fix it. */
@@ -4731,6 +4775,42 @@ export interface components {
             /** @description With ?dryRun=true; nothing was changed */
             dryRun: components["schemas"]["McpPolicyChangeDryRun"] | null;
         };
+        McpClient: {
+            clientId: string;
+            /** @description What the client calls itself; nobody checked it */
+            name: string;
+            /** @description Where it sends people back to, as it registered */
+            redirectHosts: string[];
+            /**
+             * @description `waiting`: it registered itself, and an administrator must allow it. `/mcp` refuses it, as a blocked one
+             * @enum {string}
+             */
+            status: "allowed" | "waiting" | "blocked";
+            /**
+             * Format: date-time
+             * @description Null: it did not register itself
+             */
+            registeredAt: string | null;
+            /**
+             * Format: date-time
+             * @description When a person first allowed it. Null: not, or not recorded
+             */
+            confirmedAt: string | null;
+            /**
+             * Format: date-time
+             * @description Its newest call that is kept
+             */
+            lastUsedAt: string | null;
+            /**
+             * Format: int64
+             * @description People for whom it made those calls
+             */
+            people: number;
+        };
+        McpClientChange: {
+            /** @enum {string} */
+            status: "allowed" | "blocked";
+        };
         AgentDefinition: {
             id: string;
             name: unknown;
@@ -5738,10 +5818,10 @@ export interface components {
         };
         McpPolicyClients: {
             /**
-             * @description `open`: MCP clients may register themselves at the built-in provider (RFC 7591). Each person still allows each client
+             * @description `open`: MCP clients may register themselves at the built-in provider (RFC 7591). Each person still allows each client. `approval`: an administrator, too, must allow each new one
              * @enum {string}
              */
-            registration: "open" | "closed";
+            registration: "open" | "approval" | "closed";
         };
         McpPolicySessionReview: {
             /** @description How long the calls of a session are kept after its last one */
@@ -10174,6 +10254,71 @@ export interface operations {
             };
         };
     };
+    listMcpClients: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: {
+                            clients: components["schemas"]["McpClient"][];
+                        };
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    changeMcpClient: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the client */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["McpClientChange"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["McpClient"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
     listAgentDefinitions: {
         parameters: {
             query?: never;
@@ -11283,7 +11428,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.mcp.client_changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;
@@ -11361,7 +11506,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.mcp.client_changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;
