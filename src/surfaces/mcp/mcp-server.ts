@@ -15,6 +15,7 @@ import { inputWords } from '../../platform/input-words.ts';
 import { version } from '../../platform/version.ts';
 import { type ApprovalStep, askPerson, openPage, type PersonAtClient, personAt } from './approval-step.ts';
 import type { Confirmations } from './confirmations.ts';
+import { listedResources, readResource } from './resources.ts';
 import { type Tool, type ToolContext, versionOf } from './tool.ts';
 
 /** The revisions of the protocol that the endpoint speaks. The library counts the older ones apart. */
@@ -48,12 +49,18 @@ export function toolServer(deps: ToolServerDeps): McpServer {
   const { instructions } = context.policy;
   const product = new McpServer(
     { name: 'postern', title: 'Postern', version },
-    { capabilities: { tools: {} }, ...(instructions === '' ? {} : { instructions }) },
+    { capabilities: { tools: {}, resources: {} }, ...(instructions === '' ? {} : { instructions }) },
   );
   const { server } = product;
   server.setRequestHandler('tools/list', () => ({
     tools: tools.filter(({ name }) => isUsable(context.policy, name)).map(describe),
   }));
+  server.setRequestHandler('resources/list', () => ({ resources: listedResources }));
+  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [] }));
+  server.setRequestHandler(
+    'resources/read',
+    async ({ params }) => await readResource(params.uri, context, deps.onFailure),
+  );
   server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
     const tool = tools.find(({ name }) => name === params.name);
     if (tool === undefined)
