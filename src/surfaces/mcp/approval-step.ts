@@ -6,6 +6,8 @@ import {
   inputResponse,
   type ServerContext,
 } from '@modelcontextprotocol/server';
+import { AppError } from '../../core/errors.ts';
+import { containsKey } from '../../core/key-shape.ts';
 import type { AgentApprovals, Asked } from '../../features/agents/approvals.ts';
 import { canonicalJson } from '../../features/audit/chain.ts';
 import { type Tool, type ToolContext, versionOf } from './tool.ts';
@@ -50,13 +52,16 @@ export function openPage({ title }: Tool, url: string): InputRequiredResult {
   return inputRequired({ inputRequests: { [key]: inputRequired.elicitUrl({ message, url }) } });
 }
 
-/** Uses the approval of this call, or requests one. Waits a moment for a person who is at the page. */
+/** Uses the approval of this call, or requests one. Waits a moment for a person who is at the page. @throws AppError */
 export async function askPerson(
   tool: Tool,
   input: Readonly<Record<string, unknown>>,
   { context, approvals }: { readonly context: ToolContext; readonly approvals: ApprovalStep },
   { isAtPage }: PersonAtClient,
 ): Promise<Asked> {
+  // Its route refuses the call, too; here a key would be stored and shown first.
+  if (containsKey(JSON.stringify(input)))
+    throw new AppError('invalid_body', { message: 'The arguments must not contain an API key.' });
   const ask = async () =>
     await approvals.use({
       userId: context.person.id,

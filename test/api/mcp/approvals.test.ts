@@ -181,6 +181,13 @@ test('a call with wrong arguments, or of something that the person does not see,
   expect((await h.call('GET', path, { as: ada })).data).toEqual({ approvals: [] });
 });
 
+test('KF-03 a call with an API key in its arguments is refused, and asks nobody', async () => {
+  const { value } = await h.key(ada);
+  const refused = await agent.refusal('update_site', { siteId: await site(), name: value });
+  expect(refused).toMatchObject({ code: 'invalid_body', message: expect.stringContaining('API key') });
+  expect((await h.call('GET', path, { as: ada })).data).toEqual({ approvals: [] });
+});
+
 test('at most five calls of a client wait for a person', async () => {
   const siteId = await site();
   const ids: string[] = [];
