@@ -73,6 +73,8 @@ export const verbNames: Readonly<Record<string, string>> = {
   addAgentDefinition: 'agents add',
   changeAgentDefinition: 'agents change',
   deleteAgentDefinition: 'agents delete',
+  listMcpClients: 'agents clients',
+  changeMcpClient: 'agents set-client',
   readMcpPolicy: 'config get mcp',
   changeMcpPolicy: 'config set mcp',
   readMcpPolicyHistory: 'config history mcp',
@@ -112,6 +114,7 @@ export const groups: Readonly<Record<string, string>> = {
   repos: 'Repositories, their credentials and webhooks.',
   schema: 'The schema of postern.yaml, and checks against it.',
   config: 'Configuration documents: get, set, history, revert.',
+  agents: 'Agent definitions and MCP clients.',
   links: 'Metadata links that every Environment shows.',
   keys: 'The key that makes the request.',
 };

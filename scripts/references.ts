@@ -15,6 +15,7 @@ import {
 import { surfaces } from '../src/features/settings/surfaces.ts';
 import { isLimitedChange, type Route } from '../src/platform/http.ts';
 import { descriptorOf, mcpRevisions } from '../src/surfaces/mcp/mcp-server.ts';
+import { listedResources } from '../src/surfaces/mcp/resources.ts';
 import { tools } from '../src/surfaces/mcp/tools.ts';
 import { createCommandLine, exitCodes, pathOf } from '../src/run/command-line.ts';
 import { createMetrics } from '../src/surfaces/web/metrics.ts';
@@ -71,7 +72,15 @@ function mcpPage(): string {
     'A refusal is a result with `isError`, and its text is `{"error": {code, message, hint, details}}` with a [code](errors.md) of the API. An unknown tool is error -32602 of the protocol.',
     'What people wrote, such as names of sites, is data. It never appears in descriptions of tools.',
   ];
-  return page('MCP endpoint', sentences.join('\n'), sections.join('\n\n'));
+  const resources = table(
+    ['Resource', 'Meaning'],
+    listedResources.map(({ uri, description }) => [`\`${uri}\``, description]),
+  );
+  return page(
+    'MCP endpoint',
+    sentences.join('\n'),
+    [...sections, `## Resources\n\n${resources}`].join('\n\n'),
+  );
 }
 
 type Properties = Record<string, { type?: string; description?: string; enum?: string[] }>;

@@ -54,10 +54,17 @@ import { createAgentDefinitions } from '../features/agents/definitions.ts';
 import { agentDefinitionRoutes } from '../features/agents/definition-routes.ts';
 import { agentDefinitionStore } from '../features/agents/definition-store.ts';
 import { createAgentSessions } from '../features/agents/agents.ts';
+import { agentApprovalRoutes } from '../features/agents/approval-routes.ts';
+import { agentApprovalStore } from '../features/agents/approval-store.ts';
+import { createAgentApprovals } from '../features/agents/approvals.ts';
 import { agentSessionRoutes } from '../features/agents/session-routes.ts';
 import { agentSessionStore } from '../features/agents/session-store.ts';
+import { mcpClientRoutes } from '../features/agents/mcp-client-routes.ts';
+import { mcpClientStore } from '../features/agents/mcp-client-store.ts';
+import { createMcpClients } from '../features/agents/mcp-clients.ts';
 import { allowsRegistration } from '../features/agents/mcp-policy.ts';
 import { mcpPolicyRoutes } from '../features/agents/policy-routes.ts';
+import { mcpClientId } from '../features/oidc-provider/clients.ts';
 import { accessConfigRoutes } from '../features/people/login/access-routes.ts';
 import { groupRoutes } from '../features/accounts/group-routes.ts';
 import { userRoutes } from '../features/accounts/routes.ts';
@@ -175,8 +182,10 @@ function createStores(sql: Sql, backends: Pick<AppBackends, 'random' | 'log'> & 
     chain: chainStore(sql),
     notices: noticeStore(sql, { clock, random, log }),
     changes: changeStore(sql, clock),
+    agentApprovals: agentApprovalStore(sql),
     agentDefinitions: agentDefinitionStore(sql),
     agentSessions: agentSessionStore(sql),
+    mcpClients: mcpClientStore(sql),
   };
 }
 
@@ -207,12 +216,12 @@ function createServices(settings: AppSettings, backends: AppBackends) {
 
   const accessConfig = createAccessConfig({ keycloak, read, tx, feed, isFresh, clock });
   const mcpPolicy = createMcpPolicy({ read, tx, feed, isFresh, clock });
-  const agentSessions = createAgentSessions({
+  const mcpClients = createMcpClients({
     read,
     tx,
     policy: async () => (await mcpPolicy.inForce()).value,
+    builtin: keycloak === null ? [mcpClientId] : [],
     clock,
-    random,
   });
   const { identity, provider } = createIdentityServices({
     uiOrigin: uiUrl,
@@ -238,8 +247,18 @@ function createServices(settings: AppSettings, backends: AppBackends) {
       address: uiUrl + mcpPath,
       isEnabled: async () => (await mcpPolicy.inForce()).value.enabled,
       allowsRegistration: async () => allowsRegistration((await mcpPolicy.inForce()).value),
+      registered: mcpClients.registered,
+      confirmed: mcpClients.confirmed,
     },
     noteIdentity: metrics.noteIdentity,
+  });
+  const agentSessions = createAgentSessions({
+    read,
+    tx,
+    policy: async () => (await mcpPolicy.inForce()).value,
+    revokeGrant: identity.connectedClients.endGrant,
+    clock,
+    random,
   });
 
   const limiter = createRateLimiter({
@@ -546,6 +565,15 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     provider,
     accessConfig,
     mcpPolicy,
+    mcpClients,
+    agentApprovals: createAgentApprovals({
+      read,
+      tx,
+      encryption,
+      secrets: settings.sessionSecrets,
+      clock,
+      random,
+    }),
     agentDefinitions: createAgentDefinitions({ read, tx, random }),
     agentSessions,
     limiter,
@@ -627,8 +655,13 @@ function createRoutes(services: Services): Route[] {
       peaks: (limit) => read.signIns.peaks(limit, clock.now() - day),
     }),
     ...mcpPolicyRoutes({ policy: services.mcpPolicy, usage: services.agentSessions.usage }),
+    ...mcpClientRoutes(services.mcpClients),
     ...agentDefinitionRoutes(services.agentDefinitions),
     ...agentSessionRoutes({ sessions: services.agentSessions, names }),
+    ...agentApprovalRoutes({
+      approvals: services.agentApprovals,
+      isEnabled: async () => (await services.mcpPolicy.inForce()).value.enabled,
+    }),
     ...userRoutes(identity),
     ...groupRoutes(identity),
     ...clientRoutes(identity),
@@ -731,6 +764,15 @@ function createJobList(
       everyMs: minute,
       leased: true,
       run: async () => void (await services.reencryption.run()),
+    },
+    { name: 'agent-approvals', everyMs: minute, leased: true, run: services.agentApprovals.prune },
+    {
+      name: 'mcp-clients',
+      everyMs: hour,
+      leased: true,
+      async run() {
+        if (services.provider !== null) await services.mcpClients.prune(services.provider);
+      },
     },
     { name: 'agent-sessions', everyMs: hour, leased: true, run: services.agentSessions.prune },
     ...identity.jobs,
@@ -902,7 +944,9 @@ export async function createApp(
         limiter: services.limiter,
         callRoute,
         confirmations: createConfirmations({ secrets: settings.sessionSecrets, clock }),
+        approvals: services.agentApprovals,
         sessions: services.agentSessions,
+        clients: services.mcpClients,
         clock,
         pause: (ms) => wait(ms, undefined, { ref: false }),
         log,

@@ -18,7 +18,10 @@ import { type Identity, type IdentityDeps, identityJobs } from './identity.ts';
 
 /** Identity with the built-in provider, which also has pages and protocol endpoints below /identity. */
 export type BuiltinIdentity = Identity &
-  Pick<OidcProvider, 'interactions' | 'register' | 'serveProvider' | 'rotateSigningKeys'> & {
+  Pick<
+    OidcProvider,
+    'interactions' | 'register' | 'clientsInUse' | 'removeClient' | 'serveProvider' | 'rotateSigningKeys'
+  > & {
     /** Issues the known-device cookie after a correct password. */
     readonly knownDevices: Pick<KnownDevices, 'issue'>;
   };
@@ -117,6 +120,8 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
     directory,
     interactions: provider.interactions,
     register: provider.register,
+    clientsInUse: provider.clientsInUse,
+    removeClient: provider.removeClient,
     serveProvider: provider.serveProvider,
     rotateSigningKeys: provider.rotateSigningKeys,
     connectedClients: provider.connectedClients,

@@ -2,10 +2,15 @@ import { z } from 'zod';
 import { changesSomething, changeToolNames, readToolNames, type ToolName, toolNames } from './tool-names.ts';
 
 /** The MCP policy, `/config/mcp`: its shape, its bounds and its defaults. A client always sends a whole document. */
-const rules = ['allow', 'hidden'] as const;
-type ToolRule = (typeof rules)[number];
+export const toolRules = ['allow', 'ask', 'hidden'] as const;
+export type ToolRule = (typeof toolRules)[number];
 
-function forEach<T>(names: readonly ToolName[], of: (name: ToolName) => T): Record<ToolName, T> {
+/** `allow`, then `ask`, then `hidden`. */
+export function stricterOf(one: ToolRule, other: ToolRule): ToolRule {
+  return toolRules.indexOf(one) > toolRules.indexOf(other) ? one : other;
+}
+
+export function forEachTool<T>(names: readonly ToolName[], of: (name: ToolName) => T): Record<ToolName, T> {
   // Every name of the list becomes a field.
   return Object.fromEntries(names.map((name) => [name, of(name)])) as Record<ToolName, T>;
 }
@@ -17,8 +22,13 @@ export const mcpPolicySchema = z
       .describe('False: `/mcp` answers 404, and the identity provider issues no tokens for it'),
     allowChanges: z.boolean().describe('False: agents may only read, whatever the rules of the tools say'),
     tools: z
-      .strictObject(forEach(toolNames, () => z.enum(rules)))
-      .describe('`hidden`: the tool is not listed, and is refused'),
+      .strictObject(forEachTool(toolNames, () => z.enum(toolRules)))
+      .describe('`ask`: the person approves each call. `hidden`: the tool is not listed, and is refused'),
+    publicSites: z
+      .enum(toolRules)
+      .describe(
+        'Of calls that publish for everyone or make a site public, when it is stricter than the rule of the tool',
+      ),
     instructions: z
       .string()
       .max(4_000)
@@ -26,9 +36,9 @@ export const mcpPolicySchema = z
       .describe('Postern tells every agent this when it connects; empty for nothing'),
     clients: z.strictObject({
       registration: z
-        .enum(['open', 'closed'])
+        .enum(['open', 'approval', 'closed'])
         .describe(
-          '`open`: MCP clients may register themselves at the built-in provider (RFC 7591). Each person still allows each client',
+          '`open`: MCP clients may register themselves at the built-in provider (RFC 7591). Each person still allows each client. `approval`: an administrator, too, must allow each new one',
         ),
     }),
     callsPerMinute: z
@@ -60,9 +70,10 @@ export const defaultMcpPolicy: McpPolicy = {
   allowChanges: false,
   // An administrator allows each tool that changes something by its name (decision 0062).
   tools: {
-    ...forEach([...readToolNames], (): ToolRule => 'allow'),
-    ...forEach([...changeToolNames], (): ToolRule => 'hidden'),
+    ...forEachTool([...readToolNames], (): ToolRule => 'allow'),
+    ...forEachTool([...changeToolNames], (): ToolRule => 'hidden'),
   },
+  publicSites: 'ask',
   instructions: '',
   clients: { registration: 'closed' },
   callsPerMinute: 120,
@@ -70,9 +81,9 @@ export const defaultMcpPolicy: McpPolicy = {
 };
 
 export function allowsRegistration({ enabled, clients }: McpPolicy): boolean {
-  return enabled && clients.registration === 'open';
+  return enabled && clients.registration !== 'closed';
 }
 
 export function isUsable({ allowChanges, tools }: McpPolicy, name: ToolName): boolean {
-  return tools[name] === 'allow' && (allowChanges || !changesSomething(name));
+  return tools[name] !== 'hidden' && (allowChanges || !changesSomething(name));
 }

@@ -5,7 +5,7 @@ import { mac } from '../../platform/encryption.ts';
 /** The clients every installation has. The names are part of the documented surface. */
 export const webClientId = 'postern-web';
 const cliClientId = 'postern-cli';
-const mcpClientId = 'postern-mcp';
+export const mcpClientId = 'postern-mcp';
 export const principalSyncClientId = 'postern-principal-sync';
 
 /** What a client of the API may ask for: OIDC's own scopes, the six of the API, and `admin` (contract 3, 10.15). */

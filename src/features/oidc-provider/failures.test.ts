@@ -33,7 +33,13 @@ beforeAll(async () => {
   };
   const provider = createProvider({
     uiOrigin: 'http://localhost:3000',
-    mcp: { address: 'http://localhost:3000/mcp', isEnabled: gone, allowsRegistration: gone },
+    mcp: {
+      address: 'http://localhost:3000/mcp',
+      isEnabled: gone,
+      allowsRegistration: gone,
+      registered: gone,
+      confirmed: gone,
+    },
     secrets: ['a secret of the tests'],
     signingKeys: { keys: [{ ...(await exportJWK(privateKey)), alg: 'ES256', kid: 'one', use: 'sig' }] },
     adapter: () => ({

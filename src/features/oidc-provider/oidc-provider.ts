@@ -41,6 +41,9 @@ export type OidcProvider = {
   ): void;
   /** Registers an MCP client for an hour, or until a person allows it something. Null: too many wait for a person. */
   register(sent: unknown): Promise<Registered | Refused | null>;
+  clientsInUse(): Promise<string[]>;
+  /** Removes a client that registered itself. */
+  removeClient(clientId: string): Promise<void>;
   /** Reaches the endpoints without a network. */
   readonly fetch: Fetch;
   /** Detaches the browser from its provider session, so that its cookie there signs nobody in again. */
@@ -110,7 +113,9 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
       async keepClient(clientId) {
         const registered = isRegistered(clientId) ? await clients.find(clientId) : undefined;
         // Without an expiry, which the type of the library leaves out.
-        if (registered) await clients.upsert(clientId, registered, undefined as never);
+        if (!registered) return;
+        await clients.upsert(clientId, registered, undefined as never);
+        await deps.mcp.confirmed(clientId);
       },
       clock,
     }),
@@ -125,10 +130,15 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
       const found = registrationOf(sent, deps.random);
       if ('error' in found) return found;
       if ((await read.records.countUnallowedClients()) >= maxUnallowedClients) return null;
+      const redirectHosts = [...new Set(found.redirect_uris.map((uri) => new URL(uri).host))];
+      // First, so that no client is unknown to administrators.
+      await deps.mcp.registered({ clientId: found.client_id, name: found.client_name, redirectHosts });
       // The type of the library has mutable lists; nothing changes ours.
       await clients.upsert(found.client_id, { ...found } as AdapterPayload, unallowedSeconds);
       return found;
     },
+    clientsInUse: read.records.clientsInUse,
+    removeClient: (clientId) => clients.destroy(clientId),
     serveProvider,
     fetch: inProcessFetch(() => (request, response) => {
       const path = (request.url ?? '/').replace(/^\/identity(?=\/)/, '');

@@ -57,6 +57,8 @@ export type RecordStore = {
   removeAllOf(accountId: string): Promise<void>;
   /** Clients that registered themselves and that no person has allowed anything. */
   countUnallowedClients(): Promise<number>;
+  /** Clients with a live refresh token. */
+  clientsInUse(): Promise<string[]>;
   /** Resolves with how many were removed. */
   removeExpired(limit: number): Promise<number>;
   /** Live records whose payload does not begin with `mark`, in the order of their hashes, after `after`. */
@@ -176,6 +178,12 @@ export function recordStore(db: Sql, clock: Clock): RecordStore {
         select count(*) from oidc_records
          where model = 'Client' and expires_at > ${new Date(clock.now())}`.execute(db);
       return Number(rows[0]?.count ?? 0);
+    },
+    async clientsInUse() {
+      const { rows } = await sql<{ client_id: string }>`
+        select distinct client_id from oidc_records
+         where model = 'RefreshToken' and client_id is not null and ${live()}`.execute(db);
+      return rows.map((row) => row.client_id);
     },
     async removeExpired(limit) {
       const { numAffectedRows } = await sql`

@@ -1,4 +1,5 @@
 import { type Random, randomBase62 } from '../../core/ids.ts';
+import { containsKey } from '../../core/key-shape.ts';
 import { plainText } from '../../platform/schemas.ts';
 import { mcpClientScopes, registeredPrefix } from './clients.ts';
 
@@ -40,7 +41,8 @@ export function registrationOf(sent: unknown, random: Random): Registered | Refu
   const called = plainText(60).safeParse(name);
   return {
     client_id: `${registeredPrefix}${randomBase62(random, 20)}`,
-    client_name: called.success ? called.data : 'MCP client',
+    // Administrators read it in a table, where no key may be (matrix KF-03).
+    client_name: called.success && !containsKey(called.data) ? called.data : 'MCP client',
     redirect_uris: [...new Set(redirects)],
     application_type: 'native',
     grant_types: ['authorization_code', 'refresh_token'],

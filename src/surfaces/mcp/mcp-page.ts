@@ -6,7 +6,9 @@ import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { mcpScope } from '../../core/scopes.ts';
 import type { AgentSessions } from '../../features/agents/agents.ts';
+import type { AgentApprovals } from '../../features/agents/approvals.ts';
 import { type AgentDefinition, policyUnder } from '../../features/agents/definition.ts';
+import type { McpClients } from '../../features/agents/mcp-clients.ts';
 import type { McpPolicy } from '../../features/agents/mcp-policy.ts';
 import { type RateLimiter, retryAfterSeconds } from '../../features/rate-limit/rate-limit.ts';
 import type { Log } from '../../platform/log.ts';
@@ -19,7 +21,7 @@ import type { Tool } from './tool.ts';
 
 /**
  * The MCP endpoint for the agents of people: `/mcp`, and the metadata that tells a client where to get a token (RFC 9728).
- * The path of a request, from top to bottom: on? → token → origin → person → limit → definition → protocol → tool. While it is off,
+ * The path of a request, from top to bottom: on? → token → origin → person → limit → ended? → client → definition → protocol → tool. While it is off,
  * every address here answers as if it did not exist.
  */
 export type McpPageDeps = {
@@ -34,7 +36,9 @@ export type McpPageDeps = {
   readonly limiter: Pick<RateLimiter, 'spend'>;
   readonly callRoute: (caller: Caller, origin: RequestOrigin) => CallRoute;
   readonly confirmations: Confirmations;
-  readonly sessions: Pick<AgentSessions, 'record'>;
+  readonly approvals: Pick<AgentApprovals, 'use'>;
+  readonly sessions: Pick<AgentSessions, 'record' | 'isEnded'>;
+  readonly clients: Pick<McpClients, 'statusOf'>;
   readonly clock: Clock;
   readonly pause: (ms: number) => Promise<void>;
   readonly log: Log;
@@ -82,7 +86,11 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
           pause: deps.pause,
         },
         confirmations: deps.confirmations,
-        record: ({ tool, hasChanged, code, arguments: sent }) =>
+        approvals: {
+          use: deps.approvals.use,
+          pageOf: (id) => `${uiOrigin}/settings/agents/approvals/${id}`,
+        },
+        record: ({ tool, hasChanged, code, approvalId, arguments: sent }) =>
           deps.sessions.record({
             userId: user.id,
             clientId,
@@ -90,6 +98,7 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
             at: startedAt,
             tool,
             code,
+            approvalId,
             durationMs: Math.max(0, clock.now() - startedAt),
             arguments: policy.sessionReview.arguments === 'none' ? {} : sent,
             change: hasChanged ? { actor: actorOf(caller), origin: request.origin } : null,
@@ -125,7 +134,14 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
       throw new AppError('forbidden_origin', { hint: foreignOrigin });
     await authorization.authorize(caller, agents);
     await limit(caller.user.id, policy.callsPerMinute);
-    const definition = await deps.definitionOf(caller.clientId);
+    const { user, clientId } = caller;
+    const [isEnded, status, definition] = await Promise.all([
+      deps.sessions.isEnded({ userId: user.id, clientId, grantId: grantId ?? '' }),
+      deps.clients.statusOf(clientId),
+      deps.definitionOf(clientId),
+    ]);
+    if (isEnded) throw accessEnded;
+    if (status !== 'allowed') throw status === 'waiting' ? clientWaits : new AppError('client_not_allowed');
     request.mcp = { caller, grantId, policy: policyUnder(policy, definition) };
   }
 
@@ -180,6 +196,13 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
   };
 }
 
+const accessEnded = new AppError('invalid_credential', {
+  message: 'The access of this client was ended.',
+  hint: 'Connect the client again. The person then decides anew.',
+});
+const clientWaits = new AppError('client_not_allowed', {
+  message: 'An administrator must allow this client first.',
+});
 const foreignOrigin = 'Call this address from a program, not from a page of another site.';
 
 /** Policy and definition decide what agents may do; the consent of a person covers all of it. */

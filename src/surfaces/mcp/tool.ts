@@ -28,14 +28,20 @@ type Described = {
   readonly hides?: readonly string[];
 };
 
-/** The route that reads what a tool destroys. */
-type Subject = { readonly operationId: string; readonly id: string };
+/** What a call changes: the route that reads it, and the fields of its answer that are its version. */
+export type Subject = {
+  readonly operationId: string;
+  readonly id: string;
+  readonly fields: readonly string[];
+};
 
 export type ToolSpec<I, O> = Described & {
   readonly input: z.ZodType<I>;
   readonly output: z.ZodType<O>;
-  /** Of a tool that destroys. Its confirmation holds while the answer of this route stays the same. */
-  readonly subject?: (input: I) => Subject;
+  /** Absent: it changes nothing that exists. Confirmations and approvals hold while the version stays the same. */
+  readonly subject?: (input: I) => Subject | undefined;
+  /** Whether the call publishes for everyone: the policy has a rule of its own for that. */
+  readonly makesPublic?: (input: I, context: ToolContext) => Promise<boolean>;
   run(input: I, context: ToolContext): Promise<O>;
 };
 
@@ -43,13 +49,23 @@ export type ToolSpec<I, O> = Described & {
 export type Tool = Described & {
   readonly input: z.ZodType;
   readonly output: z.ZodType;
-  readonly subject?: (input: unknown) => Subject;
+  readonly subject?: (input: unknown) => Subject | undefined;
+  readonly makesPublic?: (input: unknown, context: ToolContext) => Promise<boolean>;
   run(input: unknown, context: ToolContext): Promise<unknown>;
 };
 
 export function defineTool<I, O>(spec: ToolSpec<I, O>): Tool {
   // Sound because the server parses every input with the schema of this spec before it calls run().
   return spec as unknown as Tool;
+}
+
+/** The version of what a call changes. Rejects when the person cannot see it. */
+export async function versionOf(tool: Tool, input: unknown, { call }: ToolContext): Promise<unknown[]> {
+  const subject = tool.subject?.(input);
+  if (subject === undefined) return [];
+  const { operationId, id, fields } = subject;
+  const { data } = await call<Record<string, unknown>>(operationId, { params: { id } });
+  return fields.map((field) => data[field] ?? null);
 }
 
 /** Rows of one page of a list. The largest row of any list is about 1 KiB, so that a page stays far below 64 KiB. */

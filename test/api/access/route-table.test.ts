@@ -86,13 +86,26 @@ const table: Record<string, Line> = {
     { version: 0 },
   ],
 
+  'GET /config/mcp/clients': ['an administrator’s session or token', '200'],
+  'PATCH /config/mcp/clients/{id}': [
+    'an administrator’s session or token',
+    '404 not_found',
+    { status: 'blocked' },
+  ],
+
   'GET /config/agents/definitions': ['an administrator’s session or token', '200'],
   'POST /config/agents/definitions': ['an administrator’s session or token', '400 invalid_body', {}],
   'PATCH /config/agents/definitions/{id}': ['an administrator’s session or token', '404 not_found', {}],
   'DELETE /config/agents/definitions/{id}': ['an administrator’s session or token', '404 not_found'],
 
+  'GET /me/agents/approvals': ['a session', '200'],
+  'GET /me/agents/approvals/{id}': ['a session', '404 not_found'],
+  'POST /me/agents/approvals/{id}/approve': ['a session', '404 not_found'],
+  'POST /me/agents/approvals/{id}/refuse': ['a session', '404 not_found'],
   'GET /me/agents/sessions': ['a session', '200'],
   'GET /me/agents/sessions/{id}': ['a session', '404 not_found'],
+  'POST /me/agents/sessions/{id}/end': ['a session', '404 not_found'],
+  'POST /agents/sessions/{id}/end': ['an administrator’s session', '404 not_found'],
   'GET /agents/sessions': ['an administrator’s session', '200'],
   'GET /agents/sessions/{id}': ['an administrator’s session', '404 not_found'],
 

@@ -4,6 +4,7 @@ import { defaultMcpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { defaultEnvironmentPolicy } from '../../../src/features/environments/policy/environment-policy.ts';
 import type { Answer, Harness, Person, TestKey } from '../../harness.ts';
 import { commandLine, contents, openFrozenHarness } from '../access/cast.ts';
+import { setMcpPolicy } from '../mcp/agent.ts';
 
 let h: Harness;
 let root: Person;
@@ -60,9 +61,36 @@ const putAccess = async (signInsPerAddressPerMinute: number) => {
 };
 const metadataLink = { text: 'Source', icon: 'branch', link: 'https://git.example.com/' };
 const definitions = '/config/agents/definitions';
-const definition = () => ({ name: `Agents ${alone}`, purpose: 'Reading', tools: [], clients: [] });
+const definition = () => ({ name: `Agents ${alone}`, purpose: 'Reading', tools: {}, clients: [] });
 const newDefinition = async () =>
   (await h.call('POST', definitions, { as: root, body: definition() })).data.id as string;
+/** Decides about a call of an agent of Ada. */
+const decide = async (verb: 'approve' | 'refuse') => {
+  await setMcpPolicy(h);
+  const call = { userId: ada.user.id, clientId: 'postern-mcp', tool: 'delete_site', arguments: {}, what: '' };
+  const { id } = await h.app.services.agentApprovals.use(call);
+  const path = `/me/agents/approvals/${id}/${verb}`;
+  return () => send('POST', path, ada, { target: () => 'postern-mcp' });
+};
+/** Ends a session of an agent of Ada. */
+const endSession = async (of: '/me' | '', by: () => Person) => {
+  const { agentSessions } = h.app.services;
+  await agentSessions.record({
+    userId: ada.user.id,
+    clientId: 'postern-mcp',
+    grantId: 'of-ada',
+    at: h.clock.now(),
+    tool: 'get_context',
+    code: null,
+    durationMs: 1,
+    approvalId: null,
+    arguments: {},
+    change: null,
+  });
+  const [session] = (await agentSessions.list(ada.user.id, 1, 1)).items;
+  return () =>
+    send('POST', `${of}/agents/sessions/${session?.id}/end`, by(), { target: () => 'postern-mcp' });
+};
 const newLink = async () =>
   (await h.call('POST', '/config/metadata', { as: root, body: metadataLink })).data.links[0].id as string;
 const group = async () =>
@@ -231,6 +259,19 @@ const drills: Record<string, Drill> = {
     async prepare() {
       const at = `${definitions}/${await newDefinition()}`;
       return () => send('DELETE', at, root, { target: () => 'agents' });
+    },
+  },
+  approveAgentCall: { event: 'mcp.approval_decided', prepare: () => decide('approve') },
+  refuseAgentCall: { event: 'mcp.approval_decided', prepare: () => decide('refuse') },
+  endMyAgentSession: { event: 'mcp.session_ended', prepare: () => endSession('/me', () => ada) },
+  endAgentSession: { event: 'mcp.session_ended', prepare: () => endSession('', () => root) },
+  changeMcpClient: {
+    event: 'config.mcp.client_changed',
+    async prepare() {
+      const at = '/config/mcp/clients/postern-mcp';
+      const status =
+        (await h.app.services.mcpClients.statusOf('postern-mcp')) === 'allowed' ? 'blocked' : 'allowed';
+      return () => send('PATCH', at, root, { body: { status }, target: () => 'postern-mcp' });
     },
   },
   addMetadataLink: {

@@ -6,9 +6,12 @@ import { connectAgent, fetchOf, setMcpPolicy } from './agent.ts';
 
 /** MCP clients that register themselves (RFC 7591): what they get, and what they cannot get. */
 let h: Harness;
+let root: Person;
 let ada: Person;
 beforeAll(async () => {
   h = await openFrozenHarness();
+  await setMcpPolicy(h);
+  root = await h.person('Root', { admin: true });
   ada = await h.person('Ada');
 });
 beforeEach(() => {
@@ -97,6 +100,95 @@ describe('MC-07 a registration is refused', () => {
     expect((await register({ redirect_uris: [redirect], more: 'x'.repeat(9_000) })).status).toBe(413);
   });
 });
+
+describe('administrators', () => {
+  const path = '/config/mcp/clients';
+  type Listed = { clientId: string; name: string; status: string; confirmedAt: string | null };
+  const listed = async (name: string) => {
+    const { data } = await h.call('GET', path, { as: root });
+    return (data.clients as Listed[]).find((client) => client.name === name);
+  };
+  const decide = (clientId: string, status: string) =>
+    h.call('PATCH', `${path}/${clientId}`, { as: root, body: { status } });
+
+  test('see every client, block it, and allow it again, from its next request on', async () => {
+    const agent = await connectAgent(h, 'Ada', { registersAs: 'Code assistant' });
+    await agent.use('get_context');
+    expect(await listed('Code assistant')).toEqual({
+      clientId: agent.clientId,
+      name: 'Code assistant',
+      redirectHosts: ['127.0.0.1:45123'],
+      status: 'allowed',
+      registeredAt: expect.any(String),
+      confirmedAt: expect.any(String),
+      lastUsedAt: expect.any(String),
+      people: 1,
+    });
+    expect(await listed('postern-mcp')).toMatchObject({ status: 'allowed', registeredAt: null });
+    expect((await decide(agent.clientId, 'blocked')).data).toMatchObject({ status: 'blocked' });
+    await expect(agent.use('get_context')).rejects.toThrow(/client_not_allowed/);
+    const other = await connectAgent(h, 'Ada');
+    await other.use('get_context');
+    await decide(agent.clientId, 'allowed');
+    await agent.use('get_context');
+    await decide('postern-mcp', 'blocked');
+    await expect(other.use('get_context')).rejects.toThrow(/client_not_allowed/);
+    await decide('postern-mcp', 'allowed');
+    expect((await decide('unheard-of', 'blocked')).status).toBe(404);
+    const { events } = await h.app.services.audit.search(
+      { event: 'config.mcp.client_changed', target: agent.clientId },
+      undefined,
+      10,
+    );
+    expect(events.map(({ reason }) => reason)).toEqual(['allowed', 'blocked']);
+  });
+
+  test('allow each new client themselves when the policy says so; those from before go on', async () => {
+    const before = await connectAgent(h, 'Ada', { registersAs: 'From before' });
+    await setMcpPolicy(h, { clients: { registration: 'approval' } });
+    await before.use('get_context');
+    await expect(connectAgent(h, 'Ada', { registersAs: 'New here' })).rejects.toThrow(/HTTP 403/);
+    const client = await listed('New here');
+    expect(client).toMatchObject({ status: 'waiting', confirmedAt: expect.any(String) });
+    const id = client?.clientId ?? '';
+    await decide(id, 'allowed');
+    await (await connectAgent(h, 'Ada', { client: id })).use('get_context');
+  });
+
+  test('a client without access to any account is removed; a blocked one stays blocked', async () => {
+    const pruned = () => h.app.services.mcpClients.prune(h.app.services.provider ?? nothing);
+    const [used, left, bad] = [
+      await connectAgent(h, 'Ada', { registersAs: 'Used' }),
+      await connectAgent(h, 'Ada', { registersAs: 'Left' }),
+      await connectAgent(h, 'Ada', { registersAs: 'Bad' }),
+    ];
+    await register({ redirect_uris: [redirect], client_name: 'Never allowed' });
+    await decide(bad.clientId, 'blocked');
+    for (const { clientId } of [left, bad]) await h.call('DELETE', `/me/clients/${clientId}`, { as: ada });
+    await pruned();
+    expect(await listed('Left')).toBeDefined();
+    h.clock.advance(2 * hour + minute);
+    vi.setSystemTime(h.clock.now());
+    await pruned();
+    expect([await listed('Left'), await listed('Never allowed')]).toEqual([undefined, undefined]);
+    expect(await listed('Bad')).toMatchObject({ status: 'blocked' });
+    expect(await listed('Used')).toMatchObject({ status: 'allowed' });
+    const start = async (client_id: string) => {
+      const query = new URLSearchParams({ client_id, response_type: 'code', redirect_uri: redirect });
+      return (await fetchOf(h)(`${uiOrigin}/identity/auth?${query.toString()}`)).status;
+    };
+    expect([await start(left.clientId), await start(bad.clientId)]).toEqual([400, 400]);
+    expect(await start(used.clientId)).not.toBe(400);
+  });
+
+  test('KF-03 a client cannot call itself a key', async () => {
+    const { value } = await h.key(ada);
+    const answer = await register({ redirect_uris: [redirect], client_name: value });
+    expect(await answer.json()).toMatchObject({ client_name: 'MCP client' });
+  });
+});
+
+const nothing = { clientsInUse: async () => [], removeClient: async () => undefined };
 
 test('closed, off or at first, nothing can be registered, and no metadata names the endpoint', async () => {
   const paths = [

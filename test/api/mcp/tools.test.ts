@@ -68,6 +68,28 @@ describe('the catalogue', () => {
     expect(await older.use('get_context')).toEqual(await agent.use('get_context'));
   });
 
+  test('resources are the reference of postern.yaml, the limits and the policy, each small', async () => {
+    await setMcpPolicy(h, everything);
+    const { resources } = await agent.client.listResources();
+    const read = async (uri: string) => {
+      const [content] = (await agent.client.readResource({ uri })).contents;
+      return content !== undefined && 'text' in content ? content.text : '';
+    };
+    const texts = new Map<string, string>();
+    for (const { uri } of resources) texts.set(uri, await read(uri));
+    for (const text of texts.values()) expect(text.length).toBeLessThan(65_536);
+    const of = (name: string) => JSON.parse(texts.get(`postern://${name}`) ?? '');
+    expect(of('postern-yaml')).toMatchObject({ properties: { services: expect.anything() } });
+    expect(of('capabilities')).toMatchObject({ sites: { enabled: true }, environments: { enabled: false } });
+    expect(of('policy')).toMatchObject({
+      allowChanges: true,
+      tools: { delete_site: 'allow' },
+      publicSites: 'ask',
+    });
+    expect(resources).toHaveLength(3);
+    await expect(read('postern://secrets')).rejects.toMatchObject({ code: -32_602 });
+  });
+
   test('an unknown tool is an error of the protocol', async () => {
     await expect(agent.use('drop_tables')).rejects.toMatchObject({ code: -32_602 });
   });

@@ -2266,6 +2266,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/config/mcp/clients": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the MCP clients
+         * @description Those that every installation has, that registered themselves, or whose calls are kept. A registration that no person allows ends after an hour; a client without access to any account is removed.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        get: operations["listMcpClients"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/mcp/clients/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Allow or block an MCP client
+         * @description Takes effect with its next request. A blocked client keeps the consents of people, which open nothing until it is allowed again.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        patch: operations["changeMcpClient"];
+        trace?: never;
+    };
     "/config/agents/definitions": {
         parameters: {
             query?: never;
@@ -2366,6 +2410,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/me/agents/sessions/{id}/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End a session of your agent
+         * @description Ends the access of its client to the account at once: the consent behind these calls, with all its tokens. The client must ask the person again. With Keycloak, the consent there stays, and Postern refuses its tokens.
+         *
+         *     **Who may call it:** A browser session.
+         */
+        post: operations["endMyAgentSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/agents/sessions": {
         parameters: {
             query?: never;
@@ -2404,6 +2470,116 @@ export interface paths {
         get: operations["readAgentSession"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/agents/sessions/{id}/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End a session of anyone’s agent
+         * @description Ends the access of its client to the account at once: the consent behind these calls, with all its tokens. The client must ask the person again. With Keycloak, the consent there stays, and Postern refuses its tokens.
+         *
+         *     **Who may call it:** An administrator’s browser session.
+         */
+        post: operations["endAgentSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/me/agents/approvals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the calls of your agents that wait for you
+         * @description Newest first. A call waits for 10 minutes. Empty while `/mcp` is off.
+         *
+         *     **Who may call it:** A browser session. The person must have the role `user`.
+         */
+        get: operations["listMyAgentApprovals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/me/agents/approvals/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a call that waits for you, with its arguments
+         * @description Until 10 minutes after the agent asked.
+         *
+         *     **Who may call it:** A browser session. The person must have the role `user`.
+         */
+        get: operations["readMyAgentApproval"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/me/agents/approvals/{id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve a call of your agent
+         * @description The agent may make exactly this call once, until 10 minutes after it asked. Every check of the call is made again then.
+         *
+         *     **Who may call it:** A browser session. The person must have the role `user`.
+         */
+        post: operations["approveAgentCall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/me/agents/approvals/{id}/refuse": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Refuse a call of your agent
+         * @description The agent is told so when it makes the same call again.
+         *
+         *     **Who may call it:** A browser session. The person must have the role `user`.
+         */
+        post: operations["refuseAgentCall"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2895,7 +3071,7 @@ export interface components {
              * @description Stable. Use the code, not the message, to decide what to do.
              * @enum {string}
              */
-            code: "invalid_body" | "invalid_query" | "invalid_name" | "invalid_scopes" | "invalid_expiry" | "invalid_repository_access" | "repo_not_found" | "invalid_repository" | "invalid_branch" | "mine_requires_identity" | "credential_in_url" | "ambiguous_credential" | "authentication_required" | "invalid_credential" | "interactive_auth_required" | "forbidden_role" | "forbidden_scope" | "forbidden_repository" | "forbidden_origin" | "api_keys_disabled" | "issuance_disabled" | "identity_binding_required" | "service_key_public_only" | "not_owner" | "sites_disabled" | "environments_disabled" | "tool_hidden" | "user_disabled" | "role_required" | "not_found" | "token_not_found" | "site_not_found" | "env_not_found" | "build_not_found" | "repo_not_onboarded" | "method_not_allowed" | "request_timeout" | "name_conflict" | "personal_token_limit" | "idempotency_conflict" | "state_conflict" | "deploy_disabled" | "env_tearing_down" | "expiry_conflict" | "site_expired" | "precondition_failed" | "upload_too_large" | "body_too_large" | "unsupported_media_type" | "misdirected_request" | "expiry_required" | "lifetime_too_long" | "override_not_allowed" | "auto_track_pinned_source" | "scope_not_allowed" | "repository_policy" | "upload_rejected" | "credential_in_content" | "private_sites_unavailable" | "visibility_not_allowed" | "quota_exceeded" | "config_invalid" | "precondition_required" | "rate_limited" | "header_too_large" | "internal_error" | "identity_unavailable" | "git_unavailable" | "engine_unavailable" | "overloaded" | "storage_full" | "store_unavailable";
+            code: "invalid_body" | "invalid_query" | "invalid_name" | "invalid_scopes" | "invalid_expiry" | "invalid_repository_access" | "repo_not_found" | "invalid_repository" | "invalid_branch" | "mine_requires_identity" | "credential_in_url" | "ambiguous_credential" | "authentication_required" | "invalid_credential" | "interactive_auth_required" | "forbidden_role" | "forbidden_scope" | "forbidden_repository" | "forbidden_origin" | "api_keys_disabled" | "issuance_disabled" | "identity_binding_required" | "service_key_public_only" | "not_owner" | "sites_disabled" | "environments_disabled" | "tool_hidden" | "client_not_allowed" | "approval_required" | "approval_refused" | "user_disabled" | "role_required" | "not_found" | "token_not_found" | "site_not_found" | "env_not_found" | "build_not_found" | "repo_not_onboarded" | "method_not_allowed" | "request_timeout" | "name_conflict" | "personal_token_limit" | "idempotency_conflict" | "state_conflict" | "deploy_disabled" | "env_tearing_down" | "expiry_conflict" | "site_expired" | "precondition_failed" | "upload_too_large" | "body_too_large" | "unsupported_media_type" | "misdirected_request" | "expiry_required" | "lifetime_too_long" | "override_not_allowed" | "auto_track_pinned_source" | "scope_not_allowed" | "repository_policy" | "upload_rejected" | "credential_in_content" | "private_sites_unavailable" | "visibility_not_allowed" | "quota_exceeded" | "config_invalid" | "precondition_required" | "rate_limited" | "header_too_large" | "internal_error" | "identity_unavailable" | "git_unavailable" | "engine_unavailable" | "overloaded" | "storage_full" | "store_unavailable";
             /** @description One sentence for a person. */
             message: string;
             /** @description How to fix it. */
@@ -4614,6 +4790,11 @@ export interface components {
             /** @description False: agents may only read, whatever the rules of the tools say */
             allowChanges: boolean;
             tools: components["schemas"]["McpPolicyTools"];
+            /**
+             * @description Of calls that publish for everyone or make a site public, when it is stricter than the rule of the tool
+             * @enum {string}
+             */
+            publicSites: "allow" | "ask" | "hidden";
             /** @description Postern tells every agent this when it connects; empty for nothing */
             instructions: string;
             clients: components["schemas"]["McpPolicyClients"];
@@ -4637,6 +4818,42 @@ export interface components {
             /** @description With ?dryRun=true; nothing was changed */
             dryRun: components["schemas"]["McpPolicyChangeDryRun"] | null;
         };
+        McpClient: {
+            clientId: string;
+            /** @description What the client calls itself; nobody checked it */
+            name: string;
+            /** @description Where it sends people back to, as it registered */
+            redirectHosts: string[];
+            /**
+             * @description `waiting`: it registered itself, and an administrator must allow it. `/mcp` refuses it, as a blocked one
+             * @enum {string}
+             */
+            status: "allowed" | "waiting" | "blocked";
+            /**
+             * Format: date-time
+             * @description Null: it did not register itself
+             */
+            registeredAt: string | null;
+            /**
+             * Format: date-time
+             * @description When a person first allowed it. Null: not, or not recorded
+             */
+            confirmedAt: string | null;
+            /**
+             * Format: date-time
+             * @description Its newest call that is kept
+             */
+            lastUsedAt: string | null;
+            /**
+             * Format: int64
+             * @description People for whom it made those calls
+             */
+            people: number;
+        };
+        McpClientChange: {
+            /** @enum {string} */
+            status: "allowed" | "blocked";
+        };
         AgentDefinition: {
             id: string;
             name: unknown;
@@ -4644,8 +4861,7 @@ export interface components {
             purpose: unknown;
             /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy */
             instructions: string;
-            /** @description The tools that its agents get, of those that the MCP policy allows */
-            tools: ("get_context" | "list_repositories" | "list_sites" | "get_site" | "list_environments" | "get_environment" | "wait_for_environment" | "list_builds" | "get_logs" | "diagnose_environment" | "preview_environment_config" | "validate_configuration" | "update_site" | "extend_site" | "delete_site" | "create_environment" | "configure_environment" | "deploy_environment" | "extend_environment" | "destroy_environment" | "cancel_build")[];
+            tools: components["schemas"]["AgentDefinitionTools"];
             /** @description Ids of OAuth clients. A client has at most one definition; without one, its agents only read */
             clients: unknown[];
         };
@@ -4658,8 +4874,7 @@ export interface components {
              * @default
              */
             instructions?: string;
-            /** @description The tools that its agents get, of those that the MCP policy allows */
-            tools: ("get_context" | "list_repositories" | "list_sites" | "get_site" | "list_environments" | "get_environment" | "wait_for_environment" | "list_builds" | "get_logs" | "diagnose_environment" | "preview_environment_config" | "validate_configuration" | "update_site" | "extend_site" | "delete_site" | "create_environment" | "configure_environment" | "deploy_environment" | "extend_environment" | "destroy_environment" | "cancel_build")[];
+            tools: components["schemas"]["AgentDefinitionRequestTools"];
             /** @description Ids of OAuth clients. A client has at most one definition; without one, its agents only read */
             clients: string[];
         };
@@ -4669,8 +4884,7 @@ export interface components {
             purpose?: string;
             /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy */
             instructions?: string;
-            /** @description The tools that its agents get, of those that the MCP policy allows */
-            tools?: ("get_context" | "list_repositories" | "list_sites" | "get_site" | "list_environments" | "get_environment" | "wait_for_environment" | "list_builds" | "get_logs" | "diagnose_environment" | "preview_environment_config" | "validate_configuration" | "update_site" | "extend_site" | "delete_site" | "create_environment" | "configure_environment" | "deploy_environment" | "extend_environment" | "destroy_environment" | "cancel_build")[];
+            tools?: components["schemas"]["AgentDefinitionChangeTools"];
             /** @description Ids of OAuth clients. A client has at most one definition; without one, its agents only read */
             clients?: string[];
         };
@@ -4690,8 +4904,13 @@ export interface components {
             lastCallAt: string;
             /** Format: int64 */
             calls: number;
-            /** @description False: 30 minutes passed without a call */
+            /** @description False: 30 minutes passed without a call, or it was ended */
             isOpen: boolean;
+            /**
+             * Format: date-time
+             * @description When the access of its client was ended
+             */
+            endedAt: string | null;
         };
         AgentCall: {
             /**
@@ -4709,6 +4928,8 @@ export interface components {
             code: string | null;
             /** Format: int64 */
             durationMs: number;
+            /** @description The approval that it requested or used. Null: it needed none */
+            approvalId: string | null;
             /** @description As the agent sent them. Contents of files and values of variables are replaced by their sizes */
             arguments: {
                 [key: string]: unknown;
@@ -4730,8 +4951,13 @@ export interface components {
             lastCallAt: string;
             /** Format: int64 */
             calls: number;
-            /** @description False: 30 minutes passed without a call */
+            /** @description False: 30 minutes passed without a call, or it was ended */
             isOpen: boolean;
+            /**
+             * Format: date-time
+             * @description When the access of its client was ended
+             */
+            endedAt: string | null;
             user: components["schemas"]["AgentSessionOfAnyoneUser"];
         };
         ReviewedAgentCall: {
@@ -4750,7 +4976,55 @@ export interface components {
             code: string | null;
             /** Format: int64 */
             durationMs: number;
+            /** @description The approval that it requested or used. Null: it needed none */
+            approvalId: string | null;
             arguments: components["schemas"]["ReviewedAgentCallArgumentsItem"][];
+        };
+        AgentApproval: {
+            id: string;
+            /** @description The MCP client */
+            clientId: string;
+            tool: string;
+            /**
+             * @description `used`: the agent made the call that was approved
+             * @enum {string}
+             */
+            status: "waiting" | "approved" | "refused" | "used";
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            requestedAt: string;
+            /**
+             * Format: date-time
+             * @description An approved call must be made before
+             */
+            expiresAt: string;
+        };
+        AgentApprovalWithArguments: {
+            id: string;
+            /** @description The MCP client */
+            clientId: string;
+            tool: string;
+            /**
+             * @description `used`: the agent made the call that was approved
+             * @enum {string}
+             */
+            status: "waiting" | "approved" | "refused" | "used";
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            requestedAt: string;
+            /**
+             * Format: date-time
+             * @description An approved call must be made before
+             */
+            expiresAt: string;
+            /** @description Exactly those of the call. Null: you decided, so Postern removed them */
+            arguments: {
+                [key: string]: unknown;
+            } | null;
         };
         User: {
             id: string;
@@ -5536,57 +5810,61 @@ export interface components {
              */
             mostFromOneAddress: number;
         };
-        /** @description `hidden`: the tool is not listed, and is refused */
+        /** @description `ask`: the person approves each call. `hidden`: the tool is not listed, and is refused */
         McpPolicyTools: {
             /** @enum {string} */
-            get_context: "allow" | "hidden";
+            get_context: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            list_repositories: "allow" | "hidden";
+            list_repositories: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            list_sites: "allow" | "hidden";
+            list_sites: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            get_site: "allow" | "hidden";
+            get_site: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            list_environments: "allow" | "hidden";
+            get_site_report: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            get_environment: "allow" | "hidden";
+            list_environments: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            wait_for_environment: "allow" | "hidden";
+            get_environment: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            list_builds: "allow" | "hidden";
+            wait_for_environment: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            get_logs: "allow" | "hidden";
+            list_builds: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            diagnose_environment: "allow" | "hidden";
+            get_logs: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            preview_environment_config: "allow" | "hidden";
+            diagnose_environment: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            validate_configuration: "allow" | "hidden";
+            preview_environment_config: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            update_site: "allow" | "hidden";
+            validate_configuration: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            extend_site: "allow" | "hidden";
+            publish_site: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            delete_site: "allow" | "hidden";
+            update_site: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            create_environment: "allow" | "hidden";
+            extend_site: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            configure_environment: "allow" | "hidden";
+            delete_site: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            deploy_environment: "allow" | "hidden";
+            create_environment: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            extend_environment: "allow" | "hidden";
+            configure_environment: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            destroy_environment: "allow" | "hidden";
+            deploy_environment: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            cancel_build: "allow" | "hidden";
+            extend_environment: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            destroy_environment: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            cancel_build: "allow" | "ask" | "hidden";
         };
         McpPolicyClients: {
             /**
-             * @description `open`: MCP clients may register themselves at the built-in provider (RFC 7591). Each person still allows each client
+             * @description `open`: MCP clients may register themselves at the built-in provider (RFC 7591). Each person still allows each client. `approval`: an administrator, too, must allow each new one
              * @enum {string}
              */
-            registration: "open" | "closed";
+            registration: "open" | "approval" | "closed";
         };
         McpPolicySessionReview: {
             /** @description How long the calls of a session are kept after its last one */
@@ -5609,6 +5887,153 @@ export interface components {
             changed: string[];
             /** @description Tools that agents could not use any more, with their use in the last 30 days */
             stopped: components["schemas"]["McpPolicyChangeDryRunStoppedItem"][];
+        };
+        /** @description The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden */
+        AgentDefinitionTools: {
+            /** @enum {string} */
+            get_context?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_repositories?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_sites?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_site_report?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_environments?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            wait_for_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_builds?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_logs?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            diagnose_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            preview_environment_config?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            validate_configuration?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            publish_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            update_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            extend_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            delete_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            create_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            configure_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            deploy_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            extend_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            destroy_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            cancel_build?: "allow" | "ask" | "hidden";
+        };
+        /** @description The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden */
+        AgentDefinitionRequestTools: {
+            /** @enum {string} */
+            get_context?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_repositories?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_sites?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_site_report?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_environments?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            wait_for_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_builds?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_logs?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            diagnose_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            preview_environment_config?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            validate_configuration?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            publish_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            update_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            extend_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            delete_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            create_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            configure_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            deploy_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            extend_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            destroy_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            cancel_build?: "allow" | "ask" | "hidden";
+        };
+        /** @description The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden */
+        AgentDefinitionChangeTools: {
+            /** @enum {string} */
+            get_context?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_repositories?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_sites?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_site_report?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_environments?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            wait_for_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_builds?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_logs?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            diagnose_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            preview_environment_config?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            validate_configuration?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            publish_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            update_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            extend_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            delete_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            create_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            configure_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            deploy_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            extend_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            destroy_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            cancel_build?: "allow" | "ask" | "hidden";
         };
         AgentSessionOfAnyoneUser: {
             id: string;
@@ -9872,6 +10297,71 @@ export interface operations {
             };
         };
     };
+    listMcpClients: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: {
+                            clients: components["schemas"]["McpClient"][];
+                        };
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    changeMcpClient: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the client */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["McpClientChange"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["McpClient"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
     listAgentDefinitions: {
         parameters: {
             query?: never;
@@ -10061,6 +10551,37 @@ export interface operations {
             };
         };
     };
+    endMyAgentSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentSession"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
     listAgentSessions: {
         parameters: {
             query?: {
@@ -10127,6 +10648,160 @@ export interface operations {
                         metadata: {
                             pagination: components["schemas"]["PagePagination"];
                         };
+                    };
+                };
+            };
+        };
+    };
+    endAgentSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentSessionOfAnyone"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    listMyAgentApprovals: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: {
+                            approvals: components["schemas"]["AgentApproval"][];
+                        };
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    readMyAgentApproval: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an approval */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentApprovalWithArguments"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    approveAgentCall: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an approval */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentApproval"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    refuseAgentCall: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an approval */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentApproval"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
                     };
                 };
             };
@@ -10796,7 +11471,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "config.agents.changed" | "config.mcp.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.mcp.client_changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;
@@ -10874,7 +11549,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "config.agents.changed" | "config.mcp.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.mcp.client_changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;

@@ -1,0 +1,85 @@
+import { sql } from 'kysely';
+import type { Sql } from '../../platform/database/database.ts';
+import { toDate } from '../../platform/database/values.ts';
+
+export const clientStatuses = ['allowed', 'waiting', 'blocked'] as const;
+export type ClientStatus = (typeof clientStatuses)[number];
+
+/** Times in milliseconds. */
+export type StoredClient = {
+  readonly clientId: string;
+  /** What the client calls itself. */
+  readonly name: string;
+  readonly redirectHosts: readonly string[];
+  readonly status: ClientStatus;
+  /** Null: it did not register itself. */
+  readonly registeredAt: number | null;
+  /** When a person first allowed it something. */
+  readonly confirmedAt: number | null;
+};
+
+/** The table `mcp_clients`. */
+export type McpClientStore = {
+  list(): Promise<StoredClient[]>;
+  find(clientId: string): Promise<StoredClient | undefined>;
+  insert(client: StoredClient): Promise<void>;
+  confirm(clientId: string, at: number): Promise<void>;
+  /** Adds a client that is not known. */
+  setStatus(clientId: string, status: ClientStatus): Promise<void>;
+  remove(clientId: string): Promise<void>;
+};
+
+type Row = {
+  client_id: string;
+  name: string;
+  redirect_hosts: string[];
+  status: ClientStatus;
+  registered_at: Date | null;
+  confirmed_at: Date | null;
+};
+
+export function mcpClientStore(db: Sql): McpClientStore {
+  const columns = sql`client_id, name, redirect_hosts, status, registered_at, confirmed_at`;
+  return {
+    async list() {
+      const { rows } = await sql<Row>`select ${columns} from mcp_clients`.execute(db);
+      return rows.map(toClient);
+    },
+    async find(clientId) {
+      const { rows } = await sql<Row>`
+        select ${columns} from mcp_clients where client_id = ${clientId}`.execute(db);
+      return rows[0] && toClient(rows[0]);
+    },
+    async insert({ clientId, name, redirectHosts, status, registeredAt, confirmedAt }) {
+      await sql`
+        insert into mcp_clients (${columns})
+        values (${clientId}, ${name}, ${JSON.stringify(redirectHosts)}::jsonb, ${status}, ${toDate(registeredAt)},
+                ${toDate(confirmedAt)})`.execute(db);
+    },
+    async confirm(clientId, at) {
+      await sql`
+        update mcp_clients set confirmed_at = ${new Date(at)}
+         where client_id = ${clientId} and confirmed_at is null`.execute(db);
+    },
+    async setStatus(clientId, status) {
+      await sql`
+        insert into mcp_clients (client_id, name, redirect_hosts, status)
+        values (${clientId}, ${clientId}, '[]', ${status})
+        on conflict (client_id) do update set status = excluded.status`.execute(db);
+    },
+    async remove(clientId) {
+      await sql`delete from mcp_clients where client_id = ${clientId}`.execute(db);
+    },
+  };
+}
+
+function toClient(row: Row): StoredClient {
+  return {
+    clientId: row.client_id,
+    name: row.name,
+    redirectHosts: row.redirect_hosts,
+    status: row.status,
+    registeredAt: row.registered_at?.getTime() ?? null,
+    confirmedAt: row.confirmed_at?.getTime() ?? null,
+  };
+}

@@ -1,0 +1,73 @@
+import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelcontextprotocol/server';
+import { AppError } from '../../core/errors.ts';
+import { publishedSchema } from '../../features/environments/environments.ts';
+import type { ToolContext } from './tool.ts';
+
+/** What an agent may read besides tools: documents for the person, each small enough for a conversation. */
+type Resource = {
+  readonly uri: string;
+  readonly name: string;
+  readonly title: string;
+  /** For the language model: what it is for. */
+  readonly description: string;
+  read(context: ToolContext): Promise<unknown>;
+};
+
+const mimeType = 'application/json';
+
+const resources: readonly Resource[] = [
+  {
+    uri: 'postern://postern-yaml',
+    name: 'postern-yaml',
+    title: 'Reference of postern.yaml',
+    description: 'The JSON Schema of the file that says how a branch is built and run, with every field.',
+    read: async () => publishedSchema('postern://postern-yaml'),
+  },
+  {
+    uri: 'postern://capabilities',
+    name: 'capabilities',
+    title: 'Limits of this installation',
+    description: 'What the person may publish and create: visibilities, lifetimes, quotas.',
+    async read({ call }) {
+      const [{ data: sites }, { data: environments }] = await Promise.all([
+        call<object>('readSiteCapabilities'),
+        call<object>('readEnvironmentPolicyForEveryone'),
+      ]);
+      return { sites, environments };
+    },
+  },
+  {
+    uri: 'postern://policy',
+    name: 'policy',
+    title: 'What agents may do here',
+    description: 'The rule of each tool for this client. `ask`: the person approves each call.',
+    async read({ policy: { allowChanges, tools, publicSites, callsPerMinute } }) {
+      return { allowChanges, tools, publicSites, callsPerMinute };
+    },
+  },
+];
+
+export const listedResources = resources.map(({ uri, name, title, description }) => ({
+  uri,
+  name,
+  title,
+  description,
+  mimeType,
+}));
+
+/** @throws ProtocolError */
+export async function readResource(
+  uri: string,
+  context: ToolContext,
+  onFailure: (error: unknown, name: string) => void,
+) {
+  const resource = resources.find((one) => one.uri === uri);
+  if (resource === undefined) throw new ResourceNotFoundError(uri);
+  try {
+    return { contents: [{ uri, mimeType, text: JSON.stringify(await resource.read(context)) }] };
+  } catch (error) {
+    if (!(error instanceof AppError)) onFailure(error, resource.name);
+    const message = error instanceof AppError ? error.message : 'Something went wrong on the server.';
+    throw new ProtocolError(ProtocolErrorCode.InternalError, message);
+  }
+}
