@@ -27,6 +27,7 @@ const adminPages = [
   '/admin/sites/all',
   '/admin/environments',
   '/admin/environments/links',
+  '/admin/mcp',
   '/admin/users',
   '/admin/users/usr_4fKq0Zb1Xw8TnLr2Vd6M',
   '/admin/groups',

@@ -838,6 +838,7 @@ test('who is no administrator is told so on every page, and asks the server for 
     '/admin/sites/all',
     '/admin/environments',
     '/admin/environments/links',
+    '/admin/mcp',
     '/admin/users',
     `/admin/users/${nell.user.id}`,
     '/admin/groups',

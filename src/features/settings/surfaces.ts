@@ -143,9 +143,10 @@ export const surfaces: readonly Surface[] = [
   {
     id: 'mcp',
     change: 'MCP enablement and change-tool policy',
-    owner: 'Platform administration, MCP section',
+    owner: 'Administration → MCP',
     note: 'Whether agents of people may use Postern, and whether they may change anything. One document with history.',
     places: [
+      page('MCP', '/admin/mcp'),
       route('Change the MCP policy', 'PUT /config/mcp', 'changeMcpPolicy'),
       guide('Connect an agent', 'docs/how-to/connect-an-agent.md'),
     ],

@@ -104,6 +104,13 @@ const metadataLinks = createRoute({
   component: lazyRouteComponent(() => import('./environments/links-page.tsx'), 'LinksPage'),
 });
 
+const mcp = createRoute({
+  getParentRoute: () => area,
+  path: '/admin/mcp',
+  validateSearch: documentSearch,
+  component: lazyRouteComponent(() => import('./mcp/mcp-page.tsx'), 'McpPage'),
+});
+
 const users = createRoute({
   getParentRoute: () => area,
   path: '/admin/users',
@@ -172,6 +179,7 @@ export const adminRoutes = [
     allSites,
     environments,
     metadataLinks,
+    mcp,
     users,
     user,
     groups,

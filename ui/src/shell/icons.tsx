@@ -27,6 +27,7 @@ import {
   IconMenu2,
   IconMessage,
   IconPlug,
+  IconPlugConnected,
   IconPlus,
   IconRobot,
   IconRefresh,
@@ -85,6 +86,7 @@ export const RobotIcon = icon(IconRobot);
 export const ScrollIcon = icon(IconFileText);
 export const SearchIcon = icon(IconSearch);
 export const ShieldIcon = icon(IconShield);
+export const SocketIcon = icon(IconPlugConnected);
 export const SlidersIcon = icon(IconAdjustmentsHorizontal);
 export const StackIcon = icon(IconStack2);
 export const SunIcon = icon(IconSun);

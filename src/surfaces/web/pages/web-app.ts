@@ -51,6 +51,7 @@ const adminPaths = [
   '/admin/sites/all',
   '/admin/environments',
   '/admin/environments/links',
+  '/admin/mcp',
   '/admin/users',
   '/admin/users/:id',
   '/admin/groups',
