@@ -54,6 +54,9 @@ import { createAgentDefinitions } from '../features/agents/definitions.ts';
 import { agentDefinitionRoutes } from '../features/agents/definition-routes.ts';
 import { agentDefinitionStore } from '../features/agents/definition-store.ts';
 import { createAgentSessions } from '../features/agents/agents.ts';
+import { agentApprovalRoutes } from '../features/agents/approval-routes.ts';
+import { agentApprovalStore } from '../features/agents/approval-store.ts';
+import { createAgentApprovals } from '../features/agents/approvals.ts';
 import { agentSessionRoutes } from '../features/agents/session-routes.ts';
 import { agentSessionStore } from '../features/agents/session-store.ts';
 import { allowsRegistration } from '../features/agents/mcp-policy.ts';
@@ -174,6 +177,7 @@ function createStores(sql: Sql, backends: Pick<AppBackends, 'random' | 'log'> & 
     chain: chainStore(sql),
     notices: noticeStore(sql, { clock, random, log }),
     changes: changeStore(sql, clock),
+    agentApprovals: agentApprovalStore(sql),
     agentDefinitions: agentDefinitionStore(sql),
     agentSessions: agentSessionStore(sql),
   };
@@ -545,6 +549,14 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     provider,
     accessConfig,
     mcpPolicy,
+    agentApprovals: createAgentApprovals({
+      read,
+      tx,
+      encryption,
+      secrets: settings.sessionSecrets,
+      clock,
+      random,
+    }),
     agentDefinitions: createAgentDefinitions({ read, tx, random }),
     agentSessions,
     limiter,
@@ -628,6 +640,10 @@ function createRoutes(services: Services): Route[] {
     ...mcpPolicyRoutes({ policy: services.mcpPolicy, usage: services.agentSessions.usage }),
     ...agentDefinitionRoutes(services.agentDefinitions),
     ...agentSessionRoutes({ sessions: services.agentSessions, names }),
+    ...agentApprovalRoutes({
+      approvals: services.agentApprovals,
+      isEnabled: async () => (await services.mcpPolicy.inForce()).value.enabled,
+    }),
     ...userRoutes(identity),
     ...groupRoutes(identity),
     ...clientRoutes(identity),
@@ -731,6 +747,7 @@ function createJobList(
       leased: true,
       run: async () => void (await services.reencryption.run()),
     },
+    { name: 'agent-approvals', everyMs: minute, leased: true, run: services.agentApprovals.prune },
     { name: 'agent-sessions', everyMs: hour, leased: true, run: services.agentSessions.prune },
     ...identity.jobs,
     ...services.grantServices.jobs,
@@ -899,6 +916,7 @@ export async function createApp(
         limiter: services.limiter,
         callRoute: routeCaller({ routes, authorization, limits }),
         confirmations: createConfirmations({ secrets: settings.sessionSecrets, clock }),
+        approvals: services.agentApprovals,
         sessions: services.agentSessions,
         clock,
         pause: (ms) => wait(ms, undefined, { ref: false }),

@@ -114,6 +114,16 @@ export const errorRegistry = {
     'An administrator does not let agents use this tool.',
     'Read tools/list for the tools that you may use, or ask an administrator about the MCP policy.',
   ],
+  approval_required: [
+    403,
+    'This call waits for the approval of the person.',
+    'Ask the person to open the page in details.url. Then make the same call again, within ten minutes.',
+  ],
+  approval_refused: [
+    403,
+    'The person refused this call.',
+    'Do not repeat it. Ask the person what to do instead.',
+  ],
   user_disabled: [
     403,
     'The account of this credential is disabled, or may not use this service.',

@@ -32,6 +32,7 @@ export type IdPrefix =
   | 'evt'
   | 'ses'
   | 'agd'
+  | 'agp'
   | 'ags'
   | 'ntc'
   | 'req'

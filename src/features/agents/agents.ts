@@ -55,7 +55,7 @@ export function createAgentSessions(deps: {
           auditContext: change,
           target: { kind: 'client', id: call.clientId },
           outcome: 'success',
-          details: { tool: call.tool, sessionId },
+          details: { tool: call.tool, sessionId, approvalId: call.approvalId },
         });
       });
     },

@@ -3,6 +3,7 @@ import { defineRoute, type Route } from '../../platform/http.ts';
 import { idParams, plainText } from '../../platform/schemas.ts';
 import { byAdministrators } from '../settings/settings.ts';
 import { type AgentDefinitions, maxDefinitions } from './definitions.ts';
+import { forEachTool, toolRules } from './mcp-policy.ts';
 import { toolNames } from './tool-names.ts';
 
 const fields = {
@@ -14,9 +15,10 @@ const fields = {
     .refine((text) => !text.includes('\0'), 'must not contain NUL')
     .describe('Postern tells its agents this when they connect, after the instructions of the MCP policy'),
   tools: z
-    .array(z.enum(toolNames))
-    .max(toolNames.length)
-    .describe('The tools that its agents get, of those that the MCP policy allows'),
+    .strictObject(forEachTool(toolNames, () => z.enum(toolRules).optional()))
+    .describe(
+      'The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden',
+    ),
   clients: z
     .array(plainText(256))
     .max(100)
@@ -33,10 +35,10 @@ const exampleInput = {
   name: 'Review apps',
   purpose: 'Deploys branches for reviewers',
   instructions: 'Deploy the branch that the person names, and say its address.',
-  tools: ['list_repositories', 'create_environment', 'get_environment'] as const,
+  tools: { list_repositories: 'allow', create_environment: 'ask', get_environment: 'allow' } as const,
   clients: ['postern-mcp'],
 };
-const example = { id: 'agd_2mTq9ZpW1xYb7LcD5mNa', ...exampleInput, tools: [...exampleInput.tools] };
+const example = { id: 'agd_2mTq9ZpW1xYb7LcD5mNa', ...exampleInput };
 const params = idParams('Id of the definition', example.id);
 const tag = 'Agent definitions';
 const path = '/config/agents/definitions';

@@ -1,4 +1,4 @@
-import { isUsable, type McpPolicy } from './mcp-policy.ts';
+import { forEachTool, isUsable, type McpPolicy, type ToolRule } from './mcp-policy.ts';
 import { changesSomething, type ToolName, toolNames } from './tool-names.ts';
 
 /** What the agents of some clients are for, and which tools they get: never more than the MCP policy allows. */
@@ -8,22 +8,29 @@ export type AgentDefinition = {
   readonly purpose: string;
   /** Postern tells its agents this when they connect, after the instructions of the policy. */
   readonly instructions: string;
-  /** Without duplicates. */
-  readonly tools: readonly ToolName[];
+  /** A tool without a rule is hidden. */
+  readonly tools: { readonly [Name in ToolName]?: ToolRule | undefined };
   /** OAuth clients, of which each has at most one definition. Without duplicates. */
   readonly clients: readonly string[];
 };
 
 /** The policy for a client with this definition; without one, its agents only read. */
 export function policyUnder(policy: McpPolicy, definition: AgentDefinition | undefined): McpPolicy {
-  const allows = (name: ToolName) => definition?.tools.includes(name) ?? !changesSomething(name);
-  const usable = toolNames.filter((name) => isUsable(policy, name) && allows(name));
-  const rules = toolNames.map((name) => [name, usable.includes(name) ? 'allow' : 'hidden']);
+  const ownRule = (name: ToolName): ToolRule => {
+    if (definition === undefined) return changesSomething(name) ? 'hidden' : 'allow';
+    return definition.tools[name] ?? 'hidden';
+  };
+  // The stricter of the two.
+  const ruleFor = (name: ToolName): ToolRule => {
+    const both = [policy.tools[name], ownRule(name)];
+    if (!isUsable(policy, name) || both.includes('hidden')) return 'hidden';
+    return both.includes('ask') ? 'ask' : 'allow';
+  };
+  const tools = forEachTool(toolNames, ruleFor);
   return {
     ...policy,
-    allowChanges: usable.some(changesSomething),
-    // Every tool has a rule.
-    tools: Object.fromEntries(rules) as McpPolicy['tools'],
+    allowChanges: toolNames.some((name) => changesSomething(name) && tools[name] !== 'hidden'),
+    tools,
     instructions: [policy.instructions, definition?.instructions ?? '']
       .filter((text) => text !== '')
       .join('\n\n'),

@@ -66,8 +66,7 @@ export function createAgentDefinitions(deps: {
 }
 
 function normal<T extends DefinitionInput>(definition: T): T {
-  const { tools, clients } = definition;
-  return { ...definition, tools: [...new Set(tools)], clients: [...new Set(clients)].sort() };
+  return { ...definition, clients: [...new Set(definition.clients)].sort() };
 }
 
 function definitionIn(definitions: readonly AgentDefinition[], id: string): AgentDefinition {

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { changesSomething, changeToolNames, readToolNames, type ToolName, toolNames } from './tool-names.ts';
 
 /** The MCP policy, `/config/mcp`: its shape, its bounds and its defaults. A client always sends a whole document. */
-const rules = ['allow', 'hidden'] as const;
-type ToolRule = (typeof rules)[number];
+export const toolRules = ['allow', 'ask', 'hidden'] as const;
+export type ToolRule = (typeof toolRules)[number];
 
-function forEach<T>(names: readonly ToolName[], of: (name: ToolName) => T): Record<ToolName, T> {
+export function forEachTool<T>(names: readonly ToolName[], of: (name: ToolName) => T): Record<ToolName, T> {
   // Every name of the list becomes a field.
   return Object.fromEntries(names.map((name) => [name, of(name)])) as Record<ToolName, T>;
 }
@@ -17,8 +17,8 @@ export const mcpPolicySchema = z
       .describe('False: `/mcp` answers 404, and the identity provider issues no tokens for it'),
     allowChanges: z.boolean().describe('False: agents may only read, whatever the rules of the tools say'),
     tools: z
-      .strictObject(forEach(toolNames, () => z.enum(rules)))
-      .describe('`hidden`: the tool is not listed, and is refused'),
+      .strictObject(forEachTool(toolNames, () => z.enum(toolRules)))
+      .describe('`ask`: the person approves each call. `hidden`: the tool is not listed, and is refused'),
     instructions: z
       .string()
       .max(4_000)
@@ -60,8 +60,8 @@ export const defaultMcpPolicy: McpPolicy = {
   allowChanges: false,
   // An administrator allows each tool that changes something by its name (decision 0062).
   tools: {
-    ...forEach([...readToolNames], (): ToolRule => 'allow'),
-    ...forEach([...changeToolNames], (): ToolRule => 'hidden'),
+    ...forEachTool([...readToolNames], (): ToolRule => 'allow'),
+    ...forEachTool([...changeToolNames], (): ToolRule => 'hidden'),
   },
   instructions: '',
   clients: { registration: 'closed' },
@@ -74,5 +74,5 @@ export function allowsRegistration({ enabled, clients }: McpPolicy): boolean {
 }
 
 export function isUsable({ allowChanges, tools }: McpPolicy, name: ToolName): boolean {
-  return tools[name] === 'allow' && (allowChanges || !changesSomething(name));
+  return tools[name] !== 'hidden' && (allowChanges || !changesSomething(name));
 }

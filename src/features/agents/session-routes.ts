@@ -31,6 +31,7 @@ const call = {
   tool: z.string(),
   code: z.string().nullable().describe('Null: the tool answered. Otherwise the code of its refusal'),
   durationMs: z.number().int(),
+  approvalId: z.string().nullable().describe('The approval that it requested or used. Null: it needed none'),
 };
 
 const ownCallSchema = z
@@ -67,6 +68,7 @@ const exampleCall = {
   tool: 'get_site',
   code: null,
   durationMs: 12,
+  approvalId: null,
 };
 const exampleUser = { id: 'usr_8fQ2mV6sT0aXk4RjB1Zc', name: 'Ada' };
 
@@ -167,8 +169,8 @@ export function agentSessionRoutes({
   ];
 }
 
-function toShownCall({ number, at, tool, code, durationMs }: AgentCall) {
-  return { number, at: timestamp(at), tool, code, durationMs };
+function toShownCall({ number, at, tool, code, durationMs, approvalId }: AgentCall) {
+  return { number, at: timestamp(at), tool, code, durationMs, approvalId };
 }
 
 function sizesOf({ arguments: all }: AgentCall) {

@@ -19,6 +19,8 @@ export type AgentCall = {
   /** Null: the tool answered. */
   readonly code: string | null;
   readonly durationMs: number;
+  /** The approval that it requested or used; null: it needed none. */
+  readonly approvalId: string | null;
   readonly arguments: Readonly<Record<string, unknown>>;
 };
 
@@ -85,9 +87,9 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
     async add(call, session) {
       const { id, calls } = await continueSession(call, session);
       await sql`
-        insert into agent_calls (session_id, number, at, tool, code, duration_ms, arguments)
+        insert into agent_calls (session_id, number, at, tool, code, duration_ms, approval_id, arguments)
         values (${id}, ${calls}, ${new Date(call.at)}, ${call.tool}, ${call.code}, ${call.durationMs},
-                ${JSON.stringify(call.arguments)}::jsonb)`.execute(db);
+                ${call.approvalId}, ${JSON.stringify(call.arguments)}::jsonb)`.execute(db);
       return id;
     },
     async list(userId, page, limit) {
@@ -111,15 +113,17 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
         tool: string;
         code: string | null;
         duration_ms: number;
+        approval_id: string | null;
         arguments: Record<string, unknown>;
       }>`
-        select number, at, tool, code, duration_ms, arguments from agent_calls
+        select number, at, tool, code, duration_ms, approval_id, arguments from agent_calls
          where session_id = ${sessionId} and number > ${(page - 1) * limit} and number <= ${page * limit}
          order by number`.execute(db);
-      return rows.map(({ at, duration_ms: durationMs, ...row }) => ({
+      return rows.map(({ at, duration_ms: durationMs, approval_id: approvalId, ...row }) => ({
         ...row,
         at: at.getTime(),
         durationMs,
+        approvalId,
       }));
     },
     async usageSince(at) {

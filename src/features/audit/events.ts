@@ -35,6 +35,8 @@ export const auditEvents = {
     'The Environment policy was changed (reason `changed`) or reverted (`reverted`).',
   'mcp.tool_called':
     'An agent called a tool that changed something, for a person; the change has an event of its own. The actor’s credential is the client.',
+  'mcp.approval_decided':
+    'A person approved a call of their agent (reason `approved`) or refused it (`refused`). `mcp.tool_called` is written when the agent makes it.',
   'config.agents.changed':
     'An agent definition was added (reason `definition_added`), changed (`definition_changed`), or deleted (`definition_removed`).',
   'config.mcp.changed': 'The MCP policy was changed (reason `changed`) or reverted (`reverted`).',

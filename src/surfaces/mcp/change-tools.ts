@@ -5,7 +5,7 @@ import { environmentStatuses } from '../../features/environments/environment.ts'
 import { siteStatuses } from '../../features/sites/site.ts';
 import { buildId } from './build-tools.ts';
 import { environmentId, siteId } from './read-tools.ts';
-import { defineTool, type Tool } from './tool.ts';
+import { defineTool, type Subject, type Tool } from './tool.ts';
 
 /**
  * The tools that change something. Each names what it changes by its immutable id, never by a name that may be another's by
@@ -50,6 +50,18 @@ const toSiteAfter = ({ id, name, visibility, status, url, expiresAt }: SiteAfter
 
 const environmentAfter = z.strictObject({ id: z.string(), status: z.enum(environmentStatuses) });
 
+const siteOf = ({ siteId: id }: { siteId: string }): Subject => ({
+  operationId: 'getSite',
+  id,
+  fields: ['id', 'name', 'visibility', 'status', 'spa', 'expiresAt', 'version', 'updatedAt'],
+});
+/** Without its status: an Environment that is deployed again is still the same. */
+const environmentOf = ({ environmentId: id }: { environmentId: string }): Subject => ({
+  operationId: 'getEnvironment',
+  id,
+  fields: ['id', 'uuid', 'branch', 'sha', 'access', 'deployEnabled', 'autoTrack', 'expiresAt'],
+});
+
 export const changeTools: readonly Tool[] = [
   defineTool({
     name: 'update_site',
@@ -57,6 +69,7 @@ export const changeTools: readonly Tool[] = [
     description: 'Renames a site of the person, or makes it private. It cannot make a site public.',
     effect: 'change',
     isIdempotent: true,
+    subject: siteOf,
     input: z.strictObject({
       siteId,
       name: plainText(100).optional(),
@@ -73,6 +86,7 @@ export const changeTools: readonly Tool[] = [
     title: 'Extend the expiry of a site',
     description: 'Extends the expiry of a site of the person by the configured days.',
     effect: 'change',
+    subject: siteOf,
     input: z.strictObject({ siteId }),
     output: siteAfter,
     async run(input, { call }) {
@@ -85,7 +99,7 @@ export const changeTools: readonly Tool[] = [
     description:
       'Deletes a site of the person. Postern stops serving it at once; the person can restore it for some days.',
     effect: 'destroy',
-    subject: ({ siteId: id }) => ({ operationId: 'getSite', id }),
+    subject: siteOf,
     input: z.strictObject({ siteId }),
     output: siteAfter,
     async run(input, { call }) {
@@ -146,6 +160,7 @@ export const changeTools: readonly Tool[] = [
     effect: 'change',
     isIdempotent: true,
     hides: ['env'],
+    subject: environmentOf,
     input: z.strictObject({
       environmentId,
       access,
@@ -166,6 +181,7 @@ export const changeTools: readonly Tool[] = [
     title: 'Deploy an Environment',
     description: 'Deploys the newest commit. A deploy that is under way ends as superseded.',
     effect: 'change',
+    subject: environmentOf,
     input: z.strictObject({ environmentId }),
     output: z.strictObject({ buildId: z.string() }),
     async run(input, { call }) {
@@ -179,6 +195,7 @@ export const changeTools: readonly Tool[] = [
     title: 'Extend the lease of an Environment',
     description: 'Adds hours to the end of the lease, at most to the maximum of the policy.',
     effect: 'change',
+    subject: environmentOf,
     input: z.strictObject({
       environmentId,
       hours: hours.optional().describe('Default: that of the policy'),
@@ -195,7 +212,7 @@ export const changeTools: readonly Tool[] = [
     description:
       'Ends everything that runs of an Environment and removes it, also its databases. Nobody can undo it.',
     effect: 'destroy',
-    subject: ({ environmentId: id }) => ({ operationId: 'getEnvironment', id }),
+    subject: environmentOf,
     input: z.strictObject({ environmentId }),
     output: environmentAfter,
     async run(input, { call }) {
@@ -208,6 +225,7 @@ export const changeTools: readonly Tool[] = [
     title: 'Cancel a build',
     description: 'Cancels a build that is under way. What is served stays as it is.',
     effect: 'change',
+    subject: ({ buildId: id }) => ({ operationId: 'getBuild', id, fields: ['id', 'environment'] }),
     input: z.strictObject({ buildId }),
     output: z.strictObject({ id: z.string(), status: z.literal('cancelled') }),
     async run(input, { call }) {

@@ -6,6 +6,7 @@ import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { mcpScope } from '../../core/scopes.ts';
 import type { AgentSessions } from '../../features/agents/agents.ts';
+import type { AgentApprovals } from '../../features/agents/approvals.ts';
 import { type AgentDefinition, policyUnder } from '../../features/agents/definition.ts';
 import type { McpPolicy } from '../../features/agents/mcp-policy.ts';
 import { type RateLimiter, retryAfterSeconds } from '../../features/rate-limit/rate-limit.ts';
@@ -34,6 +35,7 @@ export type McpPageDeps = {
   readonly limiter: Pick<RateLimiter, 'spend'>;
   readonly callRoute: (caller: Caller, origin: RequestOrigin) => CallRoute;
   readonly confirmations: Confirmations;
+  readonly approvals: Pick<AgentApprovals, 'use'>;
   readonly sessions: Pick<AgentSessions, 'record'>;
   readonly clock: Clock;
   readonly pause: (ms: number) => Promise<void>;
@@ -82,7 +84,11 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
           pause: deps.pause,
         },
         confirmations: deps.confirmations,
-        record: ({ tool, hasChanged, code, arguments: sent }) =>
+        approvals: {
+          use: deps.approvals.use,
+          pageOf: (id) => `${uiOrigin}/settings/agents/approvals/${id}`,
+        },
+        record: ({ tool, hasChanged, code, approvalId, arguments: sent }) =>
           deps.sessions.record({
             userId: user.id,
             clientId,
@@ -90,6 +96,7 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
             at: startedAt,
             tool,
             code,
+            approvalId,
             durationMs: Math.max(0, clock.now() - startedAt),
             arguments: policy.sessionReview.arguments === 'none' ? {} : sent,
             change: hasChanged ? { actor: actorOf(caller), origin: request.origin } : null,

@@ -1,5 +1,6 @@
 import {
   type CallToolResult,
+  type InputRequiredResult,
   McpServer,
   ProtocolError,
   ProtocolErrorCode,
@@ -12,8 +13,9 @@ import { isUsable } from '../../features/agents/mcp-policy.ts';
 import type { ToolName } from '../../features/agents/tool-names.ts';
 import { inputWords } from '../../platform/input-words.ts';
 import { version } from '../../platform/version.ts';
+import { type ApprovalStep, askPerson, openPage, type PersonAtClient, personAt } from './approval-step.ts';
 import type { Confirmations } from './confirmations.ts';
-import type { Tool, ToolContext } from './tool.ts';
+import { type Tool, type ToolContext, versionOf } from './tool.ts';
 
 /** The revisions of the protocol that the endpoint speaks. The library counts the older ones apart. */
 export const mcpRevisions: readonly string[] = ['2026-07-28', ...SUPPORTED_PROTOCOL_VERSIONS];
@@ -23,6 +25,7 @@ export type ToolServerDeps = {
   readonly tools: readonly Tool[];
   readonly context: ToolContext;
   readonly confirmations: Confirmations;
+  readonly approvals: ApprovalStep;
   /** Records a call; a call that cannot be recorded is answered with the error of this. */
   readonly record: (call: ToolCall) => Promise<void>;
   /** Gets what is no refusal: the answer is a bare `internal_error`. */
@@ -34,6 +37,8 @@ export type ToolCall = {
   readonly hasChanged: boolean;
   /** Null: the tool answered. */
   readonly code: ErrorCode | null;
+  /** The approval that the call requested or used. */
+  readonly approvalId: string | null;
   /** Without the values that nobody reads later. */
   readonly arguments: Readonly<Record<string, unknown>>;
 };
@@ -49,14 +54,15 @@ export function toolServer(deps: ToolServerDeps): McpServer {
   server.setRequestHandler('tools/list', () => ({
     tools: tools.filter(({ name }) => isUsable(context.policy, name)).map(describe),
   }));
-  server.setRequestHandler('tools/call', async ({ params }) => {
+  server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
     const tool = tools.find(({ name }) => name === params.name);
     if (tool === undefined)
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such tool. Read tools/list.');
     const sent = params.arguments ?? {};
-    const { result, code, hasChanged } = await outcomeOf(tool, sent, deps);
+    const { result, code, hasChanged, approvalId } = await outcomeOf(tool, sent, deps, personAt(mcpReq));
     try {
-      await record({ tool: tool.name, hasChanged, code, arguments: recordable(tool, sent, code) });
+      const kept = recordable(tool, sent, code);
+      await record({ tool: tool.name, hasChanged, code, approvalId, arguments: kept });
     } catch (error) {
       deps.onFailure(error, tool.name);
       return toRefusal(new AppError('store_unavailable'));
@@ -67,27 +73,54 @@ export function toolServer(deps: ToolServerDeps): McpServer {
 }
 
 type Outcome = {
-  readonly result: CallToolResult;
+  readonly result: CallToolResult | InputRequiredResult;
   readonly code: ErrorCode | null;
   readonly hasChanged: boolean;
+  readonly approvalId: string | null;
 };
 
-async function outcomeOf(tool: Tool, sent: Record<string, unknown>, deps: ToolServerDeps): Promise<Outcome> {
+async function outcomeOf(
+  tool: Tool,
+  sent: Record<string, unknown>,
+  deps: ToolServerDeps,
+  person: PersonAtClient,
+): Promise<Outcome> {
+  const { policy } = deps.context;
+  let approvalId: string | null = null;
   try {
-    if (!isUsable(deps.context.policy, tool.name)) throw new AppError('tool_hidden');
+    if (!isUsable(policy, tool.name)) throw new AppError('tool_hidden');
+    if (policy.tools[tool.name] === 'ask') {
+      const asked = await askPerson(tool, parsedArguments(tool, sent), deps, person);
+      approvalId = asked.id;
+      if (asked.kind === 'refused') throw new AppError('approval_refused');
+      if (asked.kind === 'waiting') {
+        const url = deps.approvals.pageOf(asked.id);
+        if (!person.opensPages) throw waiting(url);
+        return { result: openPage(tool, url), code: 'approval_required', hasChanged: false, approvalId };
+      }
+    }
     const { answer, hasChanged } =
-      tool.effect === 'destroy' ? await destroy(tool, sent, deps) : await run(tool, sent, deps.context);
+      tool.effect === 'destroy'
+        ? await destroy(tool, sent, deps, approvalId !== null)
+        : await run(tool, sent, deps.context);
     const result = {
       content: [{ type: 'text' as const, text: JSON.stringify(answer) }],
       structuredContent: answer,
     };
-    return { result, code: null, hasChanged };
+    return { result, code: null, hasChanged, approvalId };
   } catch (error) {
     const isRefusal = error instanceof AppError;
     if (!isRefusal) deps.onFailure(error, tool.name);
     const refusal = isRefusal ? error : new AppError('internal_error');
-    return { result: toRefusal(refusal), code: refusal.code, hasChanged: false };
+    return { result: toRefusal(refusal), code: refusal.code, hasChanged: false, approvalId };
   }
+}
+
+function waiting(url: string): AppError {
+  return new AppError('approval_required', {
+    hint: `Ask the person to open ${url}. Then make the same call again, within ten minutes.`,
+    details: { url },
+  });
 }
 
 type Answered = { readonly answer: Record<string, unknown>; readonly hasChanged: boolean };
@@ -99,16 +132,23 @@ async function run(tool: Tool, sent: Record<string, unknown>, context: ToolConte
   return { answer, hasChanged: tool.effect !== 'read' };
 }
 
-/** The first call changes nothing and returns a confirmation; the second, with it, destroys. */
-async function destroy(tool: Tool, sent: Record<string, unknown>, deps: ToolServerDeps): Promise<Answered> {
+/**
+ * The first call changes nothing and returns a confirmation; the second, with it, destroys. A call that the person approved
+ * needs no confirmation.
+ */
+async function destroy(
+  tool: Tool,
+  sent: Record<string, unknown>,
+  deps: ToolServerDeps,
+  isApproved: boolean,
+): Promise<Answered> {
   const { context, confirmations } = deps;
   const { confirmation, ...own } = sent;
   const given = parsed(z.string().max(200).optional(), confirmation);
+  if (isApproved) return await destroyed(tool, own, context);
   const input = parsed(tool.input, own);
-  if (tool.subject === undefined) throw new Error(`The tool ${tool.name} does not say what it destroys.`);
-  const { operationId, id } = tool.subject(input);
-  const { data: subject } = await context.call(operationId, { params: { id } });
-  const what = JSON.stringify([context.person.id, context.clientId, tool.name, input, subject]);
+  const version = await versionOf(tool, input, context);
+  const what = JSON.stringify([context.person.id, context.clientId, tool.name, input, version]);
   if (given === undefined) {
     const message =
       'Nothing was changed. Tell the person what will be destroyed; then call again with confirmation.';
@@ -122,8 +162,19 @@ async function destroy(tool: Tool, sent: Record<string, unknown>, deps: ToolServ
       message: 'The confirmation is not valid: it is older than five minutes, or something changed since.',
       hint: 'Call the tool without confirmation, and read what it would destroy.',
     });
+  return await destroyed(tool, own, context);
+}
+
+async function destroyed(tool: Tool, own: Record<string, unknown>, context: ToolContext): Promise<Answered> {
   const { answer } = await run(tool, own, context);
   return { answer: { done: true, message: 'Done.', confirmation: null, result: answer }, hasChanged: true };
+}
+
+/** Without the confirmation, which is not an argument of the tool itself. */
+function parsedArguments(tool: Tool, sent: Record<string, unknown>): Record<string, unknown> {
+  const { confirmation: _, ...own } = sent;
+  // Every tool takes an object.
+  return parsed(tool.input, tool.effect === 'destroy' ? own : sent) as Record<string, unknown>;
 }
 
 function parsed<T>(schema: z.ZodType<T>, sent: unknown): T {

@@ -28,13 +28,17 @@ type Described = {
   readonly hides?: readonly string[];
 };
 
-/** The route that reads what a tool destroys. */
-type Subject = { readonly operationId: string; readonly id: string };
+/** What a call changes: the route that reads it, and the fields of its answer that are its version. */
+export type Subject = {
+  readonly operationId: string;
+  readonly id: string;
+  readonly fields: readonly string[];
+};
 
 export type ToolSpec<I, O> = Described & {
   readonly input: z.ZodType<I>;
   readonly output: z.ZodType<O>;
-  /** Of a tool that destroys. Its confirmation holds while the answer of this route stays the same. */
+  /** Absent: it changes nothing that exists. Confirmations and approvals hold while the version stays the same. */
   readonly subject?: (input: I) => Subject;
   run(input: I, context: ToolContext): Promise<O>;
 };
@@ -50,6 +54,14 @@ export type Tool = Described & {
 export function defineTool<I, O>(spec: ToolSpec<I, O>): Tool {
   // Sound because the server parses every input with the schema of this spec before it calls run().
   return spec as unknown as Tool;
+}
+
+/** The version of what a call changes. Rejects when the person cannot see it. */
+export async function versionOf(tool: Tool, input: unknown, { call }: ToolContext): Promise<unknown[]> {
+  if (tool.subject === undefined) return [];
+  const { operationId, id, fields } = tool.subject(input);
+  const { data } = await call<Record<string, unknown>>(operationId, { params: { id } });
+  return fields.map((field) => data[field] ?? null);
 }
 
 /** Rows of one page of a list. The largest row of any list is about 1 KiB, so that a page stays far below 64 KiB. */

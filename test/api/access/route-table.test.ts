@@ -91,6 +91,10 @@ const table: Record<string, Line> = {
   'PATCH /config/agents/definitions/{id}': ['an administrator’s session or token', '404 not_found', {}],
   'DELETE /config/agents/definitions/{id}': ['an administrator’s session or token', '404 not_found'],
 
+  'GET /me/agents/approvals': ['a session', '200'],
+  'GET /me/agents/approvals/{id}': ['a session', '404 not_found'],
+  'POST /me/agents/approvals/{id}/approve': ['a session', '404 not_found'],
+  'POST /me/agents/approvals/{id}/refuse': ['a session', '404 not_found'],
   'GET /me/agents/sessions': ['a session', '200'],
   'GET /me/agents/sessions/{id}': ['a session', '404 not_found'],
   'GET /agents/sessions': ['an administrator’s session', '200'],

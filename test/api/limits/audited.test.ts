@@ -4,6 +4,7 @@ import { defaultMcpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { defaultEnvironmentPolicy } from '../../../src/features/environments/policy/environment-policy.ts';
 import type { Answer, Harness, Person, TestKey } from '../../harness.ts';
 import { commandLine, contents, openFrozenHarness } from '../access/cast.ts';
+import { setMcpPolicy } from '../mcp/agent.ts';
 
 let h: Harness;
 let root: Person;
@@ -60,9 +61,17 @@ const putAccess = async (signInsPerAddressPerMinute: number) => {
 };
 const metadataLink = { text: 'Source', icon: 'branch', link: 'https://git.example.com/' };
 const definitions = '/config/agents/definitions';
-const definition = () => ({ name: `Agents ${alone}`, purpose: 'Reading', tools: [], clients: [] });
+const definition = () => ({ name: `Agents ${alone}`, purpose: 'Reading', tools: {}, clients: [] });
 const newDefinition = async () =>
   (await h.call('POST', definitions, { as: root, body: definition() })).data.id as string;
+/** Decides about a call of an agent of Ada. */
+const decide = async (verb: 'approve' | 'refuse') => {
+  await setMcpPolicy(h);
+  const call = { userId: ada.user.id, clientId: 'postern-mcp', tool: 'delete_site', arguments: {}, what: '' };
+  const { id } = await h.app.services.agentApprovals.use(call);
+  const path = `/me/agents/approvals/${id}/${verb}`;
+  return () => send('POST', path, ada, { target: () => 'postern-mcp' });
+};
 const newLink = async () =>
   (await h.call('POST', '/config/metadata', { as: root, body: metadataLink })).data.links[0].id as string;
 const group = async () =>
@@ -233,6 +242,8 @@ const drills: Record<string, Drill> = {
       return () => send('DELETE', at, root, { target: () => 'agents' });
     },
   },
+  approveAgentCall: { event: 'mcp.approval_decided', prepare: () => decide('approve') },
+  refuseAgentCall: { event: 'mcp.approval_decided', prepare: () => decide('refuse') },
   addMetadataLink: {
     event: 'config.metadata.changed',
     prepare: ready(() =>

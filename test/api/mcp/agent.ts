@@ -6,7 +6,7 @@ import {
 } from '@modelcontextprotocol/client';
 import { inject } from 'light-my-request';
 import { systemAuditContext } from '../../../src/core/caller.ts';
-import { defaultMcpPolicy, type McpPolicy } from '../../../src/features/agents/mcp-policy.ts';
+import { defaultMcpPolicy, forEachTool, type McpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { toolNames } from '../../../src/features/agents/tool-names.ts';
 import { type Harness, uiOrigin } from '../../harness.ts';
 import { Browser } from '../../identity.ts';
@@ -25,7 +25,7 @@ export type Agent = {
   refusal(
     name: string,
     input?: Record<string, unknown>,
-  ): Promise<{ code: string; message: string; hint: string }>;
+  ): Promise<{ code: string; message: string; hint: string; details?: Record<string, unknown> }>;
 };
 
 type Revision = 'legacy' | { pin: string };
@@ -39,11 +39,14 @@ export async function connectAgent(
     mode = { pin: '2026-07-28' },
     client: knownClient = 'postern-mcp',
     registersAs,
+    opensPage,
   }: {
     mode?: Revision;
     client?: string;
     /** It registers itself under this name. */
     registersAs?: string;
+    /** It can open pages for the person: what it does with one, and whether the person agrees to open it. */
+    opensPage?: (url: string) => Promise<'accept' | 'decline'>;
   } = {},
 ): Promise<Agent> {
   const fetch = fetchOf(h);
@@ -71,7 +74,15 @@ export async function connectAgent(
         discoveryState: () => discovered,
       },
     });
-    const client = new Client({ name: 'test-agent', version: '1.0.0' }, { versionNegotiation: { mode } });
+    const capabilities = opensPage === undefined ? {} : { elicitation: { url: {} } };
+    const client = new Client(
+      { name: 'test-agent', version: '1.0.0' },
+      { versionNegotiation: { mode }, capabilities },
+    );
+    if (opensPage !== undefined)
+      client.setRequestHandler('elicitation/create', async ({ params }) => ({
+        action: await opensPage('url' in params ? params.url : ''),
+      }));
     return { transport, client };
   };
   const first = connect();
@@ -155,5 +166,6 @@ async function giveEveryTool(h: Harness, clientId: string): Promise<void> {
   const { agentDefinitions } = h.app.services;
   if ((await agentDefinitions.ofClient(clientId)) !== undefined) return;
   const texts = { name: `Everything for ${clientId}`, purpose: 'For tests', instructions: '' };
-  await agentDefinitions.add(systemAuditContext, { ...texts, tools: toolNames, clients: [clientId] });
+  const tools = forEachTool(toolNames, () => 'allow' as const);
+  await agentDefinitions.add(systemAuditContext, { ...texts, tools, clients: [clientId] });
 }

@@ -84,7 +84,7 @@ describe('the policy', () => {
     for (const tools of [
       { ...data.policy.tools, delete_everything: 'hidden' },
       without,
-      { ...without, get_site: 'ask' },
+      { ...without, get_site: 'sometimes' },
     ])
       expect((await put(tools)).error.message).toMatch(/^tools\./);
     expect((await h.call('GET', '/config/mcp', { as: root })).data.version).toBe(data.version);

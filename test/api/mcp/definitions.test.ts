@@ -51,7 +51,7 @@ test('MC-06 a client without a definition only reads, whatever the policy allows
 });
 
 test('a definition gives a client the tools that it names, of those that the policy allows, at its next call', async () => {
-  const tools = ['get_site', 'list_sites', 'update_site', 'delete_site'];
+  const tools = { get_site: 'allow', list_sites: 'allow', update_site: 'allow', delete_site: 'allow' };
   const body = {
     name: 'Sites',
     purpose: 'Looks after sites',
@@ -82,8 +82,23 @@ test('a definition gives a client the tools that it names, of those that the pol
   ]);
 });
 
+test('the stricter of policy and definition decides whether the person is asked', async () => {
+  const { mcpPolicy } = h.app.services;
+  const { value, etag } = await mcpPolicy.inForce();
+  const body = { name: 'Ask', purpose: 'Asks', tools: { update_site: 'ask' }, clients: ['postern-mcp'] };
+  const { data } = await asRoot('POST', path, body);
+  expect((await agent.refusal('update_site', { siteId, name: 'Asked' })).code).toBe('approval_required');
+  await asRoot('PATCH', `${path}/${data.id}`, { tools: { update_site: 'allow' } });
+  expect(await agent.use('update_site', { siteId, name: 'Allowed' })).toMatchObject({ name: 'Allowed' });
+  const asks = { ...value, tools: { ...value.tools, update_site: 'ask' as const } };
+  await mcpPolicy.put(contextOfTest, etag, asks);
+  expect((await agent.refusal('update_site', { siteId, name: 'Asked' })).code).toBe('approval_required');
+  await mcpPolicy.put(contextOfTest, '*', value);
+  await asRoot('DELETE', `${path}/${data.id}`);
+});
+
 test('a name and a client belong to one definition each', async () => {
-  const body = { name: 'One', purpose: 'Nothing', tools: [], clients: ['a-client'] };
+  const body = { name: 'One', purpose: 'Nothing', tools: {}, clients: ['a-client'] };
   const { data } = await asRoot('POST', path, body);
   expect((await asRoot('POST', path, { ...body, clients: [] })).error.code).toBe('name_conflict');
   const second = await asRoot('POST', path, { ...body, name: 'Two' });
@@ -92,7 +107,7 @@ test('a name and a client belong to one definition each', async () => {
     { code: 'state_conflict', message: 'The client a-client has the definition One already.' },
   ]);
   expect((await asRoot('PATCH', `${path}/${data.id}`, { name: 'One' })).status).toBe(200);
-  expect((await asRoot('POST', path, { ...body, name: 'Three', tools: ['mint_key'] })).error.code).toBe(
-    'invalid_body',
-  );
+  expect(
+    (await asRoot('POST', path, { ...body, name: 'Three', tools: { mint_key: 'allow' } })).error.code,
+  ).toBe('invalid_body');
 });

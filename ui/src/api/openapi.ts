@@ -2410,6 +2410,94 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/me/agents/approvals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the calls of your agents that wait for you
+         * @description Newest first. A call waits for 10 minutes. Empty while `/mcp` is off.
+         *
+         *     **Who may call it:** A browser session. The person must have the role `user`.
+         */
+        get: operations["listMyAgentApprovals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/me/agents/approvals/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a call that waits for you, with its arguments
+         * @description Until 10 minutes after the agent asked.
+         *
+         *     **Who may call it:** A browser session. The person must have the role `user`.
+         */
+        get: operations["readMyAgentApproval"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/me/agents/approvals/{id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve a call of your agent
+         * @description The agent may make exactly this call once, until 10 minutes after it asked. Every check of the call is made again then.
+         *
+         *     **Who may call it:** A browser session. The person must have the role `user`.
+         */
+        post: operations["approveAgentCall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/me/agents/approvals/{id}/refuse": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Refuse a call of your agent
+         * @description The agent is told so when it makes the same call again.
+         *
+         *     **Who may call it:** A browser session. The person must have the role `user`.
+         */
+        post: operations["refuseAgentCall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/users": {
         parameters: {
             query?: never;
@@ -2895,7 +2983,7 @@ export interface components {
              * @description Stable. Use the code, not the message, to decide what to do.
              * @enum {string}
              */
-            code: "invalid_body" | "invalid_query" | "invalid_name" | "invalid_scopes" | "invalid_expiry" | "invalid_repository_access" | "repo_not_found" | "invalid_repository" | "invalid_branch" | "mine_requires_identity" | "credential_in_url" | "ambiguous_credential" | "authentication_required" | "invalid_credential" | "interactive_auth_required" | "forbidden_role" | "forbidden_scope" | "forbidden_repository" | "forbidden_origin" | "api_keys_disabled" | "issuance_disabled" | "identity_binding_required" | "service_key_public_only" | "not_owner" | "sites_disabled" | "environments_disabled" | "tool_hidden" | "user_disabled" | "role_required" | "not_found" | "token_not_found" | "site_not_found" | "env_not_found" | "build_not_found" | "repo_not_onboarded" | "method_not_allowed" | "request_timeout" | "name_conflict" | "personal_token_limit" | "idempotency_conflict" | "state_conflict" | "deploy_disabled" | "env_tearing_down" | "expiry_conflict" | "site_expired" | "precondition_failed" | "upload_too_large" | "body_too_large" | "unsupported_media_type" | "misdirected_request" | "expiry_required" | "lifetime_too_long" | "override_not_allowed" | "auto_track_pinned_source" | "scope_not_allowed" | "repository_policy" | "upload_rejected" | "credential_in_content" | "private_sites_unavailable" | "visibility_not_allowed" | "quota_exceeded" | "config_invalid" | "precondition_required" | "rate_limited" | "header_too_large" | "internal_error" | "identity_unavailable" | "git_unavailable" | "engine_unavailable" | "overloaded" | "storage_full" | "store_unavailable";
+            code: "invalid_body" | "invalid_query" | "invalid_name" | "invalid_scopes" | "invalid_expiry" | "invalid_repository_access" | "repo_not_found" | "invalid_repository" | "invalid_branch" | "mine_requires_identity" | "credential_in_url" | "ambiguous_credential" | "authentication_required" | "invalid_credential" | "interactive_auth_required" | "forbidden_role" | "forbidden_scope" | "forbidden_repository" | "forbidden_origin" | "api_keys_disabled" | "issuance_disabled" | "identity_binding_required" | "service_key_public_only" | "not_owner" | "sites_disabled" | "environments_disabled" | "tool_hidden" | "approval_required" | "approval_refused" | "user_disabled" | "role_required" | "not_found" | "token_not_found" | "site_not_found" | "env_not_found" | "build_not_found" | "repo_not_onboarded" | "method_not_allowed" | "request_timeout" | "name_conflict" | "personal_token_limit" | "idempotency_conflict" | "state_conflict" | "deploy_disabled" | "env_tearing_down" | "expiry_conflict" | "site_expired" | "precondition_failed" | "upload_too_large" | "body_too_large" | "unsupported_media_type" | "misdirected_request" | "expiry_required" | "lifetime_too_long" | "override_not_allowed" | "auto_track_pinned_source" | "scope_not_allowed" | "repository_policy" | "upload_rejected" | "credential_in_content" | "private_sites_unavailable" | "visibility_not_allowed" | "quota_exceeded" | "config_invalid" | "precondition_required" | "rate_limited" | "header_too_large" | "internal_error" | "identity_unavailable" | "git_unavailable" | "engine_unavailable" | "overloaded" | "storage_full" | "store_unavailable";
             /** @description One sentence for a person. */
             message: string;
             /** @description How to fix it. */
@@ -4601,8 +4689,7 @@ export interface components {
             purpose: unknown;
             /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy */
             instructions: string;
-            /** @description The tools that its agents get, of those that the MCP policy allows */
-            tools: ("get_context" | "list_repositories" | "list_sites" | "get_site" | "list_environments" | "get_environment" | "wait_for_environment" | "list_builds" | "get_logs" | "diagnose_environment" | "preview_environment_config" | "validate_configuration" | "update_site" | "extend_site" | "delete_site" | "create_environment" | "configure_environment" | "deploy_environment" | "extend_environment" | "destroy_environment" | "cancel_build")[];
+            tools: components["schemas"]["AgentDefinitionTools"];
             /** @description Ids of OAuth clients. A client has at most one definition; without one, its agents only read */
             clients: unknown[];
         };
@@ -4615,8 +4702,7 @@ export interface components {
              * @default
              */
             instructions?: string;
-            /** @description The tools that its agents get, of those that the MCP policy allows */
-            tools: ("get_context" | "list_repositories" | "list_sites" | "get_site" | "list_environments" | "get_environment" | "wait_for_environment" | "list_builds" | "get_logs" | "diagnose_environment" | "preview_environment_config" | "validate_configuration" | "update_site" | "extend_site" | "delete_site" | "create_environment" | "configure_environment" | "deploy_environment" | "extend_environment" | "destroy_environment" | "cancel_build")[];
+            tools: components["schemas"]["AgentDefinitionRequestTools"];
             /** @description Ids of OAuth clients. A client has at most one definition; without one, its agents only read */
             clients: string[];
         };
@@ -4626,8 +4712,7 @@ export interface components {
             purpose?: string;
             /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy */
             instructions?: string;
-            /** @description The tools that its agents get, of those that the MCP policy allows */
-            tools?: ("get_context" | "list_repositories" | "list_sites" | "get_site" | "list_environments" | "get_environment" | "wait_for_environment" | "list_builds" | "get_logs" | "diagnose_environment" | "preview_environment_config" | "validate_configuration" | "update_site" | "extend_site" | "delete_site" | "create_environment" | "configure_environment" | "deploy_environment" | "extend_environment" | "destroy_environment" | "cancel_build")[];
+            tools?: components["schemas"]["AgentDefinitionChangeTools"];
             /** @description Ids of OAuth clients. A client has at most one definition; without one, its agents only read */
             clients?: string[];
         };
@@ -4666,6 +4751,8 @@ export interface components {
             code: string | null;
             /** Format: int64 */
             durationMs: number;
+            /** @description The approval that it requested or used. Null: it needed none */
+            approvalId: string | null;
             /** @description As the agent sent them. Contents of files and values of variables are replaced by their sizes */
             arguments: {
                 [key: string]: unknown;
@@ -4707,7 +4794,55 @@ export interface components {
             code: string | null;
             /** Format: int64 */
             durationMs: number;
+            /** @description The approval that it requested or used. Null: it needed none */
+            approvalId: string | null;
             arguments: components["schemas"]["ReviewedAgentCallArgumentsItem"][];
+        };
+        AgentApproval: {
+            id: string;
+            /** @description The MCP client */
+            clientId: string;
+            tool: string;
+            /**
+             * @description `used`: the agent made the call that was approved
+             * @enum {string}
+             */
+            status: "waiting" | "approved" | "refused" | "used";
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            requestedAt: string;
+            /**
+             * Format: date-time
+             * @description An approved call must be made before
+             */
+            expiresAt: string;
+        };
+        AgentApprovalWithArguments: {
+            id: string;
+            /** @description The MCP client */
+            clientId: string;
+            tool: string;
+            /**
+             * @description `used`: the agent made the call that was approved
+             * @enum {string}
+             */
+            status: "waiting" | "approved" | "refused" | "used";
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            requestedAt: string;
+            /**
+             * Format: date-time
+             * @description An approved call must be made before
+             */
+            expiresAt: string;
+            /** @description Exactly those of the call. Null: you decided, so Postern removed them */
+            arguments: {
+                [key: string]: unknown;
+            } | null;
         };
         User: {
             id: string;
@@ -5493,50 +5628,50 @@ export interface components {
              */
             mostFromOneAddress: number;
         };
-        /** @description `hidden`: the tool is not listed, and is refused */
+        /** @description `ask`: the person approves each call. `hidden`: the tool is not listed, and is refused */
         McpPolicyTools: {
             /** @enum {string} */
-            get_context: "allow" | "hidden";
+            get_context: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            list_repositories: "allow" | "hidden";
+            list_repositories: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            list_sites: "allow" | "hidden";
+            list_sites: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            get_site: "allow" | "hidden";
+            get_site: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            list_environments: "allow" | "hidden";
+            list_environments: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            get_environment: "allow" | "hidden";
+            get_environment: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            wait_for_environment: "allow" | "hidden";
+            wait_for_environment: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            list_builds: "allow" | "hidden";
+            list_builds: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            get_logs: "allow" | "hidden";
+            get_logs: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            diagnose_environment: "allow" | "hidden";
+            diagnose_environment: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            preview_environment_config: "allow" | "hidden";
+            preview_environment_config: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            validate_configuration: "allow" | "hidden";
+            validate_configuration: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            update_site: "allow" | "hidden";
+            update_site: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            extend_site: "allow" | "hidden";
+            extend_site: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            delete_site: "allow" | "hidden";
+            delete_site: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            create_environment: "allow" | "hidden";
+            create_environment: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            configure_environment: "allow" | "hidden";
+            configure_environment: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            deploy_environment: "allow" | "hidden";
+            deploy_environment: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            extend_environment: "allow" | "hidden";
+            extend_environment: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            destroy_environment: "allow" | "hidden";
+            destroy_environment: "allow" | "ask" | "hidden";
             /** @enum {string} */
-            cancel_build: "allow" | "hidden";
+            cancel_build: "allow" | "ask" | "hidden";
         };
         McpPolicyClients: {
             /**
@@ -5566,6 +5701,141 @@ export interface components {
             changed: string[];
             /** @description Tools that agents could not use any more, with their use in the last 30 days */
             stopped: components["schemas"]["McpPolicyChangeDryRunStoppedItem"][];
+        };
+        /** @description The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden */
+        AgentDefinitionTools: {
+            /** @enum {string} */
+            get_context?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_repositories?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_sites?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_environments?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            wait_for_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_builds?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_logs?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            diagnose_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            preview_environment_config?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            validate_configuration?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            update_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            extend_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            delete_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            create_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            configure_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            deploy_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            extend_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            destroy_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            cancel_build?: "allow" | "ask" | "hidden";
+        };
+        /** @description The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden */
+        AgentDefinitionRequestTools: {
+            /** @enum {string} */
+            get_context?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_repositories?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_sites?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_environments?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            wait_for_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_builds?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_logs?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            diagnose_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            preview_environment_config?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            validate_configuration?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            update_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            extend_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            delete_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            create_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            configure_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            deploy_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            extend_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            destroy_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            cancel_build?: "allow" | "ask" | "hidden";
+        };
+        /** @description The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden */
+        AgentDefinitionChangeTools: {
+            /** @enum {string} */
+            get_context?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_repositories?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_sites?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_environments?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            wait_for_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_builds?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_logs?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            diagnose_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            preview_environment_config?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            validate_configuration?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            update_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            extend_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            delete_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            create_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            configure_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            deploy_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            extend_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            destroy_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            cancel_build?: "allow" | "ask" | "hidden";
         };
         AgentSessionOfAnyoneUser: {
             id: string;
@@ -10089,6 +10359,129 @@ export interface operations {
             };
         };
     };
+    listMyAgentApprovals: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: {
+                            approvals: components["schemas"]["AgentApproval"][];
+                        };
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    readMyAgentApproval: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an approval */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentApprovalWithArguments"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    approveAgentCall: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an approval */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentApproval"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    refuseAgentCall: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an approval */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentApproval"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
     listUsers: {
         parameters: {
             query?: {
@@ -10753,7 +11146,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "config.agents.changed" | "config.mcp.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "config.agents.changed" | "config.mcp.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;
@@ -10831,7 +11224,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "config.agents.changed" | "config.mcp.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "config.agents.changed" | "config.mcp.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;

@@ -1,0 +1,123 @@
+import { sql } from 'kysely';
+import type { Sql } from '../../platform/database/database.ts';
+
+export const approvalStatuses = ['waiting', 'approved', 'refused', 'used'] as const;
+
+/** A request of an agent to make one call. Times in milliseconds. */
+export type AgentApproval = {
+  readonly id: string;
+  readonly userId: string;
+  readonly clientId: string;
+  readonly tool: string;
+  readonly status: (typeof approvalStatuses)[number];
+  readonly requestedAt: number;
+  readonly expiresAt: number;
+};
+
+export type StoredApproval = AgentApproval & {
+  readonly digest: string;
+  /** Null once the person decided. */
+  readonly encryptedArguments: string | null;
+};
+
+type OfClient = { readonly userId: string; readonly clientId: string };
+
+/** The table `agent_approvals`. What has expired does not exist for any of its readers. */
+export type AgentApprovalStore = {
+  /** Other requests of this person and client wait until the transaction ends. */
+  hold(client: OfClient): Promise<void>;
+  /** The request of exactly this call, unless it was used. */
+  findOpen(
+    call: OfClient & { readonly tool: string; readonly digests: readonly string[] },
+    now: number,
+  ): Promise<AgentApproval | undefined>;
+  /** Newest first. `clientId` null: of every client. */
+  waiting(userId: string, clientId: string | null, now: number): Promise<AgentApproval[]>;
+  insert(approval: StoredApproval): Promise<void>;
+  find(id: string, now: number): Promise<StoredApproval | undefined>;
+  /** Removes the arguments too. Undefined: the approval has another status by now, or expired. */
+  move(
+    id: string,
+    from: AgentApproval['status'],
+    to: AgentApproval['status'],
+    now: number,
+  ): Promise<AgentApproval | undefined>;
+  /** Resolves with how many were removed. */
+  prune(now: number, limit: number): Promise<number>;
+};
+
+type Row = {
+  id: string;
+  user_id: string;
+  client_id: string;
+  tool: string;
+  digest: string;
+  arguments: string | null;
+  status: AgentApproval['status'];
+  requested_at: Date;
+  expires_at: Date;
+};
+
+export function agentApprovalStore(db: Sql): AgentApprovalStore {
+  const columns = sql`id, user_id, client_id, tool, digest, arguments, status, requested_at, expires_at`;
+  const isAlive = (now: number) => sql`expires_at > ${new Date(now)}`;
+  return {
+    async hold({ userId, clientId }) {
+      await sql`select pg_advisory_xact_lock(7263025, hashtext(${`${userId} ${clientId}`}))`.execute(db);
+    },
+    async findOpen({ userId, clientId, tool, digests }, now) {
+      const { rows } = await sql<Row>`
+        select ${columns} from agent_approvals
+         where user_id = ${userId} and client_id = ${clientId} and tool = ${tool} and status <> 'used'
+           and digest in (${sql.join(digests)}) and ${isAlive(now)}
+         limit 1`.execute(db);
+      return rows[0] && toApproval(rows[0]);
+    },
+    async waiting(userId, clientId, now) {
+      const ofClient = clientId === null ? sql`true` : sql`client_id = ${clientId}`;
+      const { rows } = await sql<Row>`
+        select ${columns} from agent_approvals
+         where user_id = ${userId} and ${ofClient} and status = 'waiting' and ${isAlive(now)}
+         order by requested_at desc, id limit 100`.execute(db);
+      return rows.map(toApproval);
+    },
+    async insert(approval) {
+      const { id, userId, clientId, tool, digest, encryptedArguments, status } = approval;
+      await sql`
+        insert into agent_approvals (${columns})
+        values (${id}, ${userId}, ${clientId}, ${tool}, ${digest}, ${encryptedArguments}, ${status},
+                ${new Date(approval.requestedAt)}, ${new Date(approval.expiresAt)})`.execute(db);
+    },
+    async find(id, now) {
+      const { rows } = await sql<Row>`
+        select ${columns} from agent_approvals where id = ${id} and ${isAlive(now)}`.execute(db);
+      const [row] = rows;
+      return row && { ...toApproval(row), digest: row.digest, encryptedArguments: row.arguments };
+    },
+    async move(id, from, to, now) {
+      const { rows } = await sql<Row>`
+        update agent_approvals set status = ${to}, arguments = null
+         where id = ${id} and status = ${from} and ${isAlive(now)}
+        returning ${columns}`.execute(db);
+      return rows[0] && toApproval(rows[0]);
+    },
+    async prune(now, limit) {
+      const { numAffectedRows } = await sql`
+        delete from agent_approvals where id in (
+          select id from agent_approvals where expires_at <= ${new Date(now)} limit ${limit})`.execute(db);
+      return Number(numAffectedRows ?? 0);
+    },
+  };
+}
+
+function toApproval(row: Row): AgentApproval {
+  return {
+    id: row.id,
+    userId: row.user_id,
+    clientId: row.client_id,
+    tool: row.tool,
+    status: row.status,
+    requestedAt: row.requested_at.getTime(),
+    expiresAt: row.expires_at.getTime(),
+  };
+}
