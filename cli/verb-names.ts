@@ -73,6 +73,7 @@ export const verbNames: Readonly<Record<string, string>> = {
   addAgentDefinition: 'agents add',
   changeAgentDefinition: 'agents change',
   deleteAgentDefinition: 'agents delete',
+  exportAgentDefinition: 'agents export',
   readMcpPolicy: 'config get mcp',
   changeMcpPolicy: 'config set mcp',
   readMcpPolicyHistory: 'config history mcp',
