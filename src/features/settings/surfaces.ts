@@ -221,9 +221,11 @@ export const surfaces: readonly Surface[] = [
   {
     id: 'agents',
     change: 'Agent models, instructions, tools, workspaces, session review',
-    owner: 'Admin Agent sections in Settings',
+    owner: 'Administration → Agents',
     note: 'Instructions and tools of an agent, by its client. Models and workspaces do not exist yet.',
     places: [
+      page('Agents', '/admin/agents'),
+      page('Agent sessions', '/admin/agents/sessions'),
       route('Add an agent definition', 'POST /config/agents/definitions', 'addAgentDefinition'),
       guide('Connect an agent', 'docs/how-to/connect-an-agent.md'),
     ],

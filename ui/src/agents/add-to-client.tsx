@@ -5,9 +5,9 @@ import styles from './agents.module.css';
 import { claudeCode, codex, cursor, vscode } from './client-snippets.ts';
 
 /** What to paste, so that the agents of a program find this installation. It asks the person to sign in; no secret is in it. */
-export function AddToClient({ isOpen = false }: { isOpen?: boolean }) {
+export function AddToClient() {
   return (
-    <details className={styles['card']} open={isOpen}>
+    <details className={styles['card']}>
       <summary>Add Postern to Claude Code, Codex, VS Code or Cursor</summary>
       <Text size="sm" my="xs">
         The program opens a page on which the person signs in and allows it. It needs no key. Where another

@@ -42,3 +42,15 @@ export const toolGroups: readonly ToolGroup[] = [
   { effect: 'change', title: 'Tools that change something', tools: changing },
   { effect: 'destroy', title: 'Tools that destroy something', tools: destroying },
 ];
+
+/** What an administrator decides about a tool, with its words. */
+export const toolRules = { allow: 'Allow', ask: 'Ask', hidden: 'Hide' } as const;
+
+/** What a tool does, in words; empty for one that this app does not know. */
+export function wordsOf(tool: string): string {
+  return toolGroups.flatMap(({ tools }) => tools).find(({ name }) => name === tool)?.does ?? '';
+}
+
+export function destroys(tool: string): boolean {
+  return destroying.some(({ name }) => name === tool);
+}

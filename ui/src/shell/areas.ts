@@ -19,6 +19,7 @@ import {
   ScrollIcon,
   SocketIcon,
   SlidersIcon,
+  SparkIcon,
   StackIcon,
   TerminalIcon,
   TreeIcon,
@@ -65,6 +66,12 @@ const areas: readonly Area[] = [
     places: [
       { to: '/settings/keys', label: 'API keys', icon: KeyIcon, words: 'tokens' },
       { to: '/settings/clients', label: 'Connected clients', icon: PlugIcon, words: 'apps programs' },
+      {
+        to: '/settings/agents',
+        label: 'My agents',
+        icon: SparkIcon,
+        words: 'mcp sessions approvals claude codex cursor code assistants',
+      },
       {
         to: '/settings/command-line',
         label: 'Command line',
@@ -117,6 +124,12 @@ const areas: readonly Area[] = [
         label: 'MCP',
         icon: SocketIcon,
         words: 'agents tools switch policy claude codex cursor code',
+      },
+      {
+        to: '/admin/agents',
+        label: 'Agents',
+        icon: SparkIcon,
+        words: 'definitions sessions review calls mcp tools',
       },
       { to: '/admin/users', label: 'Users', icon: PeopleIcon, words: 'accounts people roles' },
       { to: '/admin/groups', label: 'Groups', icon: TreeIcon, words: 'roles teams' },

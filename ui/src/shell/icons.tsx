@@ -34,6 +34,7 @@ import {
   IconSearch,
   IconShield,
   IconSitemap,
+  IconSparkles,
   IconStack2,
   IconSun,
   IconTerminal2,
@@ -88,6 +89,7 @@ export const SearchIcon = icon(IconSearch);
 export const ShieldIcon = icon(IconShield);
 export const SocketIcon = icon(IconPlugConnected);
 export const SlidersIcon = icon(IconAdjustmentsHorizontal);
+export const SparkIcon = icon(IconSparkles);
 export const StackIcon = icon(IconStack2);
 export const SunIcon = icon(IconSun);
 export const TerminalIcon = icon(IconTerminal2);

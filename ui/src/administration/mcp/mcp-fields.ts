@@ -1,15 +1,13 @@
-import { type ToolGroup, toolGroups } from '../../agents/tools.ts';
+import { type ToolGroup, toolGroups, toolRules } from '../../agents/tools.ts';
 import type { Field, Section } from '../documents/fields.ts';
 
 /** The MCP policy in the words of its page. fields.test.ts holds paths and defaults to the server's. */
 const saysOfGroup: Readonly<Record<ToolGroup['effect'], string>> = {
   read: 'A client without a definition may use all that are allowed here. A definition names the tools of its clients.',
   change:
-    'An agent also needs “Agents may change things”, and a definition of its client that names the tool.',
+    'An agent also needs “Agents may change things”, and a definition of its client that names the tool. Ask: the person approves each call.',
   destroy: 'The same. Besides, each first answers with a confirmation, which the agent must send back.',
 };
-
-const toolLabels = { allow: 'Allow', hidden: 'Hide' } as const;
 
 function fieldsOfGroup({ effect, tools }: ToolGroup): readonly Field[] {
   return tools.map(({ name, does }) => ({
@@ -17,7 +15,7 @@ function fieldsOfGroup({ effect, tools }: ToolGroup): readonly Field[] {
     label: name,
     says: does,
     kind: 'choice',
-    labels: toolLabels,
+    labels: toolRules,
     standard: effect === 'read' ? 'allow' : 'hidden',
   }));
 }
