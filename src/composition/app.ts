@@ -211,13 +211,6 @@ function createServices(settings: AppSettings, backends: AppBackends) {
 
   const accessConfig = createAccessConfig({ keycloak, read, tx, feed, isFresh, clock });
   const mcpPolicy = createMcpPolicy({ read, tx, feed, isFresh, clock });
-  const agentSessions = createAgentSessions({
-    read,
-    tx,
-    policy: async () => (await mcpPolicy.inForce()).value,
-    clock,
-    random,
-  });
   const { identity, provider } = createIdentityServices({
     uiOrigin: uiUrl,
     keycloak,
@@ -244,6 +237,14 @@ function createServices(settings: AppSettings, backends: AppBackends) {
       allowsRegistration: async () => allowsRegistration((await mcpPolicy.inForce()).value),
     },
     noteIdentity: metrics.noteIdentity,
+  });
+  const agentSessions = createAgentSessions({
+    read,
+    tx,
+    policy: async () => (await mcpPolicy.inForce()).value,
+    revokeGrant: identity.connectedClients.endGrant,
+    clock,
+    random,
   });
 
   const limiter = createRateLimiter({

@@ -6,7 +6,14 @@ import type { Tx } from '../../platform/database/database.ts';
 import { inBatches } from '../../platform/in-batches.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 import type { McpPolicy } from './mcp-policy.ts';
-import type { AgentCall, AgentSession, AgentSessionStore, NewCall, ToolUsage } from './session-store.ts';
+import type {
+  AgentCall,
+  AgentGrant,
+  AgentSession,
+  AgentSessionStore,
+  NewCall,
+  ToolUsage,
+} from './session-store.ts';
 
 /**
  * What agents of people did: every call of a tool, in sessions. A session ends after 30 idle minutes. It is kept for the
@@ -25,6 +32,12 @@ export type AgentSessions = {
     limit: number,
   ): Promise<{ session: AgentSession; calls: AgentCall[] }>;
   isOpen(session: AgentSession): boolean;
+  /**
+   * Ends the access of the client that made these calls: its consent, and every token of it. Safe to repeat. `userId` null:
+   * of anyone. @throws AppError not_found, state_conflict
+   */
+  end(auditContext: AuditContext, id: string, userId: string | null): Promise<AgentSession>;
+  isEnded(grant: AgentGrant): Promise<boolean>;
   /** Who used which tool in the last 30 days, with an answer. */
   usage(): Promise<ToolUsage[]>;
   prune(): Promise<void>;
@@ -40,10 +53,19 @@ export function createAgentSessions(deps: {
   readonly read: { readonly agentSessions: AgentSessionStore };
   readonly tx: Tx<{ readonly agentSessions: AgentSessionStore; readonly audit: AuditWriter }>;
   readonly policy: () => Promise<McpPolicy>;
+  /** Ends the consent at the identity provider, where Postern can. */
+  readonly revokeGrant: (grant: AgentGrant) => Promise<void>;
   readonly clock: Clock;
   readonly random: Random;
 }): AgentSessions {
   const { read, tx, clock, random } = deps;
+  async function find(id: string, userId: string | null): Promise<AgentSession> {
+    const session = await read.agentSessions.find(id);
+    if (session === undefined || (userId !== null && session.userId !== userId))
+      throw new AppError('not_found');
+    return session;
+  }
+
   return {
     async record({ change, ...call }) {
       const session = { newId: newId(random, 'ags'), idleSince: call.at - idleMs };
@@ -61,12 +83,32 @@ export function createAgentSessions(deps: {
     },
     list: (userId, page, limit) => read.agentSessions.list(userId, page, limit),
     async read(id, userId, page, limit) {
-      const session = await read.agentSessions.find(id);
-      if (session === undefined || (userId !== null && session.userId !== userId))
-        throw new AppError('not_found');
+      const session = await find(id, userId);
       return { session, calls: await read.agentSessions.calls(id, page, limit) };
     },
-    isOpen: ({ lastCallAt }) => clock.now() - lastCallAt <= idleMs,
+    isOpen: ({ lastCallAt, endedAt }) => endedAt === null && clock.now() - lastCallAt <= idleMs,
+    async end(auditContext, id, userId) {
+      const session = await find(id, userId);
+      if (session.grantId === '')
+        throw new AppError('state_conflict', {
+          message: 'The identity provider does not say to which consent these calls belong.',
+          hint: 'Disconnect the client at the identity provider.',
+        });
+      await tx(async ({ agentSessions, audit }) => {
+        if (!(await agentSessions.endGrant(session, clock.now()))) return;
+        await audit.append({
+          event: 'mcp.session_ended',
+          auditContext,
+          target: { kind: 'client', id: session.clientId },
+          outcome: 'success',
+          details: { sessionId: id, userId: session.userId },
+        });
+      });
+      // Its tokens are refused from here on. If this fails, the next attempt does it.
+      await deps.revokeGrant(session);
+      return await find(id, userId);
+    },
+    isEnded: (grant) => read.agentSessions.isEnded(grant),
     usage: () => read.agentSessions.usageSince(clock.now() - 30 * day),
     async prune() {
       const { sessionReview } = await deps.policy();

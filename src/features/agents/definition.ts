@@ -1,4 +1,4 @@
-import { forEachTool, isUsable, type McpPolicy, type ToolRule } from './mcp-policy.ts';
+import { forEachTool, isUsable, type McpPolicy, stricterOf, type ToolRule } from './mcp-policy.ts';
 import { changesSomething, type ToolName, toolNames } from './tool-names.ts';
 
 /** What the agents of some clients are for, and which tools they get: never more than the MCP policy allows. */
@@ -20,12 +20,8 @@ export function policyUnder(policy: McpPolicy, definition: AgentDefinition | und
     if (definition === undefined) return changesSomething(name) ? 'hidden' : 'allow';
     return definition.tools[name] ?? 'hidden';
   };
-  // The stricter of the two.
-  const ruleFor = (name: ToolName): ToolRule => {
-    const both = [policy.tools[name], ownRule(name)];
-    if (!isUsable(policy, name) || both.includes('hidden')) return 'hidden';
-    return both.includes('ask') ? 'ask' : 'allow';
-  };
+  const ruleFor = (name: ToolName): ToolRule =>
+    isUsable(policy, name) ? stricterOf(policy.tools[name], ownRule(name)) : 'hidden';
   const tools = forEachTool(toolNames, ruleFor);
   return {
     ...policy,

@@ -5,6 +5,11 @@ import { changesSomething, changeToolNames, readToolNames, type ToolName, toolNa
 export const toolRules = ['allow', 'ask', 'hidden'] as const;
 export type ToolRule = (typeof toolRules)[number];
 
+/** `allow`, then `ask`, then `hidden`. */
+export function stricterOf(one: ToolRule, other: ToolRule): ToolRule {
+  return toolRules.indexOf(one) > toolRules.indexOf(other) ? one : other;
+}
+
 export function forEachTool<T>(names: readonly ToolName[], of: (name: ToolName) => T): Record<ToolName, T> {
   // Every name of the list becomes a field.
   return Object.fromEntries(names.map((name) => [name, of(name)])) as Record<ToolName, T>;
@@ -19,6 +24,11 @@ export const mcpPolicySchema = z
     tools: z
       .strictObject(forEachTool(toolNames, () => z.enum(toolRules)))
       .describe('`ask`: the person approves each call. `hidden`: the tool is not listed, and is refused'),
+    publicSites: z
+      .enum(toolRules)
+      .describe(
+        'Of calls that publish for everyone or make a site public, when it is stricter than the rule of the tool',
+      ),
     instructions: z
       .string()
       .max(4_000)
@@ -63,6 +73,7 @@ export const defaultMcpPolicy: McpPolicy = {
     ...forEachTool([...readToolNames], (): ToolRule => 'allow'),
     ...forEachTool([...changeToolNames], (): ToolRule => 'hidden'),
   },
+  publicSites: 'ask',
   instructions: '',
   clients: { registration: 'closed' },
   callsPerMinute: 120,

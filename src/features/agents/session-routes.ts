@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { administratorSession, type RoutePolicy } from '../../core/authorize.ts';
-import { timestamp } from '../../core/clock.ts';
+import { timestamp, timestampOrNull } from '../../core/clock.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
 import { idParams, pageQuery, timestampSchema } from '../../platform/schemas.ts';
 import { ownId } from '../people/people.ts';
@@ -8,6 +8,10 @@ import type { AgentCall, AgentSession, AgentSessions } from './agents.ts';
 
 /** Also without a role: what one's agents did is of one's own account. */
 const own: RoutePolicy = { callers: ['session'], identity: 'live' };
+/** Taking access away requires a weaker identity check than giving it (decision 0008). */
+const endingAnyones: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'live' };
+const ending =
+  'Ends the access of its client to the account at once: the consent behind these calls, with all its tokens. The client must ask the person again. With Keycloak, the consent there stays, and Postern refuses its tokens.';
 const sessionParams = idParams('The id of a session', 'ags_3kTq9ZpW1xYb7LcD5mNa');
 
 const sessionSchema = z
@@ -17,7 +21,8 @@ const sessionSchema = z
     startedAt: timestampSchema,
     lastCallAt: timestampSchema,
     calls: z.number().int(),
-    isOpen: z.boolean().describe('False: 30 minutes passed without a call'),
+    isOpen: z.boolean().describe('False: 30 minutes passed without a call, or it was ended'),
+    endedAt: timestampSchema.nullable().describe('When the access of its client was ended'),
   })
   .meta({ id: 'AgentSession' });
 
@@ -61,7 +66,9 @@ const exampleSession = {
   lastCallAt: '2026-01-01T09:02:00.000Z',
   calls: 1,
   isOpen: true,
+  endedAt: null,
 };
+const exampleEnded = { ...exampleSession, isOpen: false, endedAt: '2026-01-01T09:05:00.000Z' };
 const exampleCall = {
   number: 1,
   at: '2026-01-01T09:00:00.000Z',
@@ -87,6 +94,11 @@ export function agentSessionRoutes({
     lastCallAt: timestamp(session.lastCallAt),
     calls: session.calls,
     isOpen: sessions.isOpen(session),
+    endedAt: timestampOrNull(session.endedAt),
+  });
+  const withPerson = (session: AgentSession, known: ReadonlyMap<string, string>) => ({
+    ...toShown(session),
+    user: { id: session.userId, name: known.get(session.userId) ?? null },
   });
 
   return [
@@ -126,6 +138,22 @@ export function agentSessionRoutes({
       },
     }),
     defineRoute({
+      method: 'POST',
+      path: '/me/agents/sessions/{id}/end',
+      operationId: 'endMyAgentSession',
+      tag,
+      summary: 'End a session of your agent',
+      description: ending,
+      policy: own,
+      params: sessionParams,
+      errors: ['not_found', 'state_conflict'],
+      success: { status: 200, data: sessionSchema },
+      example: { data: exampleEnded },
+      async handle({ caller, auditContext, params: { id } }) {
+        return { data: toShown(await sessions.end(auditContext, id, ownId(caller))) };
+      },
+    }),
+    defineRoute({
       method: 'GET',
       path: '/agents/sessions',
       operationId: 'listAgentSessions',
@@ -139,10 +167,7 @@ export function agentSessionRoutes({
       async handle({ query: { page, limit } }) {
         const { items, total } = await sessions.list(null, page, limit);
         const known = await names(items.map(({ userId }) => userId));
-        const data = items.map((one) => ({
-          ...toShown(one),
-          user: { id: one.userId, name: known.get(one.userId) ?? null },
-        }));
+        const data = items.map((one) => withPerson(one, known));
         return { data, pagination: pagePagination(page, limit, total) };
       },
     }),
@@ -164,6 +189,24 @@ export function agentSessionRoutes({
         const { session, calls } = await sessions.read(params.id, null, page, limit);
         const data = calls.map((one) => ({ ...toShownCall(one), arguments: sizesOf(one) }));
         return { data, pagination: pagePagination(page, limit, session.calls) };
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/agents/sessions/{id}/end',
+      operationId: 'endAgentSession',
+      tag,
+      summary: 'End a session of anyone’s agent',
+      description: ending,
+      policy: endingAnyones,
+      params: sessionParams,
+      errors: ['not_found', 'state_conflict'],
+      success: { status: 200, data: anyoneSessionSchema },
+      example: { data: { ...exampleEnded, user: exampleUser } },
+      async handle({ auditContext, params: { id } }) {
+        const session = await sessions.end(auditContext, id, null);
+        const known = await names([session.userId]);
+        return { data: withPerson(session, known) };
       },
     }),
   ];

@@ -6,10 +6,16 @@ export type AgentSession = {
   readonly id: string;
   readonly userId: string;
   readonly clientId: string;
+  /** Empty: the identity provider names none. */
+  readonly grantId: string;
   readonly startedAt: number;
   readonly lastCallAt: number;
+  /** When someone ended the access of its grant. */
+  readonly endedAt: number | null;
   readonly calls: number;
 };
+
+export type AgentGrant = Pick<AgentSession, 'userId' | 'clientId' | 'grantId'>;
 
 export type AgentCall = {
   /** Counts from 1 in its session. */
@@ -33,13 +39,16 @@ export type NewCall = Omit<AgentCall, 'number'> & {
 
 export type ToolUsage = { readonly tool: string; readonly people: number; readonly calls: number };
 
-/** The tables `agent_sessions` and `agent_calls`. */
+/** The tables `agent_sessions`, `agent_calls` and `agent_ended_grants`. */
 export type AgentSessionStore = {
   /** Adds a call to the session that is under way, or to a new one, and resolves with its id. Needs a transaction. */
   add(call: NewCall, session: { readonly newId: string; readonly idleSince: number }): Promise<string>;
   /** Newest first; `userId` null: of everyone. */
   list(userId: string | null, page: number, limit: number): Promise<{ items: AgentSession[]; total: number }>;
   find(id: string): Promise<AgentSession | undefined>;
+  /** False: it was ended already. */
+  endGrant(grant: AgentGrant, at: number): Promise<boolean>;
+  isEnded(grant: AgentGrant): Promise<boolean>;
   /** In the order of their time. One page costs the same however many calls there are. */
   calls(sessionId: string, page: number, limit: number): Promise<AgentCall[]>;
   /** Of calls that were answered. */
@@ -52,13 +61,17 @@ type SessionRow = {
   id: string;
   user_id: string;
   client_id: string;
+  grant_id: string;
   started_at: Date;
   last_call_at: Date;
+  ended_at: Date | null;
   calls: number;
 };
 
 export function agentSessionStore(db: Sql): AgentSessionStore {
-  const columns = sql`id, user_id, client_id, started_at, last_call_at, calls`;
+  const selected = sql`
+    select s.id, s.user_id, s.client_id, s.grant_id, s.started_at, s.last_call_at, e.ended_at, s.calls
+      from agent_sessions s left join agent_ended_grants e using (user_id, client_id, grant_id)`;
   const of = (userId: string | null) => (userId === null ? sql`true` : sql`user_id = ${userId}`);
 
   /** Resolves with the session and the number of this call in it. */
@@ -94,17 +107,27 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
     },
     async list(userId, page, limit) {
       const { rows } = await sql<SessionRow>`
-        select ${columns} from agent_sessions where ${of(userId)}
+        ${selected} where ${of(userId)}
          order by last_call_at desc, id limit ${limit} offset ${(page - 1) * limit}`.execute(db);
       const counted = await sql<{ total: string }>`
         select count(*) as total from agent_sessions where ${of(userId)}`.execute(db);
       return { items: rows.map(toSession), total: Number(counted.rows[0]?.total ?? 0) };
     },
     async find(id) {
-      const { rows } = await sql<SessionRow>`select ${columns} from agent_sessions where id = ${id}`.execute(
-        db,
-      );
+      const { rows } = await sql<SessionRow>`${selected} where s.id = ${id}`.execute(db);
       return rows[0] && toSession(rows[0]);
+    },
+    async endGrant({ userId, clientId, grantId }, at) {
+      const { numAffectedRows } = await sql`
+        insert into agent_ended_grants (user_id, client_id, grant_id, ended_at)
+        values (${userId}, ${clientId}, ${grantId}, ${new Date(at)}) on conflict do nothing`.execute(db);
+      return numAffectedRows === 1n;
+    },
+    async isEnded({ userId, clientId, grantId }) {
+      const { rows } = await sql`
+        select 1 from agent_ended_grants
+         where user_id = ${userId} and client_id = ${clientId} and grant_id = ${grantId}`.execute(db);
+      return rows.length > 0;
     },
     async calls(sessionId, page, limit) {
       const { rows } = await sql<{
@@ -149,8 +172,10 @@ function toSession(row: SessionRow): AgentSession {
     id: row.id,
     userId: row.user_id,
     clientId: row.client_id,
+    grantId: row.grant_id,
     startedAt: row.started_at.getTime(),
     lastCallAt: row.last_call_at.getTime(),
+    endedAt: row.ended_at?.getTime() ?? null,
     calls: row.calls,
   };
 }

@@ -4,6 +4,7 @@ export const readToolNames = [
   'list_repositories',
   'list_sites',
   'get_site',
+  'get_site_report',
   'list_environments',
   'get_environment',
   'wait_for_environment',
@@ -15,6 +16,7 @@ export const readToolNames = [
 ] as const;
 
 export const changeToolNames = [
+  'publish_site',
   'update_site',
   'extend_site',
   'delete_site',

@@ -37,6 +37,8 @@ export const auditEvents = {
     'An agent called a tool that changed something, for a person; the change has an event of its own. The actor’s credential is the client.',
   'mcp.approval_decided':
     'A person approved a call of their agent (reason `approved`) or refused it (`refused`). `mcp.tool_called` is written when the agent makes it.',
+  'mcp.session_ended':
+    'A person or an administrator ended a session of an agent, and with it the access of its client to the account.',
   'config.agents.changed':
     'An agent definition was added (reason `definition_added`), changed (`definition_changed`), or deleted (`definition_removed`).',
   'config.mcp.changed': 'The MCP policy was changed (reason `changed`) or reverted (`reverted`).',

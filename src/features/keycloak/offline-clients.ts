@@ -47,6 +47,7 @@ export function offlineClients(deps: {
         }),
       );
     },
+    endGrant: () => Promise.resolve(),
     revoke: () =>
       Promise.reject(
         new AppError('state_conflict', {

@@ -60,7 +60,23 @@ export function createConnectedClients(deps: {
       });
       feed.announce({ topic: 'principal', subject });
     },
+    async endGrant({ userId, clientId, grantId: name }) {
+      const subject = await tx(async (stores) => {
+        const { user, grants } = await grantsOf(stores, userId);
+        const isMeant = (grant: { grantId: string; clientId: string }) =>
+          grant.clientId === clientId && grantName(grant.grantId) === name;
+        for (const { grantId } of grants.filter(isMeant)) await stores.records.endGrant(grantId);
+        await stores.changes.publish({ topic: 'principal', subject: user.subject });
+        return user.subject;
+      });
+      feed.announce({ topic: 'principal', subject });
+    },
   };
+}
+
+/** The name of a grant in introspection, which gives no right. */
+export function grantName(grantId: string): string {
+  return secretDigest(grantId).slice(0, 32);
 }
 
 function inOrder(scopes: readonly string[]): string[] {

@@ -10,7 +10,6 @@ import type { JWK } from 'jose';
 import type { Log } from '../../platform/log.ts';
 import { mcpScope } from '../../core/scopes.ts';
 import { mac } from '../../platform/encryption.ts';
-import { secretDigest } from '../../platform/encrypted-text.ts';
 import {
   builtinClients,
   isMcpClient,
@@ -18,6 +17,7 @@ import {
   providerScopes,
   webClientId,
 } from './clients.ts';
+import { grantName } from './connected-clients.ts';
 import { type CookieJar, cookieNames, hardenCookies } from './cookies.ts';
 import { answersDeviceFailure, requestIdOf, show, tellFailures } from './failures.ts';
 import type { ProviderViews } from './views.ts';
@@ -95,7 +95,7 @@ export function createProvider(deps: ProviderDeps): Provider {
     // Introspection returns it: Postern records the calls of one consent as one session.
     extraTokenClaims: (_ctx, token) =>
       'grantId' in token && token.grantId !== undefined
-        ? { postern_grant: secretDigest(token.grantId).slice(0, 32) }
+        ? { postern_grant: grantName(token.grantId) }
         : undefined,
     loadExistingGrant,
     findAccount: async (_ctx, subject) => {

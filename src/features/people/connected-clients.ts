@@ -13,4 +13,13 @@ export type ConnectedClients = {
   list(userId: string): Promise<ConnectedClient[]>;
   /** Ends every grant of this client and person with all its tokens. Throws `not_found`. */
   revoke(auditContext: AuditContext, userId: string, clientId: string): Promise<void>;
+  /**
+   * Ends one grant with all its tokens. `grantId`: as introspection names it. Does nothing where the grant is gone, or where
+   * only the provider itself can end it.
+   */
+  endGrant(grant: {
+    readonly userId: string;
+    readonly clientId: string;
+    readonly grantId: string;
+  }): Promise<void>;
 };

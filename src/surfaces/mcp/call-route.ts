@@ -1,8 +1,10 @@
+import { Readable } from 'node:stream';
 import { actorOf, type Caller, type RequestOrigin } from '../../core/caller.ts';
 import {
   type CursorPagination,
   isLimitedChange,
   type PagePagination,
+  type RequestUpload,
   type Route,
 } from '../../platform/http.ts';
 import type { Authorization } from '../web/authorization.ts';
@@ -14,6 +16,14 @@ export type RouteInput = {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: unknown;
+  /** In place of a body. */
+  readonly file?: RouteFile;
+};
+
+export type RouteFile = {
+  readonly name: string;
+  readonly contentType: string;
+  readonly bytes: Uint8Array;
 };
 
 export type RouteAnswer<R> = {
@@ -36,24 +46,38 @@ export function routeCaller(deps: {
       const route = byOperation.get(operationId);
       if (route === undefined) throw new Error(`There is no route ${operationId}.`);
       if (isLimitedChange(route)) await deps.limits.limitChange(caller);
-      await deps.authorization.authorize(caller, route.policy);
+      const authorize = () => deps.authorization.authorize(caller, route.policy);
+      await authorize();
+      const { file } = input;
       const reply = await route.handle({
         caller,
         auditContext: { actor: actorOf(caller), origin },
         origin,
-        ...parseValues(route, {
-          params: input.params ?? {},
-          query: definedIn(input.query),
-          body: input.body,
-        }),
+        ...parseValues(
+          route,
+          { params: input.params ?? {}, query: definedIn(input.query), body: input.body },
+          route.method !== 'GET' && file === undefined,
+        ),
         budget: null,
-        upload: null,
+        upload: file === undefined ? null : uploadOf(file, authorize),
         header: () => undefined,
       });
       if ('stream' in reply) throw new Error(`The route ${operationId} answers a stream.`);
       // The tool names the type of the answer; its output schema checks it again.
       return { data: reply.data as R, pagination: reply.pagination };
     };
+}
+
+function uploadOf(file: RouteFile, reauthorize: () => Promise<void>): RequestUpload {
+  const { name: fileName, contentType, bytes } = file;
+  return {
+    async *parts() {
+      yield { kind: 'file', name: '', fileName, contentType, stream: Readable.from([bytes]) };
+    },
+    // Nobody can leave: the bytes are here.
+    left: AbortSignal.any([]),
+    reauthorize,
+  };
 }
 
 function definedIn(query: RouteInput['query'] = {}): Record<string, string> {

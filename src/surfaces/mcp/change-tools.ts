@@ -4,12 +4,13 @@ import { branchName, repositoryName } from '../../features/environments/schemas.
 import { environmentStatuses } from '../../features/environments/environment.ts';
 import { siteStatuses } from '../../features/sites/site.ts';
 import { buildId } from './build-tools.ts';
+import { archiveOf } from './inline-files.ts';
 import { environmentId, siteId } from './read-tools.ts';
 import { defineTool, type Subject, type Tool } from './tool.ts';
 
 /**
  * The tools that change something. Each names what it changes by its immutable id, never by a name that may be another's by
- * now. No tool makes anything public.
+ * now.
  */
 const hours = z.number().int().min(1).max(8_760);
 const serviceChoices = z
@@ -30,10 +31,11 @@ const access = z
   .optional()
   .describe('Who may open it: `owner`, only the person; `members`, everyone who can sign in');
 
+const visibility = z.enum(['public', 'private']);
 const siteAfter = z.strictObject({
   id: z.string(),
   name: z.string(),
-  visibility: z.enum(['public', 'private']),
+  visibility,
   status: z.enum(siteStatuses),
   url: z.string(),
   expiresAt: timestampSchema.nullable(),
@@ -62,18 +64,80 @@ const environmentOf = ({ environmentId: id }: { environmentId: string }): Subjec
   fields: ['id', 'uuid', 'branch', 'sha', 'access', 'deployEnabled', 'autoTrack', 'expiresAt'],
 });
 
+const siteFile = z
+  .strictObject({
+    path: z.string().min(1).max(500).describe('From the root of the site, such as index.html'),
+    content: z.string(),
+    encoding: z.enum(['utf8', 'base64']).optional().describe('Default: utf8'),
+  })
+  .refine(
+    ({ content, encoding }) => encoding !== 'base64' || /^[A-Za-z0-9+/]*={0,2}$/.test(content),
+    'must be base64',
+  );
+
 export const changeTools: readonly Tool[] = [
   defineTool({
+    name: 'publish_site',
+    title: 'Publish a site',
+    description:
+      'Publishes files as a new site, or as the whole new version of a site of the person. Either all of it goes live, or nothing changes. For at most 200 KiB together. Publishing for everyone may need the approval of the person.',
+    effect: 'change',
+    hides: ['files'],
+    subject: ({ siteId: id }) => (id === undefined ? undefined : siteOf({ siteId: id })),
+    async makesPublic({ siteId: id, visibility: asked }, { call }) {
+      if (id === undefined) return asked === 'public';
+      return (await call<SiteAfter>('getSite', { params: { id } })).data.visibility === 'public';
+    },
+    input: z
+      .strictObject({
+        siteId: siteId.optional().describe('Absent: a new site'),
+        name: plainText(100).optional().describe('Of a new site'),
+        visibility: visibility.optional().describe('Of a new site. Default: private'),
+        spa: z.boolean().optional().describe('Serve index.html for paths without a file'),
+        files: z.array(siteFile).min(1).max(200).describe('Every file of the version'),
+      })
+      .refine(
+        (input) => input.siteId === undefined || (input.name ?? input.visibility) === undefined,
+        'must have name and visibility for a new site only; update_site changes them',
+      ),
+    output: siteAfter.extend({
+      version: z.number().nullable(),
+      warnings: z.array(z.strictObject({ code: z.string(), message: z.string() })),
+    }),
+    async run({ siteId: id, files, spa, ...created }, { call }) {
+      type Published = SiteAfter & {
+        readonly version: { readonly number: number } | null;
+        readonly warnings: readonly { readonly code: string; readonly message: string }[];
+      };
+      const file = await archiveOf(files);
+      const query = { spa: spa === undefined ? undefined : String(spa) };
+      const { data } =
+        id === undefined
+          ? await call<Published>('createSite', {
+              query: { ...query, name: created.name, visibility: created.visibility ?? 'private' },
+              file,
+            })
+          : await call<Published>('replaceSiteContent', { params: { id }, query, file });
+      return {
+        ...toSiteAfter(data),
+        version: data.version?.number ?? null,
+        warnings: data.warnings.map(({ code, message }) => ({ code, message })),
+      };
+    },
+  }),
+  defineTool({
     name: 'update_site',
-    title: 'Rename a site or make it private',
-    description: 'Renames a site of the person, or makes it private. It cannot make a site public.',
+    title: 'Rename a site or change who sees it',
+    description:
+      'Renames a site of the person, or makes it private or public. Making it public may need the approval of the person.',
     effect: 'change',
     isIdempotent: true,
     subject: siteOf,
+    makesPublic: async ({ visibility: asked }) => asked === 'public',
     input: z.strictObject({
       siteId,
       name: plainText(100).optional(),
-      visibility: z.literal('private').optional().describe('Its address changes'),
+      visibility: visibility.optional().describe('`public`: everyone can read it. Its address changes'),
       spa: z.boolean().optional().describe('Serve index.html for paths without a file'),
     }),
     output: siteAfter,

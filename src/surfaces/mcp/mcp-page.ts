@@ -20,7 +20,7 @@ import type { Tool } from './tool.ts';
 
 /**
  * The MCP endpoint for the agents of people: `/mcp`, and the metadata that tells a client where to get a token (RFC 9728).
- * The path of a request, from top to bottom: on? → token → origin → person → limit → definition → protocol → tool. While it is off,
+ * The path of a request, from top to bottom: on? → token → origin → person → limit → ended? → definition → protocol → tool. While it is off,
  * every address here answers as if it did not exist.
  */
 export type McpPageDeps = {
@@ -36,7 +36,7 @@ export type McpPageDeps = {
   readonly callRoute: (caller: Caller, origin: RequestOrigin) => CallRoute;
   readonly confirmations: Confirmations;
   readonly approvals: Pick<AgentApprovals, 'use'>;
-  readonly sessions: Pick<AgentSessions, 'record'>;
+  readonly sessions: Pick<AgentSessions, 'record' | 'isEnded'>;
   readonly clock: Clock;
   readonly pause: (ms: number) => Promise<void>;
   readonly log: Log;
@@ -132,7 +132,9 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
       throw new AppError('forbidden_origin', { hint: foreignOrigin });
     await authorization.authorize(caller, agents);
     await limit(caller.user.id, policy.callsPerMinute);
-    const definition = await deps.definitionOf(caller.clientId);
+    const { user, clientId } = caller;
+    if (await deps.sessions.isEnded({ userId: user.id, clientId, grantId: grantId ?? '' })) throw accessEnded;
+    const definition = await deps.definitionOf(clientId);
     request.mcp = { caller, grantId, policy: policyUnder(policy, definition) };
   }
 
@@ -187,6 +189,10 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
   };
 }
 
+const accessEnded = new AppError('invalid_credential', {
+  message: 'The access of this client was ended.',
+  hint: 'Connect the client again. The person then decides anew.',
+});
 const foreignOrigin = 'Call this address from a program, not from a page of another site.';
 
 /** Policy and definition decide what agents may do; the consent of a person covers all of it. */

@@ -9,7 +9,7 @@ import {
 import { z } from 'zod';
 import { AppError, type ErrorCode } from '../../core/errors.ts';
 import { maskKeys } from '../../core/key-shape.ts';
-import { isUsable } from '../../features/agents/mcp-policy.ts';
+import { isUsable, stricterOf, type ToolRule } from '../../features/agents/mcp-policy.ts';
 import type { ToolName } from '../../features/agents/tool-names.ts';
 import { inputWords } from '../../platform/input-words.ts';
 import { version } from '../../platform/version.ts';
@@ -89,7 +89,7 @@ async function outcomeOf(
   let approvalId: string | null = null;
   try {
     if (!isUsable(policy, tool.name)) throw new AppError('tool_hidden');
-    if (policy.tools[tool.name] === 'ask') {
+    if ((await ruleOf(tool, sent, deps.context)) === 'ask') {
       const asked = await askPerson(tool, parsedArguments(tool, sent), deps, person);
       approvalId = asked.id;
       if (asked.kind === 'refused') throw new AppError('approval_refused');
@@ -114,6 +114,19 @@ async function outcomeOf(
     const refusal = isRefusal ? error : new AppError('internal_error');
     return { result: toRefusal(refusal), code: refusal.code, hasChanged: false, approvalId };
   }
+}
+
+/** The rule of the tool, or that of publishing for everyone when it is stricter. */
+async function ruleOf(tool: Tool, sent: Record<string, unknown>, context: ToolContext): Promise<ToolRule> {
+  const { tools, publicSites } = context.policy;
+  const rule = tools[tool.name];
+  if (!(await tool.makesPublic?.(parsedArguments(tool, sent), context))) return rule;
+  if (publicSites === 'hidden')
+    throw new AppError('tool_hidden', {
+      message: 'An administrator does not let agents publish for everyone.',
+      hint: 'Publish it as private, or ask the person to make it public.',
+    });
+  return stricterOf(rule, publicSites);
 }
 
 function waiting(url: string): AppError {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { PagePagination } from '../../platform/http.ts';
 import { plainText, timestampSchema } from '../../platform/schemas.ts';
+import { AppError } from '../../core/errors.ts';
 import { version } from '../../platform/version.ts';
 import {
   environmentStatuses,
@@ -44,6 +45,17 @@ const environmentRow = z.strictObject({
   isMine: z.boolean(),
   link: z.string().describe('For people: opens its first service'),
   expiresAt: timestampSchema,
+});
+
+/** With the longest paths, a report has about 60 KiB. */
+const firstOf = 20;
+const changedNames = z.strictObject({
+  count: z.number(),
+  names: z.array(z.string()).describe('The first 20'),
+});
+const findings = z.strictObject({
+  count: z.number().describe('At most 100'),
+  first: z.array(z.strictObject({ page: z.string(), target: z.string() })).describe('The first 20'),
 });
 
 type Site = z.infer<typeof siteRow> & {
@@ -234,6 +246,66 @@ export const readTools: readonly Tool[] = [
     },
   }),
   defineTool({
+    name: 'get_site_report',
+    title: 'Check a version of a site',
+    description:
+      'Reads what Postern found in a version of a site of the person: broken links, addresses of the author’s own machine, insecure resources, and what changed.',
+    effect: 'read',
+    input: z.strictObject({
+      siteId,
+      version: z.number().int().min(1).max(999_999_999).optional().describe('Default: the live version'),
+    }),
+    output: z.strictObject({
+      version: z.number(),
+      isComplete: z.boolean().describe('False: too many pages or links to check all'),
+      added: changedNames,
+      changed: changedNames,
+      removed: changedNames,
+      brokenLinks: findings,
+      absolutePaths: findings,
+      mixedContent: findings,
+      warnings: z.array(z.strictObject({ code: z.string(), message: z.string() })),
+    }),
+    async run({ siteId: id, version: asked }, { call }) {
+      const { data: site } = await call<Site>('getSite', { params: { id } });
+      const number = asked ?? site.version?.number;
+      if (number === undefined)
+        throw new AppError('not_found', {
+          message: 'The site has no live version.',
+          hint: 'Publish it first.',
+        });
+      type Names = { count: number; names: string[] };
+      type Findings = { page: string; target: string }[];
+      type Report = { isComplete: boolean; warnings: { code: string; message: string }[] } & Record<
+        'added' | 'changed' | 'removed',
+        Names
+      > &
+        Record<'brokenLinks' | 'absolutePaths' | 'mixedContent', Findings>;
+      const { data } = await call<{ report: Report }>('getSiteVersion', {
+        params: { id, number: String(number) },
+      });
+      const { report } = data;
+      const names = ({ count, names: all }: Names) => ({ count, names: all.slice(0, firstOf).map(short) });
+      const found = (all: Findings) => ({
+        count: all.length,
+        first: all
+          .slice(0, firstOf)
+          .map(({ page, target }) => ({ page: short(page), target: short(target) })),
+      });
+      return {
+        version: number,
+        isComplete: report.isComplete,
+        added: names(report.added),
+        changed: names(report.changed),
+        removed: names(report.removed),
+        brokenLinks: found(report.brokenLinks),
+        absolutePaths: found(report.absolutePaths),
+        mixedContent: found(report.mixedContent),
+        warnings: report.warnings.map(({ code, message }) => ({ code, message: short(message) })),
+      };
+    },
+  }),
+  defineTool({
     name: 'list_environments',
     title: 'List Environments',
     description:
@@ -314,6 +386,10 @@ function toEnvironmentRow(environment: Environment, personId: string) {
 /** A reason may quote a program; an answer stays far below 64 KiB. */
 export function shortened(text: string | null): string | null {
   return text !== null && text.length > 500 ? `${text.slice(0, 500)}…` : text;
+}
+
+function short(text: string): string {
+  return shortened(text) ?? '';
 }
 
 export function after({ pagination }: RouteAnswer<unknown>): string | null {

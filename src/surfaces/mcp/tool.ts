@@ -39,7 +39,9 @@ export type ToolSpec<I, O> = Described & {
   readonly input: z.ZodType<I>;
   readonly output: z.ZodType<O>;
   /** Absent: it changes nothing that exists. Confirmations and approvals hold while the version stays the same. */
-  readonly subject?: (input: I) => Subject;
+  readonly subject?: (input: I) => Subject | undefined;
+  /** Whether the call publishes for everyone: the policy has a rule of its own for that. */
+  readonly makesPublic?: (input: I, context: ToolContext) => Promise<boolean>;
   run(input: I, context: ToolContext): Promise<O>;
 };
 
@@ -47,7 +49,8 @@ export type ToolSpec<I, O> = Described & {
 export type Tool = Described & {
   readonly input: z.ZodType;
   readonly output: z.ZodType;
-  readonly subject?: (input: unknown) => Subject;
+  readonly subject?: (input: unknown) => Subject | undefined;
+  readonly makesPublic?: (input: unknown, context: ToolContext) => Promise<boolean>;
   run(input: unknown, context: ToolContext): Promise<unknown>;
 };
 
@@ -58,8 +61,9 @@ export function defineTool<I, O>(spec: ToolSpec<I, O>): Tool {
 
 /** The version of what a call changes. Rejects when the person cannot see it. */
 export async function versionOf(tool: Tool, input: unknown, { call }: ToolContext): Promise<unknown[]> {
-  if (tool.subject === undefined) return [];
-  const { operationId, id, fields } = tool.subject(input);
+  const subject = tool.subject?.(input);
+  if (subject === undefined) return [];
+  const { operationId, id, fields } = subject;
   const { data } = await call<Record<string, unknown>>(operationId, { params: { id } });
   return fields.map((field) => data[field] ?? null);
 }

@@ -97,6 +97,8 @@ const table: Record<string, Line> = {
   'POST /me/agents/approvals/{id}/refuse': ['a session', '404 not_found'],
   'GET /me/agents/sessions': ['a session', '200'],
   'GET /me/agents/sessions/{id}': ['a session', '404 not_found'],
+  'POST /me/agents/sessions/{id}/end': ['a session', '404 not_found'],
+  'POST /agents/sessions/{id}/end': ['an administrator’s session', '404 not_found'],
   'GET /agents/sessions': ['an administrator’s session', '200'],
   'GET /agents/sessions/{id}': ['an administrator’s session', '404 not_found'],
 

@@ -269,7 +269,7 @@ describe('requests of other pages', () => {
       .replace('{owner}/{name}', repository);
     const isBodiless =
       route.method === 'DELETE' ||
-      /sign-out|read$|sites.*\/extend$|\/(?:content|restore|publish|preview|deploy|redeploy|destroy|cancel|retry|webhook|approve|refuse)$/.test(
+      /sign-out|read$|sites.*\/extend$|\/(?:content|restore|publish|preview|deploy|redeploy|destroy|cancel|retry|webhook|approve|refuse|end)$/.test(
         route.path,
       );
     const body = bodies[`${route.method} ${route.path}`] ?? (isBodiless ? undefined : { name: 'renamed' });
@@ -305,7 +305,8 @@ describe('requests of other pages', () => {
           ? { raw: archiveOf({ 'index.html': page('new') }) }
           : { body };
       const own = await h.call(route.method, path, { as: who, ...content, headers: { 'if-match': '*' } });
-      const isOfThingsThatAreNotThere = /notices|clients|approvals|uploads\/nothingthere/.test(path);
+      const isOfThingsThatAreNotThere =
+        /notices|clients|approvals|agents\/sessions|uploads\/nothingthere/.test(path);
       expect([route.operationId, own.status]).toEqual([
         route.operationId,
         isOfThingsThatAreNotThere ? 404 : successOf(route),

@@ -72,6 +72,25 @@ const decide = async (verb: 'approve' | 'refuse') => {
   const path = `/me/agents/approvals/${id}/${verb}`;
   return () => send('POST', path, ada, { target: () => 'postern-mcp' });
 };
+/** Ends a session of an agent of Ada. */
+const endSession = async (of: '/me' | '', by: () => Person) => {
+  const { agentSessions } = h.app.services;
+  await agentSessions.record({
+    userId: ada.user.id,
+    clientId: 'postern-mcp',
+    grantId: 'of-ada',
+    at: h.clock.now(),
+    tool: 'get_context',
+    code: null,
+    durationMs: 1,
+    approvalId: null,
+    arguments: {},
+    change: null,
+  });
+  const [session] = (await agentSessions.list(ada.user.id, 1, 1)).items;
+  return () =>
+    send('POST', `${of}/agents/sessions/${session?.id}/end`, by(), { target: () => 'postern-mcp' });
+};
 const newLink = async () =>
   (await h.call('POST', '/config/metadata', { as: root, body: metadataLink })).data.links[0].id as string;
 const group = async () =>
@@ -244,6 +263,8 @@ const drills: Record<string, Drill> = {
   },
   approveAgentCall: { event: 'mcp.approval_decided', prepare: () => decide('approve') },
   refuseAgentCall: { event: 'mcp.approval_decided', prepare: () => decide('refuse') },
+  endMyAgentSession: { event: 'mcp.session_ended', prepare: () => endSession('/me', () => ada) },
+  endAgentSession: { event: 'mcp.session_ended', prepare: () => endSession('', () => root) },
   addMetadataLink: {
     event: 'config.metadata.changed',
     prepare: ready(() =>

@@ -117,11 +117,56 @@ describe('changes', () => {
     expect(changes.data[0].actor.credential).toBe('postern-mcp');
   });
 
-  test('no agent makes a site public, and none changes another’s', async () => {
-    const own = await site(ada);
-    expect((await agent.refusal('update_site', { siteId: own.id, visibility: 'public' })).code).toBe(
-      'invalid_body',
+  test('publishing for everyone asks the person, unless an administrator allows it or forbids it', async () => {
+    const [own, open] = [await site(ada), await site(ada, 'public')];
+    const files = [{ path: 'index.html', content: '<!doctype html><title>x</title>' }];
+    const publicly = [
+      ['update_site', { siteId: own.id, visibility: 'public' }],
+      ['publish_site', { visibility: 'public', files }],
+      ['publish_site', { siteId: open.id, files }],
+    ] as const;
+    for (const [name, input] of publicly)
+      expect((await agent.refusal(name, input)).code).toBe('approval_required');
+    await allowing(changeToolNames, { publicSites: 'hidden' });
+    for (const [name, input] of publicly) expect((await agent.refusal(name, input)).code).toBe('tool_hidden');
+    await allowing(changeToolNames, { publicSites: 'allow' });
+    for (const [name, input] of publicly)
+      expect(await agent.use(name, input)).toMatchObject({ visibility: 'public' });
+    expect((await h.call('GET', `/sites/${own.id}`, { as: ada })).data.visibility).toBe('public');
+  });
+
+  test('publish_site publishes files as a new private site, then as its next version, each whole or not at all', async () => {
+    const index = { path: 'index.html', content: '<!doctype html><title>ä</title><a href="gone.html">x</a>' };
+    const dot = { path: 'img/dot.gif', content: 'R0lGODlhAQABAAAAACw=', encoding: 'base64' };
+    const made = (await agent.use('publish_site', { name: 'Notes', files: [index, dot] })) as { id: string };
+    expect(made).toMatchObject({ name: 'Notes', visibility: 'private', version: 1 });
+    const files = await h.call('GET', `/sites/${made.id}/files`, { as: ada });
+    expect(files.data).toMatchObject([
+      { path: 'img/dot.gif', size: 14 },
+      { path: 'index.html', size: Buffer.byteLength(index.content) },
+    ]);
+    expect(await agent.use('get_site_report', { siteId: made.id })).toMatchObject({
+      version: 1,
+      brokenLinks: { count: 1, first: [{ page: 'index.html', target: 'gone.html' }] },
+    });
+    const next = { siteId: made.id, files: [index] };
+    expect(await agent.use('publish_site', next)).toMatchObject({ id: made.id, version: 2 });
+    const refused = async (input: object) =>
+      (await agent.refusal('publish_site', { ...next, ...input })).code;
+    expect(await refused({ files: [{ path: '../index.html', content: 'x' }] })).toBe('upload_rejected');
+    expect(await refused({ files: [{ path: 'a', content: '%', encoding: 'base64' }] })).toBe('invalid_body');
+    expect(await refused({ name: 'Other' })).toBe('invalid_body');
+    const key = await h.key(ada);
+    expect(await refused({ files: [{ path: 'index.html', content: key.value }] })).toBe(
+      'credential_in_content',
     );
+    expect((await h.call('GET', `/sites/${made.id}`, { as: ada })).data.version.number).toBe(2);
+    const others = await site(bea, 'public');
+    await allowing(changeToolNames, { publicSites: 'allow' });
+    expect(await refused({ siteId: others.id })).toBe('not_owner');
+  });
+
+  test('no agent changes what is another’s', async () => {
     const others = await site(bea, 'public');
     expect((await agent.refusal('update_site', { siteId: others.id, name: 'Mine' })).code).toBe('not_owner');
   });

@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { day, minute, second } from '../../../src/core/clock.ts';
-import type { Harness, Person } from '../../harness.ts';
+import { type Harness, type Person, uiOrigin } from '../../harness.ts';
 import { dump, openFrozenHarness } from '../access/cast.ts';
-import { type Agent, connectAgent, setMcpPolicy } from './agent.ts';
+import { type Agent, connectAgent, fetchOf, setMcpPolicy } from './agent.ts';
 
 /** What agents did: every call, in sessions, for the person and for administrators. */
 let h: Harness;
@@ -98,6 +98,79 @@ test('KF-03 no table has what agents may not leave there: keys, contents, halves
   const everything = await dump(h);
   expect(everything).not.toContain(key.value);
   expect(everything).not.toContain('a secret of the file');
+});
+
+describe('ending', () => {
+  const end = (path: string, as: Person) => h.call('POST', `${path}/end`, { as });
+  /** One call of a new client of Bea; resolves with the path of its session. */
+  async function called() {
+    const hers = await connectAgent(h, 'Bea');
+    await hers.use('get_context');
+    const [session] = await list(bea);
+    return { hers, path: `/agents/sessions/${session?.id}` };
+  }
+  const refreshed = async (token: string) =>
+    await fetchOf(h)(`${uiOrigin}/identity/token`, {
+      method: 'POST',
+      body: new URLSearchParams({
+        grant_type: 'refresh_token',
+        client_id: 'postern-mcp',
+        refresh_token: token,
+        resource: `${uiOrigin}/mcp`,
+      }),
+    });
+
+  test('a person ends a session: its client has no access from the next request on, and others keep theirs', async () => {
+    const other = await connectAgent(h, 'Bea');
+    const { hers, path } = await called();
+    expect((await end(`/me${path}`, ada)).status).toBe(404);
+    const ended = await end(`/me${path}`, bea);
+    expect(ended.data).toMatchObject({ isOpen: false, endedAt: expect.any(String) });
+    await expect(hers.use('get_context')).rejects.toThrow();
+    expect((await refreshed(hers.refreshToken)).status).toBe(400);
+    expect((await end(`/me${path}`, bea)).data).toEqual(ended.data);
+    await other.use('get_context');
+    await (await connectAgent(h, 'Bea')).use('get_context');
+    const { events } = await h.app.services.audit.search({ event: 'mcp.session_ended' }, undefined, 10);
+    expect(events).toMatchObject([
+      { actor: { id: bea.user.id }, target: { id: 'postern-mcp' }, details: { userId: bea.user.id } },
+    ]);
+  });
+
+  test('an administrator ends the session of anyone', async () => {
+    const { hers, path } = await called();
+    expect((await end(path, ada)).status).toBe(403);
+    expect((await end(path, root)).data).toMatchObject({ isOpen: false, user: { id: bea.user.id } });
+    await expect(hers.use('get_context')).rejects.toThrow();
+  });
+
+  test('tokens of an ended grant are refused even where the identity provider still honours them', async () => {
+    const { hers, path } = await called();
+    const { read } = h.app.services;
+    const session = await read.agentSessions.find(path.slice(path.lastIndexOf('/') + 1));
+    if (session === undefined) throw new Error('There is no session.');
+    await read.agentSessions.endGrant(session, h.clock.now());
+    const answer = await fetchOf(h)(`${uiOrigin}/mcp`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${hers.accessToken}`, 'content-type': 'application/json' },
+      body: '{}',
+    });
+    expect(answer.status).toBe(401);
+    expect(await answer.text()).toContain('The access of this client was ended.');
+    const renewed = (await (await refreshed(hers.refreshToken)).json()) as { access_token: string };
+    const again = await fetchOf(h)(`${uiOrigin}/mcp`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${renewed.access_token}` },
+    });
+    expect(again.status).toBe(401);
+  });
+
+  test('calls whose consent the identity provider does not name cannot be ended here', async () => {
+    const { hers, path } = await called();
+    await sql`update agent_sessions set grant_id = ''`.execute(h.database.sql);
+    expect((await end(path, root)).error.code).toBe('state_conflict');
+    await hers.use('get_context');
+  });
 });
 
 test('the policy can keep arguments out of the record', async () => {

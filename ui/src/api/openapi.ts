@@ -2388,6 +2388,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/me/agents/sessions/{id}/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End a session of your agent
+         * @description Ends the access of its client to the account at once: the consent behind these calls, with all its tokens. The client must ask the person again. With Keycloak, the consent there stays, and Postern refuses its tokens.
+         *
+         *     **Who may call it:** A browser session.
+         */
+        post: operations["endMyAgentSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/agents/sessions": {
         parameters: {
             query?: never;
@@ -2426,6 +2448,28 @@ export interface paths {
         get: operations["readAgentSession"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/agents/sessions/{id}/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End a session of anyone’s agent
+         * @description Ends the access of its client to the account at once: the consent behind these calls, with all its tokens. The client must ask the person again. With Keycloak, the consent there stays, and Postern refuses its tokens.
+         *
+         *     **Who may call it:** An administrator’s browser session.
+         */
+        post: operations["endAgentSession"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4681,6 +4725,11 @@ export interface components {
             /** @description False: agents may only read, whatever the rules of the tools say */
             allowChanges: boolean;
             tools: components["schemas"]["McpPolicyTools"];
+            /**
+             * @description Of calls that publish for everyone or make a site public, when it is stricter than the rule of the tool
+             * @enum {string}
+             */
+            publicSites: "allow" | "ask" | "hidden";
             /** @description Postern tells every agent this when it connects; empty for nothing */
             instructions: string;
             clients: components["schemas"]["McpPolicyClients"];
@@ -4759,8 +4808,13 @@ export interface components {
             lastCallAt: string;
             /** Format: int64 */
             calls: number;
-            /** @description False: 30 minutes passed without a call */
+            /** @description False: 30 minutes passed without a call, or it was ended */
             isOpen: boolean;
+            /**
+             * Format: date-time
+             * @description When the access of its client was ended
+             */
+            endedAt: string | null;
         };
         AgentCall: {
             /**
@@ -4801,8 +4855,13 @@ export interface components {
             lastCallAt: string;
             /** Format: int64 */
             calls: number;
-            /** @description False: 30 minutes passed without a call */
+            /** @description False: 30 minutes passed without a call, or it was ended */
             isOpen: boolean;
+            /**
+             * Format: date-time
+             * @description When the access of its client was ended
+             */
+            endedAt: string | null;
             user: components["schemas"]["AgentSessionOfAnyoneUser"];
         };
         ReviewedAgentCall: {
@@ -5666,6 +5725,8 @@ export interface components {
             /** @enum {string} */
             get_site: "allow" | "ask" | "hidden";
             /** @enum {string} */
+            get_site_report: "allow" | "ask" | "hidden";
+            /** @enum {string} */
             list_environments: "allow" | "ask" | "hidden";
             /** @enum {string} */
             get_environment: "allow" | "ask" | "hidden";
@@ -5681,6 +5742,8 @@ export interface components {
             preview_environment_config: "allow" | "ask" | "hidden";
             /** @enum {string} */
             validate_configuration: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            publish_site: "allow" | "ask" | "hidden";
             /** @enum {string} */
             update_site: "allow" | "ask" | "hidden";
             /** @enum {string} */
@@ -5740,6 +5803,8 @@ export interface components {
             /** @enum {string} */
             get_site?: "allow" | "ask" | "hidden";
             /** @enum {string} */
+            get_site_report?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
             list_environments?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             get_environment?: "allow" | "ask" | "hidden";
@@ -5755,6 +5820,8 @@ export interface components {
             preview_environment_config?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             validate_configuration?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            publish_site?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             update_site?: "allow" | "ask" | "hidden";
             /** @enum {string} */
@@ -5785,6 +5852,8 @@ export interface components {
             /** @enum {string} */
             get_site?: "allow" | "ask" | "hidden";
             /** @enum {string} */
+            get_site_report?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
             list_environments?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             get_environment?: "allow" | "ask" | "hidden";
@@ -5800,6 +5869,8 @@ export interface components {
             preview_environment_config?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             validate_configuration?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            publish_site?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             update_site?: "allow" | "ask" | "hidden";
             /** @enum {string} */
@@ -5830,6 +5901,8 @@ export interface components {
             /** @enum {string} */
             get_site?: "allow" | "ask" | "hidden";
             /** @enum {string} */
+            get_site_report?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
             list_environments?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             get_environment?: "allow" | "ask" | "hidden";
@@ -5845,6 +5918,8 @@ export interface components {
             preview_environment_config?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             validate_configuration?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            publish_site?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             update_site?: "allow" | "ask" | "hidden";
             /** @enum {string} */
@@ -10351,6 +10426,37 @@ export interface operations {
             };
         };
     };
+    endMyAgentSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentSession"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
     listAgentSessions: {
         parameters: {
             query?: {
@@ -10417,6 +10523,37 @@ export interface operations {
                         metadata: {
                             pagination: components["schemas"]["PagePagination"];
                         };
+                    };
+                };
+            };
+        };
+    };
+    endAgentSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentSessionOfAnyone"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
                     };
                 };
             };
@@ -11209,7 +11346,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "config.agents.changed" | "config.mcp.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;
@@ -11287,7 +11424,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "config.agents.changed" | "config.mcp.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;

@@ -28,6 +28,7 @@ export const eventWords: Readonly<Record<EventName, string>> = {
   'config.api-environments.changed': 'Environment policy changed or reverted',
   'mcp.tool_called': 'Agent changed something',
   'mcp.approval_decided': 'Call of an agent approved or refused',
+  'mcp.session_ended': 'Session of an agent ended',
   'config.agents.changed': 'Agent definition added, changed or deleted',
   'config.mcp.changed': 'MCP policy changed or reverted',
   'config.metadata.changed': 'Metadata links changed',
