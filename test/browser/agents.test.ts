@@ -29,7 +29,7 @@ async function record(person: Person, { tool = 'get_context', code = null, sent 
   await world.h.app.services.agentSessions.record({
     userId: person.user.id,
     clientId: clientId ?? 'postern-mcp',
-    grantId: '',
+    grantId: `grant of ${person.user.id}`,
     at: world.h.clock.now(),
     tool,
     code,
@@ -179,6 +179,9 @@ test('a session is a timeline: the person reads what was sent, an administrator 
   await calls.nth(2).waitFor({ state: 'detached' });
   expect(await calls.count()).toBe(2);
   const address = new URL(own.page.url()).pathname;
+  await press(own.page, 'End access');
+  await press(own.page, 'End access now');
+  await own.page.getByText('Access ended').waitFor();
   await own.context.close();
 
   const review = await atPage(world, root, '/admin/agents/sessions');
@@ -190,6 +193,13 @@ test('a session is a timeline: the person reads what was sent, an administrator 
   await review.page.getByText('18 characters').waitFor();
   expect(await review.page.content()).not.toContain(secret);
   await review.page.getByRole('link', { name: 'Eve' }).waitFor();
+  expect(await review.page.getByRole('button', { name: 'End access' }).count()).toBe(0);
+  await record(ada, { clientId: 'mcp_of_ada' });
+  await review.page.goto(`${world.uiUrl}/admin/agents/sessions`);
+  await review.page.getByRole('link', { name: 'mcp_of_ada' }).click();
+  await press(review.page, 'End access');
+  await press(review.page, 'End access now');
+  await review.page.getByText('Access ended').waitFor();
   expect(review.complaints()).toEqual([]);
   await review.context.close();
 

@@ -27,6 +27,11 @@ export function CallTimeline({ calls }: { calls: readonly Call[] }) {
           <Arguments of={call.arguments} />
           <span className={styles['when']}>
             <Moment at={call.at} now={now} isToSecond /> · {call.durationMs.toLocaleString()} ms
+            {call.approvalId !== null && (
+              <>
+                {' · '}approval <code>{call.approvalId}</code>
+              </>
+            )}
           </span>
         </li>
       ))}

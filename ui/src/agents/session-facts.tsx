@@ -43,6 +43,14 @@ export function SessionFacts({ of: session, person }: { of: Session; person?: Re
           <Moment at={session.lastCallAt} now={now} isToSecond />
         </dd>
       </div>
+      {session.endedAt !== null && (
+        <div>
+          <dt>Access ended</dt>
+          <dd>
+            <Moment at={session.endedAt} now={now} isToSecond />
+          </dd>
+        </div>
+      )}
     </dl>
   );
 }

@@ -55,7 +55,7 @@ export function SessionTable({ home, sessions, isStale }: TableProps) {
   );
 }
 
-/** A session ends after 30 minutes without a call. */
+/** A session ends after 30 minutes without a call, or with the access of its client. */
 export function StateBadge({ isOpen }: { isOpen: boolean }) {
   return <Badge color={isOpen ? 'green' : 'gray'}>{isOpen ? 'Open' : 'Ended'}</Badge>;
 }

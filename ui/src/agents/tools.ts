@@ -6,6 +6,7 @@ const reading: readonly ToolWords[] = [
   { name: 'list_repositories', does: 'Lists the registered repositories.' },
   { name: 'list_sites', does: 'Lists the sites of the person, and public ones.' },
   { name: 'get_site', does: 'Reads one site: its address, visibility, version and expiry.' },
+  { name: 'get_site_report', does: 'Says what Postern found in a version of a site.' },
   { name: 'list_environments', does: 'Lists the Environments that the person may see.' },
   { name: 'get_environment', does: 'Reads one Environment: its status, services and addresses.' },
   { name: 'wait_for_environment', does: 'Waits until the status of an Environment is final.' },
@@ -17,7 +18,8 @@ const reading: readonly ToolWords[] = [
 ];
 
 const changing: readonly ToolWords[] = [
-  { name: 'update_site', does: 'Renames a site, or makes it private.' },
+  { name: 'publish_site', does: 'Publishes files as a site, or as its new version.' },
+  { name: 'update_site', does: 'Renames a site, or changes who sees it.' },
   { name: 'extend_site', does: 'Extends the expiry of a site.' },
   { name: 'create_environment', does: 'Creates an Environment of a branch.' },
   { name: 'configure_environment', does: 'Changes the settings of an Environment.' },

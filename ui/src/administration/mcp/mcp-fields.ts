@@ -44,6 +44,14 @@ export const mcpSections: readonly Section[] = [
         standard: false,
       },
       {
+        path: 'publicSites',
+        label: 'Sites for everyone',
+        says: 'The rule for calls that publish for everyone or make a site public, where it is stricter than that of the tool.',
+        kind: 'choice',
+        labels: toolRules,
+        standard: 'ask',
+      },
+      {
         path: 'instructions',
         label: 'Instructions',
         says: 'Postern gives every agent this text when it connects. Never put a secret in it.',
