@@ -75,6 +75,7 @@ export const verbNames: Readonly<Record<string, string>> = {
   deleteAgentDefinition: 'agents delete',
   listMcpClients: 'agents clients',
   changeMcpClient: 'agents set-client',
+  exportAgentDefinition: 'agents export',
   readMcpPolicy: 'config get mcp',
   changeMcpPolicy: 'config set mcp',
   readMcpPolicyHistory: 'config history mcp',

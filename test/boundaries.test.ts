@@ -95,11 +95,11 @@ test('the command line knows the server by the verbs that are generated from its
   expect(print(edges.filter(({ target }) => !target.startsWith('cli/src/')))).toEqual([]);
 });
 
-test('in the web app, imports go down: router → administration, settings, start → keys, sites, environments → shell, lists → api', () => {
+test('in the web app, imports go down: router → administration, settings, start → keys, sites, environments, agents → shell, lists → api', () => {
   const rooms = [
     ['api'],
     ['shell', 'lists'],
-    ['keys', 'sites', 'environments'],
+    ['keys', 'sites', 'environments', 'agents'],
     ['administration', 'settings', 'start'],
   ];
   const room = (path: string) => path.split('/')[2] ?? '';

@@ -27,6 +27,12 @@ const adminPages = [
   '/admin/sites/all',
   '/admin/environments',
   '/admin/environments/links',
+  '/admin/mcp',
+  '/admin/agents',
+  '/admin/agents/new',
+  '/admin/agents/sessions',
+  '/admin/agents/sessions/ags_3kTq9ZpW1xYb7LcD5mNa',
+  '/admin/agents/agd_2mTq9ZpW1xYb7LcD5mNa',
   '/admin/users',
   '/admin/users/usr_4fKq0Zb1Xw8TnLr2Vd6M',
   '/admin/groups',
@@ -68,6 +74,9 @@ test('the document has nothing inline and a policy that would refuse it; nobody 
   const ofKey = ['', '/narrow', '/replace'].map((below) => `/settings/keys/4fKd02LmQx9Z${below}`);
   const others = [
     '/settings/clients',
+    '/settings/agents',
+    '/settings/agents/sessions/ags_3kTq9ZpW1xYb7LcD5mNa',
+    '/settings/agents/approvals/agp_3kTq9ZpW1xYb7LcD5mNa',
     '/settings/command-line',
     '/settings/notices',
     '/settings/refusals',

@@ -52,6 +52,7 @@ import { productionCost } from '../features/accounts/passwords.ts';
 import { createIdentityCheck } from '../features/people/identity-check.ts';
 import { createAgentDefinitions } from '../features/agents/definitions.ts';
 import { agentDefinitionRoutes } from '../features/agents/definition-routes.ts';
+import { agentExportRoutes } from '../features/agents/export-routes.ts';
 import { agentDefinitionStore } from '../features/agents/definition-store.ts';
 import { createAgentSessions } from '../features/agents/agents.ts';
 import { agentApprovalRoutes } from '../features/agents/approval-routes.ts';
@@ -657,6 +658,7 @@ function createRoutes(services: Services): Route[] {
     ...mcpPolicyRoutes({ policy: services.mcpPolicy, usage: services.agentSessions.usage }),
     ...mcpClientRoutes(services.mcpClients),
     ...agentDefinitionRoutes(services.agentDefinitions),
+    ...agentExportRoutes({ definitions: services.agentDefinitions, address: services.uiUrl + mcpPath }),
     ...agentSessionRoutes({ sessions: services.agentSessions, names }),
     ...agentApprovalRoutes({
       approvals: services.agentApprovals,

@@ -70,8 +70,8 @@ export function builtinClients(uiOrigin: string, secret: string): ClientMetadata
       client_name: 'MCP client',
       application_type: 'native',
       token_endpoint_auth_method: 'none',
-      // Many MCP clients name the loopback address so.
-      redirect_uris: [...loopbackRedirects, 'http://localhost/callback'],
+      // Many MCP clients name the loopback address so, and VS Code has no path.
+      redirect_uris: [...loopbackRedirects, 'http://localhost/callback', 'http://127.0.0.1/'],
       response_types: ['code'],
       grant_types: ['authorization_code', 'refresh_token'],
       scope: mcpClientScopes.join(' '),

@@ -143,9 +143,10 @@ export const surfaces: readonly Surface[] = [
   {
     id: 'mcp',
     change: 'MCP enablement and change-tool policy',
-    owner: 'Platform administration, MCP section',
+    owner: 'Administration → MCP',
     note: 'Whether agents of people may use Postern, and whether they may change anything. One document with history.',
     places: [
+      page('MCP', '/admin/mcp'),
       route('Change the MCP policy', 'PUT /config/mcp', 'changeMcpPolicy'),
       route('Allow or block an MCP client', 'PATCH /config/mcp/clients/{id}', 'changeMcpClient'),
       guide('Connect an agent', 'docs/how-to/connect-an-agent.md'),
@@ -221,9 +222,11 @@ export const surfaces: readonly Surface[] = [
   {
     id: 'agents',
     change: 'Agent models, instructions, tools, workspaces, session review',
-    owner: 'Admin Agent sections in Settings',
+    owner: 'Administration → Agents',
     note: 'Instructions and tools of an agent, by its client. Models and workspaces do not exist yet.',
     places: [
+      page('Agents', '/admin/agents'),
+      page('Agent sessions', '/admin/agents/sessions'),
       route('Add an agent definition', 'POST /config/agents/definitions', 'addAgentDefinition'),
       guide('Connect an agent', 'docs/how-to/connect-an-agent.md'),
     ],

@@ -9,7 +9,15 @@ type Act = {
   /** Announced to screen readers when the change succeeds. */
   readonly said: string;
   /** The part of the `admin` queries to refetch. */
-  readonly refresh: 'keys' | 'sites' | 'users' | 'groups' | 'repositories' | 'metadata' | 'notices';
+  readonly refresh:
+    | 'keys'
+    | 'sites'
+    | 'users'
+    | 'groups'
+    | 'repositories'
+    | 'metadata'
+    | 'notices'
+    | 'agents';
   /** Runs before the refetch, so that a page about a deleted item can navigate away first. */
   readonly onDone: () => void | Promise<void>;
 };

@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest';
 import { defaultAccessConfig } from '../../../src/features/people/login/access-config.ts';
 import { defaultKeyPolicy } from '../../../src/features/keys/key-policy.ts';
+import { defaultMcpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { defaultEnvironmentPolicy } from '../../../src/features/environments/policy/environment-policy.ts';
 import { defaultSitesConfig } from '../../../src/features/sites/sites-config.ts';
 import { actorInWords, eventInWords, reasonInWords } from './audit/event-words.ts';
 import { fieldsOf } from './documents/fields.ts';
 import { differences, rebased, type Tree, withAt } from './documents/values.ts';
 import { environmentSections } from './environments/environment-fields.ts';
+import { mcpSections } from './mcp/mcp-fields.ts';
 import { policySections } from './policy/policy-fields.ts';
 import { signInSections } from './sign-ins/sign-in-fields.ts';
 import { sitesSections } from './sites/sites-fields.ts';
@@ -15,6 +17,7 @@ test.each([
   ['the key policy', policySections, defaultKeyPolicy],
   ['the Sites configuration', sitesSections, defaultSitesConfig],
   ['the Environment policy', environmentSections, defaultEnvironmentPolicy],
+  ['the MCP policy', mcpSections, defaultMcpPolicy],
   ['the access configuration', signInSections, defaultAccessConfig({ isKeycloak: false })],
 ])('the page of %s shows every setting there is, with its true default', (_name, sections, standard) => {
   let shown: Tree = {};

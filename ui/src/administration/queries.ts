@@ -140,6 +140,40 @@ export const metadataLinks = queryOptions({
   queryFn: ({ signal }) => dataOf(api.GET('/config/metadata', { signal })),
 });
 
+export const mcpPolicy = queryOptions({
+  queryKey: ['admin', 'agents', 'policy'],
+  queryFn: async ({ signal }) => (await dataOf(api.GET('/config/mcp', { signal }))).policy,
+});
+
+export const agentDefinitions = queryOptions({
+  queryKey: ['admin', 'agents', 'definitions'],
+  queryFn: ({ signal }) => dataOf(api.GET('/config/agents/definitions', { signal })),
+});
+
+export const exportedDefinition = (id: string, client: Query<'/agents/definitions/{id}/export'>['for']) =>
+  queryOptions({
+    queryKey: ['admin', 'agents', 'export', id, client],
+    queryFn: async ({ signal }) => {
+      const params = { path: { id }, query: { for: client } };
+      return (await dataOf(api.GET('/agents/definitions/{id}/export', { params, signal }))).files;
+    },
+  });
+
+export const agentSessions = (query: Query<'/agents/sessions'>) =>
+  queryOptions({
+    queryKey: ['admin', 'agents', 'sessions', query],
+    queryFn: ({ signal }) => unwrap(api.GET('/agents/sessions', { params: { query }, signal })),
+    placeholderData: keepPreviousData,
+  });
+
+export const agentCalls = (id: string, query: Query<'/agents/sessions'>) =>
+  queryOptions({
+    queryKey: ['admin', 'agents', 'calls', id, query],
+    queryFn: ({ signal }) =>
+      unwrap(api.GET('/agents/sessions/{id}', { params: { path: { id }, query }, signal })),
+    placeholderData: keepPreviousData,
+  });
+
 export const auditEvent = (id: string) =>
   queryOptions({
     queryKey: ['admin', 'audit', 'one', id],

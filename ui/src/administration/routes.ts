@@ -104,6 +104,47 @@ const metadataLinks = createRoute({
   component: lazyRouteComponent(() => import('./environments/links-page.tsx'), 'LinksPage'),
 });
 
+const mcp = createRoute({
+  getParentRoute: () => area,
+  path: '/admin/mcp',
+  validateSearch: documentSearch,
+  component: lazyRouteComponent(() => import('./mcp/mcp-page.tsx'), 'McpPage'),
+});
+
+const agents = createRoute({
+  getParentRoute: () => area,
+  path: '/admin/agents',
+  component: lazyRouteComponent(() => import('./agents/definitions-page.tsx'), 'DefinitionsPage'),
+});
+
+const newDefinition = createRoute({
+  getParentRoute: () => area,
+  path: '/admin/agents/new',
+  component: lazyRouteComponent(() => import('./agents/definition-page.tsx'), 'NewDefinitionPage'),
+});
+
+const definition = createRoute({
+  getParentRoute: () => area,
+  path: '/admin/agents/$id',
+  component: lazyRouteComponent(() => import('./agents/definition-page.tsx'), 'DefinitionPage'),
+});
+
+const pageSearch = (raw: Raw) => given({ page: pageFrom(raw['page']) });
+
+const agentSessions = createRoute({
+  getParentRoute: () => area,
+  path: '/admin/agents/sessions',
+  validateSearch: pageSearch,
+  component: lazyRouteComponent(() => import('./agents/sessions-page.tsx'), 'SessionsPage'),
+});
+
+const agentSession = createRoute({
+  getParentRoute: () => area,
+  path: '/admin/agents/sessions/$id',
+  validateSearch: pageSearch,
+  component: lazyRouteComponent(() => import('./agents/session-page.tsx'), 'SessionPage'),
+});
+
 const users = createRoute({
   getParentRoute: () => area,
   path: '/admin/users',
@@ -120,7 +161,7 @@ const user = createRoute({
 const groups = createRoute({
   getParentRoute: () => area,
   path: '/admin/groups',
-  validateSearch: (raw: Raw) => given({ page: pageFrom(raw['page']) }),
+  validateSearch: pageSearch,
   component: lazyRouteComponent(() => import('./people/groups-page.tsx'), 'GroupsPage'),
 });
 
@@ -172,6 +213,12 @@ export const adminRoutes = [
     allSites,
     environments,
     metadataLinks,
+    mcp,
+    agents,
+    newDefinition,
+    definition,
+    agentSessions,
+    agentSession,
     users,
     user,
     groups,

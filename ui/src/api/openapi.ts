@@ -2366,6 +2366,28 @@ export interface paths {
         patch: operations["changeAgentDefinition"];
         trace?: never;
     };
+    "/agents/definitions/{id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the files that connect a client under a definition
+         * @description For a repository: the entry of the MCP server and the instructions, in the format that the client reads. They hold no secret. A repository may have such a file already; then merge them.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `repos:read`.
+         */
+        get: operations["exportAgentDefinition"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/me/agents/sessions": {
         parameters: {
             query?: never;
@@ -4887,6 +4909,11 @@ export interface components {
             tools?: components["schemas"]["AgentDefinitionChangeTools"];
             /** @description Ids of OAuth clients. A client has at most one definition; without one, its agents only read */
             clients?: string[];
+        };
+        AgentDefinitionFile: {
+            /** @description From the root of a repository */
+            path: string;
+            content: string;
         };
         AgentSession: {
             id: string;
@@ -10470,6 +10497,42 @@ export interface operations {
                     "application/json": {
                         request_id: components["schemas"]["RequestId"];
                         data: components["schemas"]["AgentDefinition"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    exportAgentDefinition: {
+        parameters: {
+            query: {
+                /** @description The client */
+                for: ("claude-code" | "codex" | "vscode" | "cursor" | "generic") | undefined;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the definition */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: {
+                            files: components["schemas"]["AgentDefinitionFile"][];
+                        };
                         /**
                          * @description Always null here.
                          * @enum {unknown}

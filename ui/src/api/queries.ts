@@ -31,6 +31,13 @@ export const unreadNotices = queryOptions({
   staleTime: 60_000,
 });
 
+/** Calls of one's agents that wait for one's approval. Their number is shown on every page. */
+export const waitingApprovals = queryOptions({
+  queryKey: ['agents', 'approvals'],
+  queryFn: async ({ signal }) => (await dataOf(api.GET('/me/agents/approvals', { signal }))).approvals,
+  staleTime: 60_000,
+});
+
 /** Registered repositories, for pickers. The server searches: a registry may be longer than a list that anyone reads. */
 export const repositoriesNamed = (search: string) =>
   queryOptions({

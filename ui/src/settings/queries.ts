@@ -31,3 +31,28 @@ export const myClients = queryOptions({
   queryKey: ['clients'],
   queryFn: ({ signal }) => dataOf(api.GET('/me/clients', { signal })),
 });
+
+type SessionsAsked = Query<'/me/agents/sessions'>;
+
+export const myAgentSessions = (query: SessionsAsked) =>
+  queryOptions({
+    queryKey: ['agents', 'sessions', query],
+    queryFn: ({ signal }) => unwrap(api.GET('/me/agents/sessions', { params: { query }, signal })),
+    placeholderData: keepPreviousData,
+  });
+
+export const myAgentCalls = (id: string, query: SessionsAsked) =>
+  queryOptions({
+    queryKey: ['agents', 'calls', id, query],
+    queryFn: ({ signal }) =>
+      unwrap(api.GET('/me/agents/sessions/{id}', { params: { path: { id }, query }, signal })),
+    placeholderData: keepPreviousData,
+  });
+
+export const myApproval = (id: string) =>
+  queryOptions({
+    queryKey: ['agents', 'approvals', id],
+    staleTime: 0,
+    queryFn: ({ signal }) =>
+      dataOf(api.GET('/me/agents/approvals/{id}', { params: { path: { id } }, signal })),
+  });

@@ -46,6 +46,31 @@ const clients = createRoute({
   component: lazyRouteComponent(() => import('./clients/clients-page.tsx'), 'ClientsPage'),
 });
 
+const pageOf = (raw: Record<string, unknown>): { page?: number } => {
+  const page = Number(raw['page']);
+  return Number.isInteger(page) && page > 1 ? { page } : {};
+};
+
+const agents = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/agents',
+  validateSearch: pageOf,
+  component: lazyRouteComponent(() => import('./agents/agents-page.tsx'), 'AgentsPage'),
+});
+
+const agentSession = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/agents/sessions/$id',
+  validateSearch: pageOf,
+  component: lazyRouteComponent(() => import('./agents/session-page.tsx'), 'SessionPage'),
+});
+
+const approval = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/agents/approvals/$id',
+  component: lazyRouteComponent(() => import('./agents/approval-page.tsx'), 'ApprovalPage'),
+});
+
 const commandLine = createRoute({
   getParentRoute: () => root,
   path: '/settings/command-line',
@@ -79,6 +104,9 @@ export const settingsRoutes = [
   narrow,
   replace,
   clients,
+  agents,
+  agentSession,
+  approval,
   commandLine,
   notices,
   refusals,

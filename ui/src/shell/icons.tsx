@@ -27,12 +27,14 @@ import {
   IconMenu2,
   IconMessage,
   IconPlug,
+  IconPlugConnected,
   IconPlus,
   IconRobot,
   IconRefresh,
   IconSearch,
   IconShield,
   IconSitemap,
+  IconSparkles,
   IconStack2,
   IconSun,
   IconTerminal2,
@@ -85,7 +87,9 @@ export const RobotIcon = icon(IconRobot);
 export const ScrollIcon = icon(IconFileText);
 export const SearchIcon = icon(IconSearch);
 export const ShieldIcon = icon(IconShield);
+export const SocketIcon = icon(IconPlugConnected);
 export const SlidersIcon = icon(IconAdjustmentsHorizontal);
+export const SparkIcon = icon(IconSparkles);
 export const StackIcon = icon(IconStack2);
 export const SunIcon = icon(IconSun);
 export const TerminalIcon = icon(IconTerminal2);

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { unreadNotices } from '../api/queries.ts';
+import { unreadNotices, waitingApprovals, whoAmI } from '../api/queries.ts';
 import { type Place, useAreas } from './areas.ts';
 import { BookIcon } from './icons.tsx';
 import styles from './navigation.module.css';
@@ -49,17 +49,32 @@ function PlaceLink({
     >
       <Icon /> {label}
       {to === '/settings/notices' && <Unread />}
+      {to === '/settings/agents' && <Waiting />}
     </Link>
   );
 }
 
 function Unread() {
   const { data: count = 0 } = useQuery(unreadNotices);
+  return <Count of={count} words="unread" />;
+}
+
+/** Without a role nobody may ask. */
+function Waiting() {
+  const { data: me } = useQuery(whoAmI);
+  const { data: approvals = [] } = useQuery({
+    ...waitingApprovals,
+    enabled: (me?.roles?.length ?? 0) > 0,
+  });
+  return <Count of={approvals.length} words="waiting for your approval" />;
+}
+
+function Count({ of: count, words }: { of: number; words: string }) {
   if (count === 0) return null;
   return (
     <span className={styles['count']}>
       {count > 99 ? '99+' : count}
-      <span className="unseen"> unread</span>
+      <span className="unseen"> {words}</span>
     </span>
   );
 }

@@ -7,7 +7,7 @@ import { announce } from './announce.tsx';
  * read of the list is read again.
  */
 export function useChange(
-  list: 'environments' | 'sites',
+  list: 'agents' | 'environments' | 'sites',
   change: () => Promise<unknown>,
   said: string,
   onDone: () => void = () => undefined,

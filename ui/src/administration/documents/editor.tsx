@@ -61,7 +61,7 @@ export function Editor({ api, sections, current, isSaved, onSaved }: EditorProps
       ({ dataset }) =>
         first !== undefined && (dataset['path'] === first || first.startsWith(`${dataset['path']}.`)),
     );
-    row?.querySelector<HTMLElement>('input, button')?.focus();
+    row?.querySelector<HTMLElement>('input, textarea, button')?.focus();
     row?.scrollIntoView({ block: 'center' });
   }
 
@@ -163,10 +163,16 @@ type PartProps = {
   readonly onChange: (path: string, value: unknown) => void;
 };
 
-function Part({ section: { title, says, fields }, draft, changed, errors, onChange }: PartProps) {
+function Part({
+  section: { title, says, fields, isDense = false },
+  draft,
+  changed,
+  errors,
+  onChange,
+}: PartProps) {
   const id = useId();
   return (
-    <section className={styles['section']} aria-labelledby={id}>
+    <section className={styles['section']} aria-labelledby={id} data-dense={isDense}>
       <div className={styles['sectionHead']}>
         <h2 id={id}>{title}</h2>
         <p>{says}</p>

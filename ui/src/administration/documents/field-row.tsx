@@ -1,4 +1,4 @@
-import { Checkbox, NumberInput, Switch, TagsInput } from '@mantine/core';
+import { Checkbox, NumberInput, SegmentedControl, Switch, TagsInput, Textarea } from '@mantine/core';
 import { useId } from 'react';
 import styles from './documents.module.css';
 import { type Field, inDays, valueInWords } from './fields.ts';
@@ -91,6 +91,28 @@ function Control({ field, value, said, hasError, onChange }: ControlProps) {
     case 'words':
       return (
         <TagsInput {...said} radius="md" placeholder="Add" value={stringsOf(value)} onChange={onChange} />
+      );
+    case 'choice':
+      return (
+        <SegmentedControl
+          {...said}
+          size="xs"
+          value={String(value)}
+          onChange={onChange}
+          data={Object.entries(field.labels).map(([one, label]) => ({ value: one, label }))}
+        />
+      );
+    case 'text':
+      return (
+        <Textarea
+          {...said}
+          radius="md"
+          rows={5}
+          maxLength={field.maxCharacters}
+          error={hasError}
+          value={typeof value === 'string' ? value : ''}
+          onChange={({ currentTarget }) => onChange(currentTarget.value)}
+        />
       );
     case 'choices':
       return (

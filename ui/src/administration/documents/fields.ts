@@ -17,9 +17,18 @@ export type Field = {
   | { readonly kind: 'numbers'; readonly unit: string }
   | { readonly kind: 'words' }
   | { readonly kind: 'choices'; readonly choices: readonly string[] }
+  /** One of a few, each with its label. */
+  | { readonly kind: 'choice'; readonly labels: Readonly<Record<string, string>> }
+  | { readonly kind: 'text'; readonly maxCharacters: number }
 );
 
-export type Section = { readonly title: string; readonly says: string; readonly fields: readonly Field[] };
+export type Section = {
+  readonly title: string;
+  readonly says: string;
+  readonly fields: readonly Field[];
+  /** Many settings of one kind, closer together. */
+  readonly isDense?: boolean;
+};
 
 export const fieldsOf = (sections: readonly Section[]): Field[] => sections.flatMap(({ fields }) => fields);
 
@@ -34,6 +43,7 @@ export function nameOf(sections: readonly Section[], path: string): string {
 
 export function valueInWords(field: Field | undefined, value: unknown): string {
   if (field?.kind === 'switch') return value === true ? field.on : field.off;
+  if (field?.kind === 'choice') return field.labels[String(value)] ?? String(value);
   if (field?.kind === 'bytes' && typeof value === 'number') return bytesInWords(value);
   if (field?.kind === 'number' && typeof value === 'number')
     return `${value.toLocaleString()} ${field.unit}${inBrackets(inDays(field, value))}`.trim();

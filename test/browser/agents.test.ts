@@ -1,0 +1,311 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { systemAuditContext } from '../../src/core/caller.ts';
+import { defaultMcpPolicy, type McpPolicy } from '../../src/features/agents/mcp-policy.ts';
+import type { Person } from '../harness.ts';
+import { barriersOn, overflowOf } from './app-pages.ts';
+import { openWorld, type World } from './real-ports.ts';
+import { atPage } from './site-pages.ts';
+
+// What people and administrators see of agents, against the real server.
+let world: World;
+let root: Person;
+let ada: Person;
+beforeAll(async () => {
+  world = await openWorld();
+  root = await world.h.person('Root', { admin: true });
+  ada = await world.h.person('Ada');
+});
+afterAll(() => world.close());
+
+async function setPolicy(change: Partial<McpPolicy>): Promise<void> {
+  await world.h.app.services.mcpPolicy.put(systemAuditContext, '*', { ...defaultMcpPolicy, ...change });
+}
+
+type Called = { tool?: string; code?: string | null; sent?: Record<string, unknown>; clientId?: string };
+
+/** As the endpoint records a call of an agent of this person. */
+async function record(person: Person, { tool = 'get_context', code = null, sent = {}, clientId }: Called) {
+  await world.h.app.services.agentSessions.record({
+    userId: person.user.id,
+    clientId: clientId ?? 'postern-mcp',
+    grantId: `grant of ${person.user.id}`,
+    at: world.h.clock.now(),
+    tool,
+    code,
+    durationMs: 1_234,
+    approvalId: null,
+    arguments: sent,
+    change: null,
+  });
+}
+
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+const dialog = (page: Page) => page.getByRole('dialog');
+const choose = (page: Page, setting: string, label: string) =>
+  page.locator(`[data-path="${setting}"]`).getByText(label, { exact: true }).click();
+
+test('MCP is switched on after a look at what changes; a rule that stops someone says whom; and it is taken back', async () => {
+  const { page, context, complaints } = await atPage(world, root, '/admin/mcp');
+  await page.getByRole('switch', { name: /MCP is on/ }).press('Space');
+  await page.getByRole('switch', { name: /Agents may change things/ }).press('Space');
+  await choose(page, 'tools.deploy_environment', 'Allow');
+  await page.getByRole('textbox', { name: /Instructions/ }).fill('Deploy\nnothing on Fridays.');
+  await press(page, 'Review changes');
+  await dialog(page).getByText('Tools that change something: deploy_environment').waitFor();
+  await dialog(page).getByText('No call stops').waitFor();
+  await press(page, 'Save for everyone');
+  await page.getByText('Saved. Takes effect everywhere').waitFor();
+  const saved = await world.call('GET', '/config/mcp', { as: root });
+  expect(saved.data.policy).toEqual({
+    ...defaultMcpPolicy,
+    enabled: true,
+    allowChanges: true,
+    instructions: 'Deploy\nnothing on Fridays.',
+    tools: { ...defaultMcpPolicy.tools, deploy_environment: 'allow' },
+  });
+
+  for (const person of [ada, root, ada]) await record(person, { tool: 'get_site' });
+  await choose(page, 'tools.get_site', 'Hide');
+  await press(page, 'Review changes');
+  await dialog(page).getByText('1 tool in use would be refused').waitFor();
+  await dialog(page).getByText('get_site: 3 calls of agents of 2 people in the last 30 days').waitFor();
+  await press(page, 'Save for everyone');
+  await page.getByText('Saved. Takes effect everywhere').waitFor();
+
+  await page.getByText('History', { exact: true }).click();
+  await page.getByText('Tools that read: get_site').waitFor();
+  await press(page, 'Revert to version 1');
+  await dialog(page).getByText('No call stops').waitFor();
+  await press(page, 'Revert for everyone');
+  await page.getByText('Version 3').waitFor();
+  const reverted = await world.call('GET', '/config/mcp', { as: root });
+  expect(reverted.data.policy).toEqual(saved.data.policy);
+  expect(complaints()).toEqual([]);
+  await context.close();
+});
+
+test('what to paste into each client has the address of this installation, in the format of that client', async () => {
+  const { page, context } = await atPage(world, ada, '/settings/agents');
+  await page.getByText('Add Postern to Claude Code, Codex, VS Code or Cursor').click();
+  const [claude = '', codex = '', vscode = '', cursor = ''] = await page
+    .locator('main pre')
+    .allTextContents();
+  const url = `${world.uiUrl}/mcp`;
+  expect(claude).toBe(`claude mcp add --transport http --client-id postern-mcp postern ${url}`);
+  expect(codex.split('\n')).toEqual([
+    '[mcp_servers.postern]',
+    `url = "${url}"`,
+    '',
+    '[mcp_servers.postern.oauth]',
+    'client_id = "postern-mcp"',
+    'callback_url = "http://127.0.0.1/callback"',
+  ]);
+  const oauth = { clientId: 'postern-mcp' };
+  expect(JSON.parse(vscode)).toEqual({ servers: { postern: { type: 'http', url, oauth } } });
+  const auth = { CLIENT_ID: 'postern-mcp' };
+  expect(JSON.parse(cursor)).toEqual({ mcpServers: { postern: { url, auth } } });
+  await context.close();
+});
+
+test('a definition is created, refused a name that is taken, changed and deleted', async () => {
+  const { page, context, complaints } = await atPage(world, root, '/admin/agents');
+  await page.getByText('No agent definitions yet').waitFor();
+  await page.getByRole('link', { name: 'New definition' }).click();
+  const fill = async (name: string) => {
+    await page.getByLabel('Name').fill(name);
+    await page.getByLabel('Purpose').fill('Deploys branches for reviewers');
+  };
+  await fill('Review apps');
+  await page.getByLabel('Instructions').fill('Say the address.');
+  await page.getByLabel('Clients').fill('postern-mcp');
+  const rule = (tool: string, label: string) =>
+    page.getByRole('radiogroup', { name: tool }).getByText(label, { exact: true }).click();
+  await rule('Tools that read get_environment', 'Allow');
+  await rule('Tools that destroy something destroy_environment', 'Ask');
+  await page.getByText('Tears an Environment down. The MCP policy hides it.').waitFor();
+  await press(page, 'Create definition');
+  await page.getByRole('row', { name: 'Review apps' }).getByText('postern-mcp').waitFor();
+
+  await page.getByRole('link', { name: 'New definition' }).click();
+  await fill('Review apps');
+  await press(page, 'Create definition');
+  await page.getByText('Another agent definition has the name Review apps.').waitFor();
+  await page.getByRole('link', { name: '← Agents' }).click();
+
+  await page.getByRole('link', { name: 'Review apps' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Review apps' }).waitFor();
+  await rule('Tools that destroy something destroy_environment', 'Hide');
+  await press(page, 'Save');
+  await page.getByRole('status').filter({ hasText: 'Saved.' }).waitFor();
+  const { data } = await world.call('GET', '/config/agents/definitions', { as: root });
+  expect(data.definitions).toMatchObject([
+    {
+      name: 'Review apps',
+      instructions: 'Say the address.',
+      tools: { get_environment: 'allow', destroy_environment: 'hidden' },
+      clients: ['postern-mcp'],
+    },
+  ]);
+  const file = (path: string) => page.getByLabel(`Commands: ${path}`);
+  await file('.claude/rules/postern.md').getByText('Say the address.').waitFor();
+  await page.getByRole('combobox', { name: 'Client', exact: true }).click();
+  await page.getByRole('option', { name: 'Codex' }).click();
+  await file('.codex/config.toml').getByText('client_id = "postern-mcp"').waitFor();
+  await press(page, 'Delete');
+  await press(page, 'Delete definition');
+  await page.getByText('No agent definitions yet').waitFor();
+  expect(complaints()).toEqual([]);
+  await context.close();
+});
+
+test('a session is a timeline: the person reads what was sent, an administrator its names and sizes, another person nothing', async () => {
+  const eve = await world.h.person('Eve');
+  const secret = 'a private matter';
+  await record(eve, { tool: 'list_sites', sent: { search: secret }, clientId: 'mcp_of_eve' });
+  await record(eve, { tool: 'delete_site', code: 'tool_hidden', clientId: 'mcp_of_eve' });
+  for (let at = 0; at < 50; at++) await record(eve, { clientId: 'mcp_of_eve' });
+
+  const own = await atPage(world, eve, '/settings/agents');
+  await own.page
+    .getByRole('row', { name: /mcp_of_eve/ })
+    .getByText('Open')
+    .waitFor();
+  await own.page.getByRole('link', { name: 'mcp_of_eve' }).click();
+  const calls = own.page.getByRole('main').getByRole('list').getByRole('listitem');
+  await calls.first().getByText(secret).waitFor();
+  await calls.nth(1).getByText('refused: tool_hidden').waitFor();
+  await own.page.getByRole('button', { name: 'Page 2' }).click();
+  await calls.nth(2).waitFor({ state: 'detached' });
+  expect(await calls.count()).toBe(2);
+  const address = new URL(own.page.url()).pathname;
+  await press(own.page, 'End access');
+  await press(own.page, 'End access now');
+  await own.page.getByText('Access ended').waitFor();
+  await own.context.close();
+
+  const review = await atPage(world, root, '/admin/agents/sessions');
+  await review.page
+    .getByRole('row', { name: /mcp_of_eve/ })
+    .getByText('Eve', { exact: true })
+    .waitFor();
+  await review.page.getByRole('link', { name: 'mcp_of_eve' }).click();
+  await review.page.getByText('18 characters').waitFor();
+  expect(await review.page.content()).not.toContain(secret);
+  await review.page.getByRole('link', { name: 'Eve' }).waitFor();
+  expect(await review.page.getByRole('button', { name: 'End access' }).count()).toBe(0);
+  await record(ada, { clientId: 'mcp_of_ada' });
+  await review.page.goto(`${world.uiUrl}/admin/agents/sessions`);
+  await review.page.getByRole('link', { name: 'mcp_of_ada' }).click();
+  await press(review.page, 'End access');
+  await press(review.page, 'End access now');
+  await review.page.getByText('Access ended').waitFor();
+  expect(review.complaints()).toEqual([]);
+  await review.context.close();
+
+  const other = await atPage(world, ada, address);
+  await other.page.getByRole('alert').waitFor();
+  expect(await other.page.content()).not.toContain(secret);
+  await other.context.close();
+});
+
+test('a call that waits is counted in the menu, shown exactly, and approved or refused by the person alone', async () => {
+  await setPolicy({ enabled: true });
+  const kim = await world.h.person('Kim');
+  const ask = (sent: Record<string, unknown>) =>
+    world.h.app.services.agentApprovals.use({
+      userId: kim.user.id,
+      clientId: 'postern-mcp',
+      tool: 'delete_site',
+      arguments: sent,
+      what: JSON.stringify(sent),
+    });
+  const first = { siteId: 'k3v9x0q2m7', name: 'Menu\u202egnp.exe' };
+  const second = { siteId: 'a1b2c3d4e5' };
+  await ask(first);
+  await world.advance(1_000);
+  await ask(second);
+  const { page, context, complaints } = await atPage(world, kim, '/');
+  await page.getByRole('link', { name: 'My agents 2 waiting for your approval' }).click();
+  const look = page.getByRole('link', { name: 'Review the call of delete_site' });
+  await look.nth(1).waitFor();
+  expect(await look.count()).toBe(2);
+  await look.last().click();
+  await page.getByText('Deletes a site.').waitFor();
+  const shown = (await page.locator('main pre').textContent()) ?? '';
+  expect(shown).toContain('Menu\\u202egnp.exe');
+  expect(JSON.parse(shown)).toEqual(first);
+  const address = new URL(page.url()).pathname;
+  await press(page, 'Approve');
+  await page.getByText('You approved this call').waitFor();
+  expect((await ask(first)).kind).toBe('approved');
+
+  await page.getByRole('link', { name: '← My agents' }).click();
+  await look.click();
+  await press(page, 'Refuse');
+  await page.getByText('You refused this call').waitFor();
+  expect((await ask(second)).kind).toBe('refused');
+  await page.getByRole('link', { name: 'My agents', exact: true }).waitFor();
+  expect(complaints()).toEqual([]);
+  await context.close();
+
+  const other = await atPage(world, root, address);
+  await other.page.getByRole('alert').waitFor();
+  expect(await other.page.getByRole('button', { name: 'Approve' }).count()).toBe(0);
+  await other.context.close();
+});
+
+const hostile = `<img src=x onerror=alert(1)> مفتاح 👩‍👩‍👧‍👦 ${'w'.repeat(60)}`;
+
+test.each(['light', 'dark'] as const)(
+  'in %s, no page about agents stands in anyone’s way, and each fits a phone',
+  async (colorScheme) => {
+    await setPolicy({ enabled: true });
+    const body = {
+      name: `${colorScheme} ${hostile}`.slice(0, 100),
+      purpose: hostile,
+      tools: { get_site: 'allow', delete_site: 'ask' },
+    };
+    const made = await world.call('POST', '/config/agents/definitions', {
+      as: root,
+      body: { ...body, clients: [`${colorScheme}-${'c'.repeat(80)}`] },
+    });
+    await record(root, { tool: 'list_sites', sent: { search: hostile, more: { deep: ['w'.repeat(900)] } } });
+    await record(root, { tool: 'delete_site', code: 'site_not_found', sent: { siteId: 'k3v9x0q2m7' } });
+    const asked = await world.h.app.services.agentApprovals.use({
+      userId: root.user.id,
+      clientId: 'c'.repeat(80),
+      tool: 'delete_site',
+      arguments: { siteId: 'k3v9x0q2m7', name: hostile },
+      what: colorScheme,
+    });
+    const { data: sessions } = await world.call('GET', '/me/agents/sessions', { as: root });
+    const { page, context, complaints } = await atPage(world, root, '/admin/mcp', { colorScheme });
+    for (const path of [
+      '/admin/mcp',
+      '/admin/mcp?view=history',
+      '/admin/agents',
+      '/admin/agents/new',
+      `/admin/agents/${made.data.id}`,
+      '/admin/agents/sessions',
+      `/admin/agents/sessions/${sessions[0].id}`,
+      '/settings/agents',
+      `/settings/agents/approvals/${asked.id}`,
+      `/settings/agents/sessions/${sessions[0].id}`,
+    ]) {
+      await page.setViewportSize({ width: 1280, height: 800 });
+      await page.goto(`${world.uiUrl}${path}`);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      await page.locator('[aria-label^="Loading"]').first().waitFor({ state: 'detached' });
+      const details = page.getByText('Add Postern to Claude Code');
+      if ((await details.count()) > 0) await details.click();
+      expect([path, await barriersOn(page)]).toEqual([path, []]);
+      for (const width of [768, 360, 320]) {
+        await page.setViewportSize({ width, height: 800 });
+        expect([path, width, await overflowOf(page)]).toEqual([path, width, 0]);
+      }
+    }
+    expect(complaints()).toEqual([]);
+    await context.close();
+  },
+);

@@ -1,0 +1,157 @@
+import { Button, Group, SegmentedControl, Textarea, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useId, useState } from 'react';
+import { type ToolGroup, toolGroups, toolRules } from '../../agents/tools.ts';
+import { api, unwrap } from '../../api/client.ts';
+import type { Schemas } from '../../api/contract.ts';
+import { Problem } from '../../shell/problem.tsx';
+import { useAct } from '../act.tsx';
+import common from '../admin.module.css';
+import { mcpPolicy } from '../queries.ts';
+import { wrongIn } from '../wrong-in.ts';
+import styles from './definition-form.module.css';
+
+type Body = Schemas['AgentDefinitionRequest'];
+type Rules = Readonly<Record<string, string>>;
+
+type FormProps = {
+  /** Without it, a new one. */
+  readonly of?: Schemas['AgentDefinition'];
+  readonly onSaved: () => void | Promise<void>;
+};
+
+const empty = { name: '', purpose: '', instructions: '', tools: {}, clients: [] };
+
+export function DefinitionForm({ of: known, onSaved }: FormProps) {
+  const [draft, setDraft] = useState<Required<Body>>(known ?? empty);
+  const change = (part: Partial<Body>) => setDraft((before) => ({ ...before, ...part }));
+  // As it is typed; the draft keeps what was read.
+  const [clients, setClients] = useState((known?.clients ?? []).join('\n'));
+  const { name, purpose, instructions, tools } = draft;
+  const body = { name, purpose, instructions, tools, clients: linesOf(clients) };
+  const { run, error, isBusy } = useAct({
+    act: () =>
+      known === undefined
+        ? unwrap(api.POST('/config/agents/definitions', { body }))
+        : unwrap(api.PATCH('/config/agents/definitions/{id}', { params: { path: { id: known.id } }, body })),
+    said: known === undefined ? 'The definition is added.' : 'Saved.',
+    refresh: 'agents',
+    onDone: onSaved,
+  });
+  const wrong = wrongIn(error, 'name');
+  const isBeside = ['name', 'purpose', 'instructions'].some((field) => wrong[field] !== undefined);
+  return (
+    <form
+      noValidate
+      className={common['card']}
+      onSubmit={(event) => {
+        event.preventDefault();
+        run();
+      }}
+    >
+      <div className={common['stack']}>
+        <TextInput
+          label="Name"
+          required
+          maxLength={100}
+          autoComplete="off"
+          value={name}
+          error={wrong['name']}
+          onChange={({ currentTarget }) => change({ name: currentTarget.value })}
+        />
+        <TextInput
+          label="Purpose"
+          description="For people who choose among definitions."
+          required
+          maxLength={500}
+          autoComplete="off"
+          value={purpose}
+          error={wrong['purpose']}
+          onChange={({ currentTarget }) => change({ purpose: currentTarget.value })}
+        />
+        <Textarea
+          label="Instructions"
+          description="Postern gives its agents this text when they connect, after the instructions of the MCP policy. Never put a secret in it."
+          radius="md"
+          rows={5}
+          maxLength={4_000}
+          value={instructions}
+          error={wrong['instructions']}
+          onChange={({ currentTarget }) => change({ instructions: currentTarget.value })}
+        />
+        <Textarea
+          label="Clients"
+          description="Ids of OAuth clients, one in each line, such as postern-mcp. Sessions show the id of each client. A client has one definition at most."
+          radius="md"
+          rows={3}
+          value={clients}
+          onChange={({ currentTarget }) => setClients(currentTarget.value)}
+        />
+        {toolGroups.map((group) => (
+          <ToolRules
+            key={group.effect}
+            of={group}
+            rules={tools}
+            // Names and rules are those of the server (tools.test.ts); it checks them again.
+            onChange={(next) => change({ tools: next as Body['tools'] })}
+          />
+        ))}
+        {error !== undefined && !isBeside && <Problem error={error} />}
+        <Group justify="flex-end">
+          <Button type="submit" loading={isBusy}>
+            {known === undefined ? 'Create definition' : 'Save'}
+          </Button>
+        </Group>
+      </div>
+    </form>
+  );
+}
+
+type RulesProps = {
+  readonly of: ToolGroup;
+  readonly rules: Rules;
+  readonly onChange: (rules: Rules) => void;
+};
+
+/** What the policy hides may be allowed here: its agents get it when the policy allows it too. */
+function ToolRules({ of: { title, tools }, rules, onChange }: RulesProps) {
+  const id = useId();
+  const { data: policy } = useQuery(mcpPolicy);
+  const policyRules: Rules = policy?.tools ?? {};
+  return (
+    <section aria-labelledby={id}>
+      <h2 id={id} className={styles['title']}>
+        {title}
+      </h2>
+      {tools.map(({ name, does }) => (
+        <div key={name} className={styles['tool']}>
+          <div>
+            <code id={`${id}-${name}`}>{name}</code>
+            <span className={styles['does']}>
+              {does} {policyWords[policyRules[name] ?? '']}
+            </span>
+          </div>
+          <SegmentedControl
+            aria-labelledby={`${id} ${id}-${name}`}
+            size="xs"
+            value={rules[name] ?? 'hidden'}
+            onChange={(rule) => onChange({ ...rules, [name]: rule })}
+            data={Object.entries(toolRules).map(([value, label]) => ({ value, label }))}
+          />
+        </div>
+      ))}
+    </section>
+  );
+}
+
+const policyWords: Rules = {
+  hidden: 'The MCP policy hides it.',
+  ask: 'The MCP policy asks the person.',
+};
+
+function linesOf(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+}

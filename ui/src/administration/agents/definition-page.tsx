@@ -1,0 +1,93 @@
+import { Button, Skeleton, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { api } from '../../api/client.ts';
+import type { Schemas } from '../../api/contract.ts';
+import { PageHead } from '../../lists/page-head.tsx';
+import { Problem } from '../../shell/problem.tsx';
+import { Confirm, Dialog } from '../act.tsx';
+import common from '../admin.module.css';
+import { agentDefinitions } from '../queries.ts';
+import { TextLink } from '../text-link.tsx';
+import { DefinitionForm } from './definition-form.tsx';
+import { ExportCard } from './export-card.tsx';
+
+const route = getRouteApi('/administration/admin/agents/$id');
+
+export function NewDefinitionPage() {
+  const navigate = useNavigate();
+  return (
+    <>
+      <Back />
+      <PageHead
+        title="New agent definition"
+        intro="It takes effect with the next call of an agent of its clients."
+      />
+      <DefinitionForm onSaved={() => navigate({ to: '/admin/agents' })} />
+    </>
+  );
+}
+
+/** One definition: its form, and its end. */
+export function DefinitionPage() {
+  const { id } = route.useParams();
+  const { data, error, refetch } = useQuery(agentDefinitions);
+  const definition = data?.definitions.find((one) => one.id === id);
+  return (
+    <>
+      <Back />
+      {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
+      {data === undefined && error === null && (
+        <Skeleton height={420} radius="lg" role="status" aria-label="Loading" />
+      )}
+      {data !== undefined && definition === undefined && (
+        <PageHead title="No such definition" intro="It may have been deleted." />
+      )}
+      {definition !== undefined && <Known definition={definition} />}
+    </>
+  );
+}
+
+function Back() {
+  return (
+    <TextLink to="/admin/agents" size="sm">
+      ← Agents
+    </TextLink>
+  );
+}
+
+function Known({ definition }: { definition: Schemas['AgentDefinition'] }) {
+  const [isLeaving, setLeaving] = useState(false);
+  const navigate = useNavigate();
+  const { id, name, purpose } = definition;
+  return (
+    <>
+      <PageHead title={name} intro={<bdi>{purpose}</bdi>}>
+        <Button variant="default" onClick={() => setLeaving(true)}>
+          Delete
+        </Button>
+      </PageHead>
+      <DefinitionForm key={id} of={definition} onSaved={() => undefined} />
+      <ExportCard id={id} />
+      <Dialog isOpen={isLeaving} title="Delete this definition?" onClose={() => setLeaving(false)}>
+        <Confirm
+          act={() => api.DELETE('/config/agents/definitions/{id}', { params: { path: { id } } })}
+          said={`${name} is deleted.`}
+          refresh="agents"
+          confirm="Delete definition"
+          keep="Keep it"
+          onClose={() => setLeaving(false)}
+          onDone={() => navigate({ to: '/admin/agents' })}
+        >
+          <Text size="sm">
+            <b className={common['wrap']}>
+              <bdi>{name}</bdi>
+            </b>{' '}
+            is deleted. From then on, agents of its clients only read.
+          </Text>
+        </Confirm>
+      </Dialog>
+    </>
+  );
+}

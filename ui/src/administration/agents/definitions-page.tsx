@@ -1,0 +1,74 @@
+import { Button } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { Empty } from '../../lists/empty.tsx';
+import { PageHead } from '../../lists/page-head.tsx';
+import { Table, TableLoading } from '../../lists/table.tsx';
+import { PlusIcon, SparkIcon } from '../../shell/icons.tsx';
+import { Problem } from '../../shell/problem.tsx';
+import { useShortcut } from '../../shell/shortcuts.ts';
+import common from '../admin.module.css';
+import { agentDefinitions } from '../queries.ts';
+import { TextLink } from '../text-link.tsx';
+
+const steps = [
+  { do: 'Say what its agents are for,', why: 'and give them instructions. They get them when they connect.' },
+  {
+    do: 'Name the tools that they need.',
+    why: 'They get no other tools, and never more than the MCP policy allows.',
+  },
+  { do: 'Name its clients.', why: 'Without a definition, agents of a client only read.' },
+];
+
+/** What agents are for, and which tools they get. */
+export function DefinitionsPage() {
+  const { data, error, isPending, refetch } = useQuery(agentDefinitions);
+  const navigate = useNavigate();
+  useShortcut('n', () => void navigate({ to: '/admin/agents/new' }));
+  const all = data?.definitions ?? [];
+  return (
+    <>
+      <PageHead title="Agents" intro="What the agents of a client are for, and which tools they get.">
+        <Button variant="default" renderRoot={(props) => <Link to="/admin/agents/sessions" {...props} />}>
+          Sessions
+        </Button>
+        <Button leftSection={<PlusIcon />} renderRoot={(props) => <Link to="/admin/agents/new" {...props} />}>
+          New definition
+        </Button>
+      </PageHead>
+      {isPending && <TableLoading what="definitions" />}
+      {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
+      {data !== undefined && all.length === 0 && (
+        <Empty picture={<SparkIcon size={28} />} title="No agent definitions yet" steps={steps}>
+          <Button renderRoot={(props) => <Link to="/admin/agents/new" {...props} />}>
+            Create a definition
+          </Button>
+        </Empty>
+      )}
+      {all.length > 0 && (
+        <Table caption="Agent definitions" columns={['Name', 'Purpose', 'Clients', 'Tools']} isStale={false}>
+          {all.map(({ id, name, purpose, clients, tools }) => (
+            <tr key={id}>
+              <th scope="row" className={common['name']}>
+                <TextLink to="/admin/agents/$id" params={{ id }} inherit>
+                  <bdi>{name}</bdi>
+                </TextLink>
+              </th>
+              <td data-label="Purpose" className={common['wrap']}>
+                <bdi>{purpose}</bdi>
+              </td>
+              <td data-label="Clients" className={common['address']}>
+                {clients.length === 0 ? (
+                  <span className="quiet">None</span>
+                ) : (
+                  <code>{clients.join(', ')}</code>
+                )}
+              </td>
+              <td data-label="Tools">{Object.values(tools).filter((rule) => rule !== 'hidden').length}</td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,83 @@
+import { Button, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { useState } from 'react';
+import { CallTimeline } from '../../agents/call-timeline.tsx';
+import { SessionFacts } from '../../agents/session-facts.tsx';
+import { api, unwrap } from '../../api/client.ts';
+import { PageHead } from '../../lists/page-head.tsx';
+import { Pages } from '../../lists/pages.tsx';
+import { TableLoading } from '../../lists/table.tsx';
+import { Problem } from '../../shell/problem.tsx';
+import { Confirm, Dialog } from '../act.tsx';
+import { agentCalls, agentSessions } from '../queries.ts';
+import { TextLink } from '../text-link.tsx';
+
+const route = getRouteApi('/administration/admin/agents/sessions/$id');
+
+/** Every call of a session, without what only the person may read. */
+export function SessionPage() {
+  const { id } = route.useParams();
+  const { page = 1 } = route.useSearch();
+  const navigate = route.useNavigate();
+  const found = useQuery(agentCalls(id, { page, limit: 50 }));
+  // The facts are in the list; of an old session, its id is enough.
+  const { data: newest } = useQuery(agentSessions({ limit: 100 }));
+  const session = newest?.data.find((one) => one.id === id);
+  const [isEnding, setEnding] = useState(false);
+  return (
+    <>
+      <TextLink to="/admin/agents/sessions" size="sm">
+        ← Agent sessions
+      </TextLink>
+      <PageHead
+        title="Agent session"
+        intro={
+          <>
+            <code>{id}</code>. Names and sizes of arguments are shown, never their values.
+          </>
+        }
+      >
+        {session !== undefined && session.endedAt === null && (
+          <Button variant="default" onClick={() => setEnding(true)}>
+            End access
+          </Button>
+        )}
+      </PageHead>
+      {session !== undefined && (
+        <SessionFacts
+          of={session}
+          person={
+            <TextLink to="/admin/users/$id" params={{ id: session.user.id }} inherit>
+              <bdi>{session.user.name ?? session.user.id}</bdi>
+            </TextLink>
+          }
+        />
+      )}
+      {found.isPending && <TableLoading what="calls" />}
+      {found.error !== null && <Problem error={found.error} onRetry={() => void found.refetch()} />}
+      {found.data !== undefined && <CallTimeline calls={found.data.data} />}
+      <Pages
+        page={page}
+        total={found.data?.metadata.pagination.total ?? 0}
+        onChange={(next) => void navigate({ search: next > 1 ? { page: next } : {}, replace: true })}
+      />
+      <Dialog isOpen={isEnding} title="End the access of this client?" onClose={() => setEnding(false)}>
+        <Confirm
+          act={() => unwrap(api.POST('/agents/sessions/{id}/end', { params: { path: { id } } }))}
+          said="The access is ended."
+          refresh="agents"
+          confirm="End access now"
+          keep="Keep it"
+          onClose={() => setEnding(false)}
+          onDone={() => setEnding(false)}
+        >
+          <Text size="sm">
+            <code>{session?.clientId}</code> can no longer act for <bdi>{session?.user.name}</bdi>. It must
+            ask that person again.
+          </Text>
+        </Confirm>
+      </Dialog>
+    </>
+  );
+}

@@ -1,0 +1,31 @@
+import { getRouteApi } from '@tanstack/react-router';
+import { AddToClient } from '../../agents/add-to-client.tsx';
+import { PageHead } from '../../lists/page-head.tsx';
+import { DocumentView } from '../documents/document-view.tsx';
+import { mcpSections } from './mcp-fields.ts';
+import { mcpPolicyApi } from './mcp-policy-api.tsx';
+
+const route = getRouteApi('/administration/admin/mcp');
+
+/** The MCP policy: whether agents of people may use Postern, and which tools they get. */
+export function McpPage() {
+  const navigate = route.useNavigate();
+  const { view = 'settings', page = 1 } = route.useSearch();
+  return (
+    <>
+      <PageHead
+        title="MCP"
+        intro="Whether agents of people, such as coding assistants, may use Postern, and which tools they get."
+      />
+      <AddToClient />
+      <DocumentView
+        api={mcpPolicyApi}
+        sections={mcpSections}
+        view={view}
+        page={page}
+        onView={(next) => void navigate({ search: next === 'history' ? { view: next } : {} })}
+        onPage={(next) => void navigate({ search: { view: 'history', page: next } })}
+      />
+    </>
+  );
+}

@@ -1,0 +1,51 @@
+import { Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { AddToClient } from '../../agents/add-to-client.tsx';
+import { SessionTable } from '../../agents/session-table.tsx';
+import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { PageHead } from '../../lists/page-head.tsx';
+import { Pages } from '../../lists/pages.tsx';
+import { TableLoading } from '../../lists/table.tsx';
+import { Problem } from '../../shell/problem.tsx';
+import { myAgentSessions } from '../queries.ts';
+import { Waiting } from './waiting.tsx';
+
+const route = getRouteApi('/settings/agents');
+
+/** What one's own agents did. */
+export function AgentsPage() {
+  const navigate = route.useNavigate();
+  const { page = 1 } = route.useSearch();
+  const found = useQuery(myAgentSessions({ page, limit: 20 }));
+  const all = found.data?.data ?? [];
+  const hasNone = found.data !== undefined && all.length === 0;
+  return (
+    <>
+      <PageHead
+        title="My agents"
+        intro="Coding assistants and other agents that act for you, and what they did. Connected clients is where you end their access."
+      />
+      <Waiting />
+      <AddToClient />
+      <Title order={2} size="h4" mb="sm">
+        Sessions
+      </Title>
+      {found.isPending && <TableLoading what="sessions" />}
+      {found.error !== null && <Problem error={found.error} onRetry={() => void found.refetch()} />}
+      {hasNone && (
+        <NoMatch>
+          <NoMatchLine>No agent has called a tool for you yet.</NoMatchLine>
+        </NoMatch>
+      )}
+      {all.length > 0 && (
+        <SessionTable home="/settings/agents/sessions" sessions={all} isStale={found.isPlaceholderData} />
+      )}
+      <Pages
+        page={page}
+        total={found.data?.metadata.pagination.total ?? 0}
+        onChange={(next) => void navigate({ search: next > 1 ? { page: next } : {}, replace: true })}
+      />
+    </>
+  );
+}

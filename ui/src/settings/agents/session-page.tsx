@@ -1,0 +1,92 @@
+import { Anchor, Button, Group, Modal, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { CallTimeline } from '../../agents/call-timeline.tsx';
+import { SessionFacts } from '../../agents/session-facts.tsx';
+import { api, unwrap } from '../../api/client.ts';
+import type { Schemas } from '../../api/contract.ts';
+import { PageHead } from '../../lists/page-head.tsx';
+import { Pages } from '../../lists/pages.tsx';
+import { TableLoading } from '../../lists/table.tsx';
+import { Problem } from '../../shell/problem.tsx';
+import { useEnding } from '../../shell/use-ending.ts';
+import { myAgentCalls, myAgentSessions } from '../queries.ts';
+
+const route = getRouteApi('/settings/agents/sessions/$id');
+
+/** Every call of one of one's own sessions, with what the agent sent. */
+export function SessionPage() {
+  const { id } = route.useParams();
+  const { page = 1 } = route.useSearch();
+  const navigate = route.useNavigate();
+  const found = useQuery(myAgentCalls(id, { page, limit: 50 }));
+  // The facts are in the list; of an old session, its id is enough.
+  const { data: newest } = useQuery(myAgentSessions({ limit: 100 }));
+  const session = newest?.data.find((one) => one.id === id);
+  const [isEnding, setEnding] = useState(false);
+  return (
+    <>
+      <Anchor component={Link} to="/settings/agents" size="sm">
+        ← My agents
+      </Anchor>
+      <PageHead
+        title="Agent session"
+        intro={
+          <>
+            <code>{id}</code>. Contents of files and values of variables are replaced by their sizes.
+          </>
+        }
+      >
+        {session !== undefined && session.endedAt === null && (
+          <Button variant="default" onClick={() => setEnding(true)}>
+            End access
+          </Button>
+        )}
+      </PageHead>
+      {session !== undefined && <SessionFacts of={session} />}
+      {found.isPending && <TableLoading what="calls" />}
+      {found.error !== null && <Problem error={found.error} onRetry={() => void found.refetch()} />}
+      {found.data !== undefined && <CallTimeline calls={found.data.data} />}
+      <Pages
+        page={page}
+        total={found.data?.metadata.pagination.total ?? 0}
+        onChange={(next) => void navigate({ search: next > 1 ? { page: next } : {}, replace: true })}
+      />
+      <Modal
+        opened={isEnding}
+        onClose={() => setEnding(false)}
+        title="End the access of this client?"
+        closeButtonProps={{ 'aria-label': 'Close' }}
+      >
+        {isEnding && session !== undefined && <Question of={session} onClose={() => setEnding(false)} />}
+      </Modal>
+    </>
+  );
+}
+
+function Question({ of: { id, clientId }, onClose }: { of: Schemas['AgentSession']; onClose: () => void }) {
+  const { run, error, isBusy } = useEnding({
+    end: () => unwrap(api.POST('/me/agents/sessions/{id}/end', { params: { path: { id } } })),
+    said: 'The access is ended.',
+    list: 'agents',
+    onClose,
+    onDone: () => undefined,
+  });
+  return (
+    <>
+      <Text size="sm" mb="sm">
+        <code>{clientId}</code> can no longer act for you until you allow it again.
+      </Text>
+      {error !== undefined && <Problem error={error} />}
+      <Group justify="flex-end" mt="md" gap="sm">
+        <Button variant="default" onClick={onClose} disabled={isBusy}>
+          Keep it
+        </Button>
+        <Button color="red" loading={isBusy} onClick={run}>
+          End access now
+        </Button>
+      </Group>
+    </>
+  );
+}
