@@ -8,8 +8,9 @@ import { ownId } from '../people/people.ts';
 import { type AgentApproval, type AgentApprovals, approvalMinutes } from './approvals.ts';
 import { approvalStatuses } from './approval-store.ts';
 
-/** Decided in the browser alone: no agent can approve its own calls. */
-const own: RoutePolicy = { callers: ['session'], role: 'user', identity: 'introspected' };
+/** In the browser alone: no agent can approve its own calls. */
+const deciding: RoutePolicy = { callers: ['session'], role: 'user', identity: 'introspected' };
+const reading: RoutePolicy = { callers: ['session'], identity: 'live' };
 const params = idParams('The id of an approval', 'agp_3kTq9ZpW1xYb7LcD5mNa');
 const tag = 'Agent approvals';
 const path = '/me/agents/approvals';
@@ -65,7 +66,7 @@ export function agentApprovalRoutes({
         decision === 'approved'
           ? `The agent may make exactly this call once, until ${approvalMinutes} minutes after it asked. Every check of the call is made again then.`
           : 'The agent is told so when it makes the same call again.',
-      policy: own,
+      policy: deciding,
       params,
       errors: ['not_found', 'state_conflict'],
       success: { status: 200, data: approvalSchema },
@@ -84,7 +85,7 @@ export function agentApprovalRoutes({
       tag,
       summary: 'List the calls of your agents that wait for you',
       description: `Newest first. A call waits for ${approvalMinutes} minutes. Empty while \`/mcp\` is off.`,
-      policy: own,
+      policy: reading,
       success: { status: 200, data: z.strictObject({ approvals: z.array(approvalSchema) }) },
       example: { data: { approvals: [example] } },
       async handle({ caller }) {
@@ -99,7 +100,7 @@ export function agentApprovalRoutes({
       tag,
       summary: 'Read a call that waits for you, with its arguments',
       description: `Until ${approvalMinutes} minutes after the agent asked.`,
-      policy: own,
+      policy: reading,
       params,
       errors: ['not_found'],
       success: { status: 200, data: detailedSchema },

@@ -198,7 +198,7 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
 
 const accessEnded = new AppError('invalid_credential', {
   message: 'The access of this client was ended.',
-  hint: 'Connect the client again. The person then decides anew.',
+  hint: 'Connect the client again. The person must allow it once more.',
 });
 const clientWaits = new AppError('client_not_allowed', {
   message: 'An administrator must allow this client first.',

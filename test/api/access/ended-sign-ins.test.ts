@@ -32,6 +32,8 @@ const takesAway = [
   'POST /users/{id}/sign-out',
   'DELETE /users/{id}/clients/{clientId}',
   'DELETE /me/clients/{id}',
+  'POST /me/agents/sessions/{id}/end',
+  'POST /agents/sessions/{id}/end',
   'POST /me/notices/{id}/read',
   'POST /schema/validate',
 ];

@@ -2531,7 +2531,7 @@ export interface paths {
          * List the calls of your agents that wait for you
          * @description Newest first. A call waits for 10 minutes. Empty while `/mcp` is off.
          *
-         *     **Who may call it:** A browser session. The person must have the role `user`.
+         *     **Who may call it:** A browser session.
          */
         get: operations["listMyAgentApprovals"];
         put?: never;
@@ -2553,7 +2553,7 @@ export interface paths {
          * Read a call that waits for you, with its arguments
          * @description Until 10 minutes after the agent asked.
          *
-         *     **Who may call it:** A browser session. The person must have the role `user`.
+         *     **Who may call it:** A browser session.
          */
         get: operations["readMyAgentApproval"];
         put?: never;
