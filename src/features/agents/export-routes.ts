@@ -34,7 +34,12 @@ export function agentExportRoutes({
         'For a repository: the entry of the MCP server and the instructions, in the format that the client reads. They hold no secret. A repository may have such a file already; then merge them.',
       policy: { callers: callerKinds, scope: 'repos:read', role: 'user', identity: 'people' },
       params: idParams('Id of the definition', exampleDefinition.id),
-      query: z.strictObject({ for: z.enum(exportClients).describe('The client') }),
+      query: z.strictObject({
+        for: z
+          .enum(exportClients)
+          .describe('The client')
+          .meta({ examples: ['claude-code'] }),
+      }),
       errors: ['not_found'],
       success: { status: 200, data: z.strictObject({ files: z.array(fileSchema) }) },
       example: {
