@@ -42,8 +42,7 @@ test.each([
   (client, path, head) => {
     const content = filesOf(client)[path] ?? '';
     const [, matter, body = content] = /^---\n(.*?)\n---\n\n(.*)$/s.exec(content) ?? [];
-    if (head === undefined) expect(matter).toBeUndefined();
-    else expect(parseYaml(matter ?? '')).toMatchObject(head);
+    expect({ head: matter === undefined ? undefined : parseYaml(matter) }).toMatchObject({ head });
     // CommonMark 4.5: the block ends with a fence at least as long as the one that begins it.
     const [, fence = '', text] = /^(`{3,})text\n(.*)\n\1\n$/ms.exec(body) ?? [];
     expect(text).toBe(hostileText);

@@ -29,7 +29,16 @@ const inputSchema = z
   .strictObject({ ...fields, instructions: fields.instructions.default('') })
   .meta({ id: 'AgentDefinitionRequest' });
 const changeSchema = z.strictObject(fields).partial().meta({ id: 'AgentDefinitionChange' });
-const definitionSchema = z.strictObject({ id: z.string(), ...fields }).meta({ id: 'AgentDefinition' });
+/** What was stored needs no form: a text of the input has a type that OpenAPI cannot name. */
+const definitionSchema = z
+  .strictObject({
+    id: z.string(),
+    ...fields,
+    name: z.string(),
+    purpose: z.string().describe('For people who choose among definitions'),
+    clients: z.array(z.string()).describe('Ids of OAuth clients'),
+  })
+  .meta({ id: 'AgentDefinition' });
 
 const exampleInput = {
   name: 'Review apps',

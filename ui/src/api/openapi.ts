@@ -4878,14 +4878,14 @@ export interface components {
         };
         AgentDefinition: {
             id: string;
-            name: unknown;
+            name: string;
             /** @description For people who choose among definitions */
-            purpose: unknown;
+            purpose: string;
             /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy */
             instructions: string;
             tools: components["schemas"]["AgentDefinitionTools"];
-            /** @description Ids of OAuth clients. A client has at most one definition; without one, its agents only read */
-            clients: unknown[];
+            /** @description Ids of OAuth clients */
+            clients: string[];
         };
         AgentDefinitionRequest: {
             name: string;

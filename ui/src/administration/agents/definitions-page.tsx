@@ -49,9 +49,9 @@ export function DefinitionsPage() {
         <Table caption="Agent definitions" columns={['Name', 'Purpose', 'Clients', 'Tools']} isStale={false}>
           {all.map(({ id, name, purpose, clients, tools }) => (
             <tr key={id}>
-              <th scope="row" className={common['name']}>
+              <th scope="row" dir="auto" className={common['name']}>
                 <TextLink to="/admin/agents/$id" params={{ id }} inherit>
-                  <bdi>{name}</bdi>
+                  {name}
                 </TextLink>
               </th>
               <td data-label="Purpose" className={common['wrap']}>

@@ -7,7 +7,7 @@ import { Problem } from '../../shell/problem.tsx';
 import common from '../admin.module.css';
 import { exportedDefinition } from '../queries.ts';
 
-type Client = Query<'/agents/definitions/{id}/export'>['for'];
+type Client = NonNullable<Query<'/agents/definitions/{id}/export'>['for']>;
 
 const clients: readonly { readonly value: Client; readonly label: string }[] = [
   { value: 'claude-code', label: 'Claude Code' },
