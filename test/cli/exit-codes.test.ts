@@ -158,8 +158,8 @@ function optionsOf(words: string): string[] {
     return words.startsWith('config diff') ? ['--version', '0'] : (special[words] ?? []);
   const { options, ifMatch, body, file, asks } = verb;
   return [
-    ...options.flatMap(({ name, in: place, isRequired }) =>
-      place === 'query' && isRequired ? [`--${name}`, values[name] ?? 'acme/website'] : [],
+    ...options.flatMap(({ name, in: place, isRequired, choices = [] }) =>
+      place === 'query' && isRequired ? [`--${name}`, choices[0] ?? values[name] ?? 'acme/website'] : [],
     ),
     ...(ifMatch === 'required' ? ['--if-match', '*'] : []),
     ...(body === 'required' ? ['--input', join(home, 'body.json')] : []),

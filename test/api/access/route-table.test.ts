@@ -98,6 +98,8 @@ const table: Record<string, Line> = {
   'PATCH /config/agents/definitions/{id}': ['an administrator’s session or token', '404 not_found', {}],
   'DELETE /config/agents/definitions/{id}': ['an administrator’s session or token', '404 not_found'],
 
+  'GET /agents/definitions/{id}/export': ['whoever reads repositories', '400 invalid_query'],
+
   'GET /me/agents/approvals': ['a session', '200'],
   'GET /me/agents/approvals/{id}': ['a session', '404 not_found'],
   'POST /me/agents/approvals/{id}/approve': ['a session', '404 not_found'],
