@@ -74,13 +74,14 @@ describe.skipIf(missingTools('git', 'bwrap', 'slirp4netns').length > 0)('Environ
       repository: 'acme/shop',
       branch: 'main',
     });
-    const { uuid } = waiting.data;
+    const { id, uuid } = waiting.data;
     expect(await postern(['watch', uuid, '--timeout', '0'])).toMatchObject({ code: 8, out: '' });
     expect((await postern(['watch', uuid])).code).toBe(0);
     // Two of one branch: which is meant must be said.
     expect((await postern(['env', 'up'])).code).toBe(2);
     await postern(['env', 'delete', uuid, '--yes']);
-    expect((await postern(['watch', uuid])).code).toBe(1);
+    // By its id: the name is free as soon as the teardown has ended.
+    expect((await postern(['watch', id])).code).toBe(1);
   });
 
   test('builds logs -f prints the whole log of a build, one line each, and ends with it', async () => {
