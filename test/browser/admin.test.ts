@@ -855,7 +855,12 @@ test('who is no administrator is told so on every page, and asks the server for 
   }
   const api = new Set(asked.filter((path) => path.startsWith('/api/')));
   // What the frame of every page asks for.
-  const frame = ['/api/v2/auth/context', '/api/v2/me/notices', '/api/v2/environments/policy'];
+  const frame = [
+    '/api/v2/auth/context',
+    '/api/v2/me/notices',
+    '/api/v2/me/agents/approvals',
+    '/api/v2/environments/policy',
+  ];
   expect([...api].filter((path) => !frame.includes(path))).toEqual([]);
   expect(complaints).toEqual([]);
   await context.close();

@@ -30,8 +30,8 @@ const detailedSchema = approvalSchema
   .extend({
     arguments: z
       .record(z.string(), z.unknown())
-      .nullable()
-      .describe('Exactly those of the call. Null: you decided, so Postern removed them'),
+      .optional()
+      .describe('Exactly those of the call. Absent: you decided, so Postern removed them'),
   })
   .meta({ id: 'AgentApprovalWithArguments' });
 
@@ -108,7 +108,7 @@ export function agentApprovalRoutes({
       async handle({ caller, params: { id } }) {
         await requireEnabled();
         const { approval, arguments: sent } = await approvals.read(id, ownId(caller));
-        return { data: { ...toShown(approval), arguments: sent && { ...sent } } };
+        return { data: { ...toShown(approval), ...(sent === null ? {} : { arguments: { ...sent } }) } };
       },
     }),
     decisionRoute('approve', 'approved', 'Approve a call of your agent'),

@@ -5048,10 +5048,10 @@ export interface components {
              * @description An approved call must be made before
              */
             expiresAt: string;
-            /** @description Exactly those of the call. Null: you decided, so Postern removed them */
-            arguments: {
+            /** @description Exactly those of the call. Absent: you decided, so Postern removed them */
+            arguments?: {
                 [key: string]: unknown;
-            } | null;
+            };
         };
         User: {
             id: string;

@@ -65,7 +65,7 @@ function Asked({ of: approval }: { of: Approval }) {
             </dd>
           </>
         )}
-        {approval.arguments !== null && (
+        {approval.arguments !== undefined && (
           <>
             <dt id="arguments">Arguments</dt>
             <dd>
