@@ -78,10 +78,11 @@ export function filesOf(
 
   function visit(inside: string, above: string, rules: readonly Rules[]): void {
     const entries = readdirSync(inside, { withFileTypes: true });
-    const own = leaving.ignoreFiles
-      .filter((name) => entries.some((entry) => entry.name === name))
-      .map((name) => ignore().add(readFileSync(join(inside, name), 'utf8')));
-    const all = [...rules, ...own.map((rule) => ({ above, rule }))];
+    // One set of rules for the folder: .posternignore may publish again what .gitignore leaves out.
+    const own = ignore();
+    const present = leaving.ignoreFiles.filter((name) => entries.some((entry) => entry.name === name));
+    for (const name of present) own.add(textIn(join(inside, name)));
+    const all = present.length === 0 ? rules : [...rules, { above, rule: own }];
     for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = `${above}${entry.name}`;
       const suffix = entry.isDirectory() ? '/' : '';
@@ -98,7 +99,16 @@ export function filesOf(
   return { files, links };
 }
 
-/** Of an ignore file; `above`: the folder it lies in, as the paths of files begin. */
+/** Empty for what is no file, such as a folder or a link to nowhere. */
+function textIn(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** Of the ignore files of a folder; `above`: that folder, as the paths of files begin. */
 type Rules = { readonly above: string; readonly rule: ReturnType<typeof ignore> };
 
 /** With the SHA-256 of each; `size` is what was read. One buffer serves all, and no promise is made: see filesOf(). */
