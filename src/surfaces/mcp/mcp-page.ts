@@ -21,8 +21,8 @@ import type { Tool } from './tool.ts';
 
 /**
  * The MCP endpoint for the agents of people: `/mcp`, and the metadata that tells a client where to get a token (RFC 9728).
- * The path of a request, from top to bottom: on? → token → origin → person → limit → ended? → client → definition → protocol → tool. While it is off,
- * every address here answers as if it did not exist.
+ * The path of a request, from top to bottom: on? → token → origin → person → limit → ended? → client → definition → protocol →
+ * tool. While it is off, every address here answers as if it did not exist.
  */
 export type McpPageDeps = {
   readonly uiOrigin: string;
