@@ -4,6 +4,8 @@ import { commandLine, manyChanges, openFrozenHarness } from '../api/access/cast.
 import { idleEngine } from '../fakes/idle-engine.ts';
 import { defaultEnvironmentPolicy } from '../../src/features/environments/policy/environment-policy.ts';
 import { type Harness, type Person, type TestKey, uiOrigin } from '../harness.ts';
+import { defaultMcpPolicy } from '../../src/features/agents/mcp-policy.ts';
+import { connectAgent, setMcpPolicy } from '../api/mcp/agent.ts';
 import { awaited, type CallerName, type FuzzRequest } from './requests.ts';
 
 /** An installation with something of everything in it, and everyone who may send a request to it. */
@@ -121,6 +123,28 @@ export async function openWorld(cloneUrl: string): Promise<World> {
       if (as !== root) continue;
       await h.call('POST', `/builds/${builds[0].id}/cancel`, { as });
     }
+  }
+
+  await connectAgents();
+
+  /** A definition that may go, and an agent of Ada with a session and calls that wait for her. */
+  async function connectAgents(): Promise<void> {
+    const tools = { ...defaultMcpPolicy.tools, update_site: 'ask' as const };
+    await setMcpPolicy(h, { allowChanges: true, callsPerMinute: 10_000, tools });
+    for (const name of ['Reviews', 'Releases', 'Reports']) {
+      const body = { name, purpose: 'For tests', tools: { list_sites: 'allow' }, clients: [] };
+      const { data } = await h.call('POST', '/config/agents/definitions', { as: root, body });
+      keep('definitions', data.id);
+    }
+    const agent = await connectAgent(h, 'Ada');
+    keep('clients', agent.clientId);
+    await agent.use('get_context');
+    for (const siteId of things.get('sites')?.slice(0, 2) ?? [])
+      for (const name of ['One', 'Two']) await agent.refusal('update_site', { siteId, name });
+    const waiting = await h.call('GET', '/me/agents/approvals', { as: ada });
+    keep('approvals', ...waiting.data.approvals.map(({ id }: { id: string }) => id));
+    const sessions = await h.call('GET', '/me/agents/sessions', { as: ada });
+    keep('sessions', ...sessions.data.map(({ id }: { id: string }) => id));
   }
 
   const bearer = (value: string) => ({ authorization: `Bearer ${value}` });
