@@ -311,7 +311,7 @@ test('a policy is tried out, met with someone else’s change without losing a w
   await press(page, 'Save for everyone');
   await closed(page);
   await page.getByText('not saved').waitFor({ state: 'detached' });
-  await page.getByText('Saved. Takes effect everywhere within a second.').waitFor();
+  await page.getByText('In force everywhere.', { exact: true }).last().waitFor();
   const inForce = async () => (await world.call('GET', '/config/api-keys', { as: root })).data.policy;
   expect(await inForce()).toMatchObject({
     rateLimitPerMinute: 450,
@@ -320,12 +320,12 @@ test('a policy is tried out, met with someone else’s change without losing a w
   });
 
   await page.getByText('History', { exact: true }).click();
-  await page.getByText('Version 2').waitFor();
+  await page.getByText('Version 2', { exact: true }).waitFor();
   await press(page, 'Revert to version 1');
   await dialog(page).getByText('450 a minute').waitFor();
   await press(page, 'Revert for everyone');
   await closed(page);
-  await page.getByText('Version 3').waitFor();
+  await page.getByText('Version 3', { exact: true }).waitFor();
   expect(await inForce()).toMatchObject({ rateLimitPerMinute: 700 });
   expect(complaints.filter((one) => !one.includes('412'))).toEqual([]);
   await context.close();
@@ -340,12 +340,65 @@ test('the limit of sign-ins is found under Access controls, tried out, saved, an
   await dialog(page).getByText('No address exceeded this limit').waitFor();
   await press(page, 'Save for everyone');
   await closed(page);
-  await page.getByText('Saved. Takes effect everywhere within a second.').waitFor();
   const { data } = await world.call('GET', '/config/access', { as: root });
   expect(data).toMatchObject({ version: 1, config: { signInsPerAddressPerMinute: 300 } });
+  await press(page, 'Verify');
+  await page.getByText('Sign in with a private window').waitFor();
+  await page.getByText('Sign-ins: sign-ins from one address').waitFor();
   await page.getByText('History', { exact: true }).click();
   await page.getByText('300 a minute').waitFor();
   expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test.each([
+  ['/admin/access-controls', 'Limits Requests per owner', '77', 'Limits: requests per owner: 77 a minute'],
+  ['/admin/sites', 'Quotas Sites', '77', 'Quotas: sites: 77 sites'],
+  ['/admin/environments', 'Quotas Environments of one owner', '7', 'Quotas: environments of one owner: 7'],
+])(
+  'a change of %s is recorded, saved, in force, verified with what people are told, and restored',
+  async (path, name, value, told) => {
+    const { page, context, complaints } = await open(path);
+    const field = page.getByRole('textbox', { name, exact: true });
+    const before = await field.inputValue();
+    await field.fill(value);
+    await press(page, 'Review changes');
+    await press(page, 'Save for everyone');
+    await closed(page);
+    const steps = page.getByRole('region', { name: '1 setting changed' });
+    await steps.getByText(/^Recorded: version \d+ is in the history/).waitFor();
+    await press(page, 'Verify');
+    await steps.getByText('People are told the new values').waitFor();
+    await steps.getByText(told).waitFor();
+    expect(await barriersOn(page)).toEqual([]);
+
+    const restore = steps.getByRole('button', { name: /^Restore version \d+$/ });
+    await restore.click();
+    await press(page, 'Revert for everyone');
+    await closed(page);
+    await press(page, 'Verify');
+    await steps.getByText('People are told the new values').waitFor();
+    expect(await field.inputValue()).toBe(before);
+    await press(page, 'Done');
+    await steps.waitFor({ state: 'detached' });
+    expect(complaints).toEqual([]);
+    await context.close();
+  },
+);
+
+test('a check after a change says when people are told something else', async () => {
+  const { page, context } = await open('/admin/sites');
+  await page.getByRole('textbox', { name: 'Quotas Sites', exact: true }).fill('66');
+  await press(page, 'Review changes');
+  await press(page, 'Save for everyone');
+  await closed(page);
+  const { data, headers } = await world.call('GET', '/config/sites', { as: rita });
+  const quotas = { ...data.config.quotas, sitesPerOwner: 55 };
+  const sent = { as: rita, headers: { 'if-match': headers['etag'] ?? '' }, body: { ...data.config, quotas } };
+  expect((await world.call('PUT', '/config/sites', sent)).status).toBe(200);
+  await press(page, 'Verify');
+  await page.getByText('People are told something else').waitFor();
+  await page.getByText('Quotas: sites: 55 sites, and you saved 66 sites').waitFor();
   await context.close();
 });
 

@@ -42,6 +42,7 @@ async function record(person: Person, { tool = 'get_context', code = null, sent 
 
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
 const dialog = (page: Page) => page.getByRole('dialog');
+const closed = (page: Page) => dialog(page).waitFor({ state: 'detached' });
 const choose = (page: Page, setting: string, label: string) =>
   page.locator(`[data-path="${setting}"]`).getByText(label, { exact: true }).click();
 
@@ -55,7 +56,10 @@ test('MCP is switched on after a look at what changes; a rule that stops someone
   await dialog(page).getByText('Tools that change something: deploy_environment').waitFor();
   await dialog(page).getByText('No call stops').waitFor();
   await press(page, 'Save for everyone');
-  await page.getByText('Saved. Takes effect everywhere').waitFor();
+  await press(page, 'Verify');
+  await page.getByText('People are told the new values').waitFor();
+  await page.getByText('Availability: mcp is on: on').waitFor();
+  await page.getByText('Let an agent of yours list its tools, and use one.').waitFor();
   const saved = await world.call('GET', '/config/mcp', { as: root });
   expect(saved.data.policy).toEqual({
     ...defaultMcpPolicy,
@@ -71,7 +75,7 @@ test('MCP is switched on after a look at what changes; a rule that stops someone
   await dialog(page).getByText('1 tool in use would be refused').waitFor();
   await dialog(page).getByText('get_site: 3 calls of agents of 2 people in the last 30 days').waitFor();
   await press(page, 'Save for everyone');
-  await page.getByText('Saved. Takes effect everywhere').waitFor();
+  await closed(page);
 
   await page.getByText('History', { exact: true }).click();
   await page.getByText('Tools that read: get_site').waitFor();

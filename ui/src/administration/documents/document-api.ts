@@ -19,6 +19,10 @@ export type DocumentApi = {
   write(next: Tree, etag: string): Promise<Current>;
   history(page: number, signal?: AbortSignal): Promise<{ items: Version[]; pages: number }>;
   revert(version: number, etag: string): Promise<Current>;
+  /** What people whom the document affects are told now, by the paths of its settings. */
+  readonly told?: () => Promise<Readonly<Record<string, unknown>>>;
+  /** One task that a change affects, as an instruction to whoever made it. */
+  readonly trial: string;
 };
 
 export type DocumentProps = { readonly api: DocumentApi; readonly sections: readonly Section[] };

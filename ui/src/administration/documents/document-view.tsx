@@ -2,7 +2,10 @@ import { SegmentedControl, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Problem } from '../../shell/problem.tsx';
-import { currentKey } from './current.ts';
+import { queryClient } from '../../api/queries.ts';
+import { announce } from '../../shell/announce.tsx';
+import { AfterChange, type Made } from './after-change.tsx';
+import { currentKey, keepCurrent } from './current.ts';
 import type { DocumentProps } from './document-api.ts';
 import { Editor } from './editor.tsx';
 import { History } from './history.tsx';
@@ -16,7 +19,7 @@ type ViewProps = DocumentProps & {
 
 /** A configuration document: an editor of the current version, or the history. */
 export function DocumentView({ api, sections, view, page, onView, onPage }: ViewProps) {
-  const [savedEtag, setSavedEtag] = useState<string>();
+  const [made, setMade] = useState<Made>();
   const { data, error, refetch } = useQuery({
     queryKey: currentKey(api),
     // Refetched at each visit; no refetch replaces it while the user types.
@@ -25,6 +28,18 @@ export function DocumentView({ api, sections, view, page, onView, onPage }: View
     refetchOnReconnect: false,
     queryFn: ({ signal }) => api.read(signal),
   });
+
+  function keep(change: Made): void {
+    announce('Saved.');
+    setMade(change);
+    keepCurrent(api, change.now);
+  }
+
+  /** Another administrator saved first: refetches, so that the user sees the current version before trying again. */
+  async function readAgain(): Promise<void> {
+    await queryClient.invalidateQueries({ queryKey: ['admin'] });
+  }
+
   return (
     <>
       <SegmentedControl
@@ -41,18 +56,30 @@ export function DocumentView({ api, sections, view, page, onView, onPage }: View
       {data === undefined && error === null && (
         <Skeleton height={420} radius="lg" role="status" aria-label="Loading" />
       )}
+      {made !== undefined && made.now.etag === data?.etag && (
+        <AfterChange
+          key={`change ${data.etag}`}
+          api={api}
+          sections={sections}
+          {...made}
+          onReverted={(now) => keep({ before: made.now, now })}
+          onStale={() => void readAgain()}
+          onClose={() => setMade(undefined)}
+        />
+      )}
       {data !== undefined &&
         (view === 'history' ? (
-          <History api={api} sections={sections} current={data} page={page} onPage={onPage} />
-        ) : (
-          <Editor
-            key={data.etag}
+          <History
             api={api}
             sections={sections}
             current={data}
-            isSaved={savedEtag === data.etag}
-            onSaved={({ etag }) => setSavedEtag(etag)}
+            page={page}
+            onPage={onPage}
+            onMade={keep}
+            onStale={() => void readAgain()}
           />
+        ) : (
+          <Editor key={data.etag} api={api} sections={sections} current={data} onMade={keep} />
         ))}
     </>
   );

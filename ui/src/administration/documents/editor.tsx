@@ -3,14 +3,12 @@ import { useBlocker } from '@tanstack/react-router';
 import { useId, useRef, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { wrongFields } from '../../api/client.ts';
-import { announce } from '../../shell/announce.tsx';
-import { CheckIcon } from '../../shell/icons.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import { Dialog } from '../act.tsx';
 import common from '../admin.module.css';
 import { PersonName } from '../person-name.tsx';
 import { Differences } from './differences.tsx';
-import { keepCurrent } from './current.ts';
+import type { Made } from './after-change.tsx';
 import type { Current, DocumentProps } from './document-api.ts';
 import styles from './documents.module.css';
 import { FieldRow } from './field-row.tsx';
@@ -26,13 +24,11 @@ type Conflict = {
 
 type EditorProps = DocumentProps & {
   readonly current: Current;
-  /** What is shown was saved here a moment ago. */
-  readonly isSaved: boolean;
-  readonly onSaved: (now: Current) => void;
+  readonly onMade: (made: Made) => void;
 };
 
 /** Edits the whole document. A save is sent only after a dry run, and the input survives every refusal. */
-export function Editor({ api, sections, current, isSaved, onSaved }: EditorProps) {
+export function Editor({ api, sections, current, onMade }: EditorProps) {
   const [base, setBase] = useState(current);
   const [draft, setDraft] = useState<Tree>(current.value);
   const [errors, setErrors] = useState<Readonly<Record<string, string>>>({});
@@ -92,9 +88,7 @@ export function Editor({ api, sections, current, isSaved, onSaved }: EditorProps
   function saved(now: Current): void {
     setReviewing(false);
     setConflict(undefined);
-    announce('Saved.');
-    onSaved(now);
-    keepCurrent(api, now);
+    onMade({ before: base, now });
   }
 
   return (
@@ -128,13 +122,6 @@ export function Editor({ api, sections, current, isSaved, onSaved }: EditorProps
             Discard
           </Button>
           <Button onClick={review}>Review changes</Button>
-        </div>
-      )}
-      {changed.length === 0 && isSaved && (
-        <div className={styles['bar']}>
-          <span className={styles['saved']}>
-            <CheckIcon size={16} /> Saved. Takes effect everywhere within a second.
-          </span>
         </div>
       )}
       <Dialog isOpen={isReviewing} size="lg" title="Save these changes?" onClose={() => setReviewing(false)}>

@@ -1,32 +1,32 @@
 import { Button } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { queryClient } from '../../api/queries.ts';
-import { announce } from '../../shell/announce.tsx';
 import { Moment } from '../../shell/moment.tsx';
 import { useNow } from '../../shell/now.ts';
 import { Problem } from '../../shell/problem.tsx';
 import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { TableLoading } from '../../lists/table.tsx';
-import { Dialog } from '../act.tsx';
 import common from '../admin.module.css';
 import { PersonName } from '../person-name.tsx';
 import { Differences } from './differences.tsx';
-import { keepCurrent } from './current.ts';
+import type { Made } from './after-change.tsx';
 import type { Current, DocumentProps, Version } from './document-api.ts';
 import styles from './documents.module.css';
-import { Review } from './review.tsx';
+import { RevertDialog } from './revert-dialog.tsx';
 import { differences, type Tree } from './values.ts';
 
 type HistoryProps = DocumentProps & {
   readonly current: Current;
   readonly page: number;
   readonly onPage: (page: number) => void;
+  readonly onMade: (made: Made) => void;
+  /** Someone else changed the document since it was read. */
+  readonly onStale: () => void;
 };
 
 /** Every version with what it changed, and the way back to it. */
-export function History({ api, sections, current, page, onPage }: HistoryProps) {
+export function History({ api, sections, current, page, onPage, onMade, onStale }: HistoryProps) {
   const now = useNow();
   const ofPage = (one: number) => ({
     queryKey: ['admin', 'history', api.name, one],
@@ -44,14 +44,12 @@ export function History({ api, sections, current, page, onPage }: HistoryProps) 
 
   function reverted(now: Current): void {
     setReverting(undefined);
-    announce('The earlier version is in effect.');
-    keepCurrent(api, now);
+    onMade({ before: current, now });
   }
 
-  /** Another administrator saved first: refetches, so that the user sees the current version before trying again. */
-  async function readAgain(): Promise<void> {
+  function stale(): void {
     setReverting(undefined);
-    await queryClient.invalidateQueries({ queryKey: ['admin'] });
+    onStale();
   }
 
   if (isPending) return <TableLoading what="earlier versions" />;
@@ -97,27 +95,15 @@ export function History({ api, sections, current, page, onPage }: HistoryProps) 
         </ol>
       )}
       <Pages page={page} total={data?.pages ?? 0} onChange={onPage} />
-      <Dialog
-        isOpen={reverting !== undefined}
-        size="lg"
-        title={`Revert to version ${reverting?.version ?? ''}?`}
+      <RevertDialog
+        api={api}
+        sections={sections}
+        current={current}
+        to={reverting}
+        onReverted={reverted}
+        onStale={stale}
         onClose={() => setReverting(undefined)}
-      >
-        {reverting !== undefined && (
-          <Review
-            api={api}
-            sections={sections}
-            base={current}
-            next={reverting.value}
-            save={() => api.revert(reverting.version, current.etag)}
-            confirm="Revert for everyone"
-            onSaved={reverted}
-            onConflict={() => void readAgain()}
-            onMistake={() => void readAgain()}
-            onClose={() => setReverting(undefined)}
-          />
-        )}
-      </Dialog>
+      />
     </>
   );
 }

@@ -30,7 +30,11 @@ export function differences(before: Tree, after: Tree): Difference[] {
   const paths = new Set([...pathsOf(before), ...pathsOf(after)]);
   return [...paths]
     .map((path) => ({ path, before: at(before, path), after: at(after, path) }))
-    .filter((one) => JSON.stringify(one.before) !== JSON.stringify(one.after));
+    .filter(({ before, after }) => !sameValue(before, after));
+}
+
+export function sameValue(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 /** Applies my changes to what someone else saved meanwhile. Where both changed a setting, mine wins and is `contested`. */
@@ -39,8 +43,7 @@ export function rebased(base: Tree, mine: Tree, theirs: Tree): { tree: Tree; con
   let tree = theirs;
   const contested: string[] = [];
   for (const { path, after } of differences(base, mine)) {
-    const isSame = JSON.stringify(at(theirs, path)) === JSON.stringify(after);
-    if (changed.has(path) && !isSame) contested.push(path);
+    if (changed.has(path) && !sameValue(at(theirs, path), after)) contested.push(path);
     tree = withAt(tree, path, after);
   }
   return { tree, contested };

@@ -1,4 +1,4 @@
-import { api, unwrap } from '../../api/client.ts';
+import { api, dataOf, unwrap } from '../../api/client.ts';
 import { queryClient } from '../../api/queries.ts';
 import { environmentPolicy } from '../../shell/environment-policy.ts';
 import type { Schemas } from '../../api/contract.ts';
@@ -38,6 +38,17 @@ export const environmentPolicyApi: DocumentApi = {
     await refreshNavigation();
     return toCurrent(reverted);
   },
+  async told() {
+    const {
+      isolation: _isolation,
+      serverTime: _serverTime,
+      resources,
+      ...told
+    } = await dataOf(api.GET('/environments/policy'));
+    const { maxMilliCpu, maxMemoryBytes } = resources;
+    return { ...told, 'resources.maxMilliCpu': maxMilliCpu, 'resources.maxMemoryBytes': maxMemoryBytes };
+  },
+  trial: 'Deploy a branch, and follow its build.',
 };
 
 /** The switch of the policy decides whether Environments are listed there. */

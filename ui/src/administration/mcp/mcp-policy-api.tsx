@@ -1,5 +1,5 @@
 import { Alert } from '@mantine/core';
-import { api, unwrap } from '../../api/client.ts';
+import { api, unreachable, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { countOf } from '../../shell/count.ts';
 import common from '../admin.module.css';
@@ -32,6 +32,13 @@ export const mcpPolicyApi: DocumentApi = {
     const params = { header: { 'If-Match': etag } };
     return toCurrent(await unwrap(api.POST('/config/mcp/revert', { params, body: { version } })));
   },
+  async told() {
+    // Clients read this before they sign a person in; it is there only while MCP is on.
+    const { status } = await fetch('/.well-known/oauth-protected-resource/mcp');
+    if (status !== 200 && status !== 404) throw unreachable();
+    return { enabled: status === 200 };
+  },
+  trial: 'Let an agent of yours list its tools, and use one.',
 };
 
 /** Tools that agents used in the last 30 days and could not use any more. */

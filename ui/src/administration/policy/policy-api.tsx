@@ -1,4 +1,4 @@
-import { api, unwrap } from '../../api/client.ts';
+import { api, dataOf, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import type { Current, DocumentApi, Version } from '../documents/document-api.ts';
 import type { Tree } from '../documents/values.ts';
@@ -30,6 +30,22 @@ export const policyApi: DocumentApi = {
     const params = { header: { 'If-Match': etag } };
     return toCurrent(await unwrap(api.POST('/config/api-keys/revert', { params, body: { version } })));
   },
+  async told() {
+    const mine = await dataOf(api.GET('/me/tokens/policy'));
+    return {
+      'issuance.personal': mine.reasons.every(({ code }) => code !== 'issuance_disabled'),
+      'scopes.personal': mine.allowedScopes,
+      'repositories.personal.allowAll': mine.repositories.allowAll,
+      'repositories.maxSelected': mine.repositories.maxSelected,
+      'lifetime.personal.defaultTtlHours': mine.lifetime.defaultTtlHours,
+      'lifetime.personal.maxTtlHours': mine.lifetime.maxTtlHours,
+      'lifetime.personal.offeredTtlHours': mine.lifetime.offeredTtlHours,
+      'lifetime.personal.allowNoExpiry': mine.lifetime.allowNoExpiry,
+      maxActivePersonalKeysPerUser: mine.activeKeys.limit,
+      rateLimitPerMinute: mine.rateLimit.requestsPerMinute,
+    };
+  },
+  trial: 'Create a key, or send one request with a key of the type that you changed.',
 };
 
 function toPolicy(tree: Tree): Schemas['KeyPolicy'] {

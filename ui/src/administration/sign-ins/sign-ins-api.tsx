@@ -31,6 +31,7 @@ export const signInsApi: DocumentApi = {
     const params = { header: { 'If-Match': etag } };
     return toCurrent(await unwrap(api.POST('/config/access/revert', { params, body: { version } })));
   },
+  trial: 'Sign in with a private window, which uses no session that you have.',
 };
 
 function Impact({ of: impact }: { of: NonNullable<Schemas['AccessConfigChange']['dryRun']> }) {

@@ -1,5 +1,5 @@
 import { Alert } from '@mantine/core';
-import { api, unwrap } from '../../api/client.ts';
+import { api, dataOf, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { countOf } from '../../shell/count.ts';
 import type { Current, DocumentApi, Version } from '../documents/document-api.ts';
@@ -31,6 +31,24 @@ export const sitesApi: DocumentApi = {
     const params = { header: { 'If-Match': etag } };
     return toCurrent(await unwrap(api.POST('/config/sites/revert', { params, body: { version } })));
   },
+  async told() {
+    const { enabled, upload, ttl, quotas } = await dataOf(api.GET('/sites/capabilities'));
+    return {
+      enabled,
+      'upload.maxUploadBytes': upload.maxUploadBytes,
+      'upload.maxExtractedBytes': upload.maxExtractedBytes,
+      'upload.maxFiles': upload.maxFiles,
+      'upload.maxFileBytes': upload.maxFileBytes,
+      'upload.allowedExtensions': upload.allowedExtensions,
+      'ttl.enabled': ttl.enabled,
+      'ttl.defaultDays': ttl.defaultHours / 24,
+      'ttl.extensionDays': ttl.extensionHours / 24,
+      'ttl.maxDays': ttl.maxHours / 24,
+      'quotas.sitesPerOwner': quotas.sitesPerOwner,
+      'quotas.bytesPerOwner': quotas.bytesPerOwner,
+    };
+  },
+  trial: 'Publish a small site, and open it.',
 };
 
 function Impact({ of: impact }: { of: NonNullable<Schemas['SitesConfigChange']['dryRun']> }) {
