@@ -57,7 +57,7 @@ export async function goodLoad(
 }
 
 /** Of all threads of the process (proc_pid_stat(5)); in steps of 10 ms. */
-function processorSeconds(pid: number | undefined): number {
+export function processorSeconds(pid: number | undefined): number {
   if (pid === undefined) return Number.NaN;
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   // The second field, the name, may hold spaces; it ends with the last parenthesis.

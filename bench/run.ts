@@ -18,6 +18,7 @@ import { environmentsGrowth } from './e3-environments.ts';
 import { logReaders } from './e4-log-readers.ts';
 import { push } from './e5-push.ts';
 import { wake } from './e6-wake.ts';
+import { agents } from './m1-agents.ts';
 import { commandLine } from './c1-command-line.ts';
 import { uiBudget } from './ui-budget.ts';
 import { uiLists } from './ui-lists.ts';
@@ -42,6 +43,7 @@ const benches: Record<string, Bench> = {
   e5: push,
   e6: wake,
   c1: commandLine,
+  m1: agents,
   ui: uiBudget,
   lists: uiLists,
 };

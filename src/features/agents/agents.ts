@@ -69,6 +69,9 @@ export function createAgentSessions(deps: {
   return {
     async record({ change, ...call }) {
       const session = { newId: newId(random, 'ags'), idleSince: call.at - idleMs };
+      // Most calls change nothing and follow others, so they need no transaction.
+      if (change === null && (await read.agentSessions.addToSession(call, session.idleSince)) !== undefined)
+        return;
       await tx(async (stores) => {
         const sessionId = await stores.agentSessions.add(call, session);
         if (change === null) return;

@@ -43,6 +43,8 @@ export type ToolUsage = { readonly tool: string; readonly people: number; readon
 
 /** The tables `agent_sessions`, `agent_calls` and `agent_ended_grants`. */
 export type AgentSessionStore = {
+  /** Adds a call to the session that is under way, and resolves with its id; undefined when there is none. */
+  addToSession(call: NewCall, idleSince: number): Promise<string | undefined>;
   /** Adds a call to the session that is under way, or to a new one, and resolves with its id. Needs a transaction. */
   add(call: NewCall, session: { readonly newId: string; readonly idleSince: number }): Promise<string>;
   /** Newest first; `userId` null: of everyone. */
@@ -78,36 +80,41 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
       from agent_sessions s left join agent_ended_grants e using (user_id, client_id, grant_id)`;
   const of = (userId: string | null) => (userId === null ? sql`true` : sql`user_id = ${userId}`);
 
-  /** Resolves with the session and the number of this call in it. */
-  async function continueSession(call: NewCall, { newId, idleSince }: { newId: string; idleSince: number }) {
+  /** In one statement, because every call does it. Undefined: no session is under way. */
+  async function addToSession(call: NewCall, idleSince: number): Promise<string | undefined> {
     const { userId, clientId, grantId } = call;
     const at = new Date(call.at);
-    // Calls of one client may come at the same time; they belong to one session.
-    await sql`select pg_advisory_xact_lock(7263023, hashtext(${`${userId} ${clientId} ${grantId}`}))`.execute(
-      db,
-    );
-    const { rows } = await sql<{ id: string; calls: number }>`
-      update agent_sessions set last_call_at = ${at}, calls = calls + 1
-       where id = (select id from agent_sessions
-                    where user_id = ${userId} and client_id = ${clientId} and grant_id = ${grantId}
-                      and last_call_at >= ${new Date(idleSince)}
-                    order by last_call_at desc limit 1)
-      returning id, calls`.execute(db);
-    if (rows[0] !== undefined) return rows[0];
-    await sql`
-      insert into agent_sessions (id, user_id, client_id, grant_id, started_at, last_call_at, calls)
-      values (${newId}, ${userId}, ${clientId}, ${grantId}, ${at}, ${at}, 1)`.execute(db);
-    return { id: newId, calls: 1 };
+    const { rows } = await sql<{ session_id: string }>`
+      with session as (
+        update agent_sessions set last_call_at = ${at}, calls = calls + 1
+         where id = (select id from agent_sessions
+                      where user_id = ${userId} and client_id = ${clientId} and grant_id = ${grantId}
+                        and last_call_at >= ${new Date(idleSince)}
+                      order by last_call_at desc limit 1)
+        returning id, calls)
+      insert into agent_calls (session_id, number, at, tool, code, duration_ms, approval_id, arguments)
+      select id, calls, ${at}, ${call.tool}, ${call.code}, ${call.durationMs}, ${call.approvalId},
+             ${JSON.stringify(call.arguments)}::jsonb
+        from session
+      returning session_id`.execute(db);
+    return rows[0]?.session_id;
   }
 
   return {
-    async add(call, session) {
-      const { id, calls } = await continueSession(call, session);
+    addToSession,
+    async add(call, { newId, idleSince }) {
+      const { userId, clientId, grantId } = call;
+      const at = new Date(call.at);
+      // Calls of one client may come at the same time; they belong to one session.
+      const key = `${userId} ${clientId} ${grantId}`;
+      await sql`select pg_advisory_xact_lock(7263023, hashtext(${key}))`.execute(db);
+      const underWay = await addToSession(call, idleSince);
+      if (underWay !== undefined) return underWay;
       await sql`
-        insert into agent_calls (session_id, number, at, tool, code, duration_ms, approval_id, arguments)
-        values (${id}, ${calls}, ${new Date(call.at)}, ${call.tool}, ${call.code}, ${call.durationMs},
-                ${call.approvalId}, ${JSON.stringify(call.arguments)}::jsonb)`.execute(db);
-      return id;
+        insert into agent_sessions (id, user_id, client_id, grant_id, started_at, last_call_at, calls)
+        values (${newId}, ${userId}, ${clientId}, ${grantId}, ${at}, ${at}, 0)`.execute(db);
+      await addToSession(call, idleSince);
+      return newId;
     },
     async list(userId, page, limit) {
       const { rows } = await sql<SessionRow>`
