@@ -28,6 +28,7 @@ const adminPages = [
   '/admin/environments',
   '/admin/environments/links',
   '/admin/mcp',
+  '/admin/mcp/clients',
   '/admin/agents',
   '/admin/agents/new',
   '/admin/agents/sessions',

@@ -892,6 +892,7 @@ test('who is no administrator is told so on every page, and asks the server for 
     '/admin/environments',
     '/admin/environments/links',
     '/admin/mcp',
+    '/admin/mcp/clients',
     '/admin/agents',
     '/admin/agents/sessions',
     '/admin/users',

@@ -288,6 +288,7 @@ test.each(['light', 'dark'] as const)(
     for (const path of [
       '/admin/mcp',
       '/admin/mcp?view=history',
+      '/admin/mcp/clients',
       '/admin/agents',
       '/admin/agents/new',
       `/admin/agents/${made.data.id}`,
@@ -313,3 +314,48 @@ test.each(['light', 'dark'] as const)(
     await context.close();
   },
 );
+
+test('a client that waits comes first, marked as unverified; it is allowed and blocked after a question, also by keyboard', async () => {
+  await setPolicy({ enabled: true, clients: { registration: 'approval' } });
+  const { mcpClients } = world.h.app.services;
+  const name = 'Totally Official Postern';
+  await mcpClients.registered({
+    clientId: 'mcp_waits',
+    name,
+    redirectHosts: ['client.example', '127.0.0.1:1'],
+  });
+  await record(ada, {});
+  const { page, context, complaints } = await atPage(world, root, '/admin/mcp');
+  await page.getByRole('link', { name: /Clients \(\d+ waiting\)/ }).click();
+  await page.getByRole('heading', { level: 1, name: 'MCP clients' }).waitFor();
+  const first = page.getByRole('row').nth(1);
+  await first.getByText(name).waitFor();
+  await first.getByText('Unverified name').waitFor();
+  await first.getByText('Waits for you').waitFor();
+  await first.getByText('client.example, 127.0.0.1:1').waitFor();
+  const known = page.getByRole('row', { name: /postern-mcp/ });
+  expect(await known.getByText('Unverified name').count()).toBe(0);
+
+  await page.getByRole('button', { name: `Allow ${name}` }).press('Enter');
+  await dialog(page).getByText('Nobody has checked this name.').waitFor();
+  expect(await barriersOn(page)).toEqual([]);
+  expect(await mcpClients.statusOf('mcp_waits')).toBe('waiting');
+  await press(page, 'Cancel');
+  await dialog(page).waitFor({ state: 'detached' });
+  expect(await mcpClients.statusOf('mcp_waits')).toBe('waiting');
+  await page.getByRole('button', { name: `Allow ${name}` }).click();
+  await press(page, 'Allow now');
+  const row = page.getByRole('row', { name: new RegExp(name) });
+  await row.getByText('Allowed').waitFor();
+  await page.getByRole('button', { name: `Block ${name}` }).click();
+  await dialog(page).getByText('is refused from its next request.').waitFor();
+  await press(page, 'Block now');
+  await row.getByText('Blocked').waitFor();
+  expect(await mcpClients.statusOf('mcp_waits')).toBe('blocked');
+  for (const width of [1280, 375]) {
+    await page.setViewportSize({ width, height: 800 });
+    expect([width, await overflowOf(page), await barriersOn(page)]).toEqual([width, 0, []]);
+  }
+  expect(complaints()).toEqual([]);
+  await context.close();
+});

@@ -47,7 +47,7 @@ export function mcpClientRoutes(clients: McpClients): Route[] {
       tag,
       summary: 'List the MCP clients',
       description:
-        'Those that every installation has, that registered themselves, or whose calls are kept. A registration that no person allows ends after an hour; a client without access to any account is removed.',
+        'Those that every installation has, that registered themselves, or whose calls are kept. Those that wait for an administrator come first. A registration that no person allows ends after an hour; a client without access to any account is removed.',
       policy: byAdministrators,
       success: { status: 200, data: z.strictObject({ clients: z.array(clientSchema) }) },
       example: { data: { clients: [example] } },

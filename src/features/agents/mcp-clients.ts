@@ -12,7 +12,7 @@ import type { AgentSessionStore, ClientUse } from './session-store.ts';
  * has, and those that agents used. A client that is not allowed keeps its consents and tokens, and they open nothing.
  */
 export type McpClients = {
-  /** Those used last first, then the newest. */
+  /** Those that wait for an administrator first, then those used last, then the newest. */
   list(): Promise<McpClient[]>;
   /** Whether `/mcp` serves the client now. */
   statusOf(clientId: string): Promise<ClientStatus>;
@@ -55,10 +55,11 @@ export function createMcpClients(deps: {
       people: usedById.get(clientId)?.people ?? 0,
       lastCallAt: usedById.get(clientId)?.lastCallAt ?? null,
     }));
-    const newest = ({ lastCallAt, registeredAt }: McpClient) => [lastCallAt ?? 0, registeredAt ?? 0] as const;
+    const rank = ({ status, lastCallAt, registeredAt }: McpClient) =>
+      [Number(status === 'waiting'), lastCallAt ?? 0, registeredAt ?? 0] as const;
     return found.sort((one, other) => {
-      const [a, b] = [newest(one), newest(other)];
-      return b[0] - a[0] || b[1] - a[1];
+      const [a, b] = [rank(one), rank(other)];
+      return b[0] - a[0] || b[1] - a[1] || b[2] - a[2];
     });
   }
 

@@ -147,6 +147,7 @@ export const surfaces: readonly Surface[] = [
     note: 'Whether agents of people may use Postern, and whether they may change anything. One document with history.',
     places: [
       page('MCP', '/admin/mcp'),
+      page('MCP clients', '/admin/mcp/clients'),
       route('Change the MCP policy', 'PUT /config/mcp', 'changeMcpPolicy'),
       route('Allow or block an MCP client', 'PATCH /config/mcp/clients/{id}', 'changeMcpClient'),
       guide('Connect an agent', 'docs/how-to/connect-an-agent.md'),

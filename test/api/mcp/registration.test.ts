@@ -150,6 +150,7 @@ describe('administrators', () => {
     await expect(connectAgent(h, 'Ada', { registersAs: 'New here' })).rejects.toThrow(/HTTP 403/);
     const client = await listed('New here');
     expect(client).toMatchObject({ status: 'waiting', confirmedAt: expect.any(String) });
+    expect((await h.call('GET', path, { as: root })).data.clients[0]).toEqual(client);
     const id = client?.clientId ?? '';
     await decide(id, 'allowed');
     await (await connectAgent(h, 'Ada', { client: id })).use('get_context');

@@ -145,6 +145,12 @@ export const mcpPolicy = queryOptions({
   queryFn: async ({ signal }) => (await dataOf(api.GET('/config/mcp', { signal }))).policy,
 });
 
+export const mcpClients = queryOptions({
+  queryKey: ['admin', 'agents', 'clients'],
+  staleTime: 0,
+  queryFn: async ({ signal }) => (await dataOf(api.GET('/config/mcp/clients', { signal }))).clients,
+});
+
 export const agentDefinitions = queryOptions({
   queryKey: ['admin', 'agents', 'definitions'],
   queryFn: ({ signal }) => dataOf(api.GET('/config/agents/definitions', { signal })),

@@ -111,6 +111,12 @@ const mcp = createRoute({
   component: lazyRouteComponent(() => import('./mcp/mcp-page.tsx'), 'McpPage'),
 });
 
+const mcpClients = createRoute({
+  getParentRoute: () => area,
+  path: '/admin/mcp/clients',
+  component: lazyRouteComponent(() => import('./mcp/clients-page.tsx'), 'ClientsPage'),
+});
+
 const agents = createRoute({
   getParentRoute: () => area,
   path: '/admin/agents',
@@ -214,6 +220,7 @@ export const adminRoutes = [
     environments,
     metadataLinks,
     mcp,
+    mcpClients,
     agents,
     newDefinition,
     definition,

@@ -2275,7 +2275,7 @@ export interface paths {
         };
         /**
          * List the MCP clients
-         * @description Those that every installation has, that registered themselves, or whose calls are kept. A registration that no person allows ends after an hour; a client without access to any account is removed.
+         * @description Those that every installation has, that registered themselves, or whose calls are kept. Those that wait for an administrator come first. A registration that no person allows ends after an hour; a client without access to any account is removed.
          *
          *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
          */

@@ -55,6 +55,7 @@ const adminPaths = [
   '/admin/environments',
   '/admin/environments/links',
   '/admin/mcp',
+  '/admin/mcp/clients',
   '/admin/agents',
   '/admin/agents/new',
   '/admin/agents/sessions',

@@ -74,9 +74,9 @@ export const mcpSections: readonly Section[] = [
       {
         path: 'clients.registration',
         label: 'Registration',
-        says: 'Open: clients may register themselves at the built-in provider (RFC 7591). Closed: they use the client id postern-mcp.',
+        says: 'Open: clients may register themselves at the built-in provider (RFC 7591). Approval: an administrator allows each new one on the page Clients. Closed: they use the client id postern-mcp.',
         kind: 'choice',
-        labels: { open: 'Open', closed: 'Closed' },
+        labels: { open: 'Open', approval: 'Approval', closed: 'Closed' },
         standard: 'closed',
       },
       {

@@ -1,7 +1,10 @@
-import { getRouteApi } from '@tanstack/react-router';
+import { Button } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { AddToClient } from '../../agents/add-to-client.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
 import { DocumentView } from '../documents/document-view.tsx';
+import { mcpClients } from '../queries.ts';
 import { mcpSections } from './mcp-fields.ts';
 import { mcpPolicyApi } from './mcp-policy-api.tsx';
 
@@ -11,12 +14,18 @@ const route = getRouteApi('/administration/admin/mcp');
 export function McpPage() {
   const navigate = route.useNavigate();
   const { view = 'settings', page = 1 } = route.useSearch();
+  const { data: clients = [] } = useQuery(mcpClients);
+  const waiting = clients.filter(({ status }) => status === 'waiting').length;
   return (
     <>
       <PageHead
         title="MCP"
         intro="Whether agents of people, such as coding assistants, may use Postern, and which tools they get."
-      />
+      >
+        <Button variant="default" renderRoot={(props) => <Link to="/admin/mcp/clients" {...props} />}>
+          {waiting > 0 ? `Clients (${waiting} waiting)` : 'Clients'}
+        </Button>
+      </PageHead>
       <AddToClient />
       <DocumentView
         api={mcpPolicyApi}

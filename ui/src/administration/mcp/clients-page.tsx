@@ -1,0 +1,163 @@
+import { Badge, Button, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useRef, useState } from 'react';
+import { api, unwrap } from '../../api/client.ts';
+import type { Schemas } from '../../api/contract.ts';
+import { PageHead } from '../../lists/page-head.tsx';
+import { Table, TableLoading } from '../../lists/table.tsx';
+import { Moment } from '../../shell/moment.tsx';
+import { useNow } from '../../shell/now.ts';
+import { Problem } from '../../shell/problem.tsx';
+import { Confirm, Dialog } from '../act.tsx';
+import common from '../admin.module.css';
+import { mcpClients } from '../queries.ts';
+import { TextLink } from '../text-link.tsx';
+
+type Client = Schemas['McpClient'];
+type Decision = { readonly client: Client; readonly status: 'allowed' | 'blocked' };
+
+const statuses = {
+  waiting: ['Waits for you', 'yellow'],
+  allowed: ['Allowed', 'green'],
+  blocked: ['Blocked', 'red'],
+} as const;
+
+/** The programs in which agents run: those that wait for an administrator first. */
+export function ClientsPage() {
+  const { data: clients, error, isPending, refetch } = useQuery(mcpClients);
+  const [decision, setDecision] = useState<Decision>();
+  const heading = useRef<HTMLHeadingElement>(null);
+  const now = useNow();
+  return (
+    <>
+      <TextLink to="/admin/mcp" size="sm">
+        ← MCP
+      </TextLink>
+      <PageHead
+        title="MCP clients"
+        intro="The programs in which agents run. A client that is not allowed reads and changes nothing, whoever uses it."
+        heading={heading}
+      />
+      {isPending && <TableLoading what="clients" />}
+      {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
+      {clients?.length === 0 && <Text size="sm">No agent has used this installation yet.</Text>}
+      {clients !== undefined && clients.length > 0 && (
+        <Table
+          caption="MCP clients"
+          columns={['Client', 'Status', 'Redirect hosts', 'People', 'Last use']}
+          hasActions
+          isStale={false}
+        >
+          {clients.map((client) => (
+            <tr key={client.clientId}>
+              <th scope="row" className={common['name']}>
+                <bdi>{client.name}</bdi>
+                {client.registeredAt !== null && <span className={common['more']}>Unverified name</span>}
+                {client.name !== client.clientId && <code>{client.clientId}</code>}
+              </th>
+              <td data-label="Status">
+                <Badge color={statuses[client.status][1]}>{statuses[client.status][0]}</Badge>
+              </td>
+              <td data-label="Redirect hosts" className={common['wrap']}>
+                {client.redirectHosts.length === 0 ? (
+                  <span className="quiet">Not recorded</span>
+                ) : (
+                  <code>{client.redirectHosts.join(', ')}</code>
+                )}
+              </td>
+              <td data-label="People">{client.people.toLocaleString()}</td>
+              <td data-label="Last use">
+                {client.lastUsedAt === null ? 'Never' : <Moment at={client.lastUsedAt} now={now} />}
+              </td>
+              <td>
+                <Decisions of={client} onDecide={setDecision} />
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      <Dialog
+        isOpen={decision !== undefined}
+        title={decision?.status === 'blocked' ? 'Block this client?' : 'Allow this client?'}
+        onClose={() => setDecision(undefined)}
+      >
+        {decision !== undefined && (
+          <Question
+            of={decision}
+            onClose={() => setDecision(undefined)}
+            onDone={() => {
+              setDecision(undefined);
+              heading.current?.focus();
+            }}
+          />
+        )}
+      </Dialog>
+    </>
+  );
+}
+
+function Decisions({ of: client, onDecide }: { of: Client; onDecide: (decision: Decision) => void }) {
+  const { name, status } = client;
+  return (
+    <div className={common['rowButtons']}>
+      {status !== 'allowed' && (
+        <Button
+          variant="default"
+          size="xs"
+          aria-label={`Allow ${name}`}
+          onClick={() => onDecide({ client, status: 'allowed' })}
+        >
+          Allow
+        </Button>
+      )}
+      {status !== 'blocked' && (
+        <Button
+          variant="default"
+          size="xs"
+          aria-label={`Block ${name}`}
+          onClick={() => onDecide({ client, status: 'blocked' })}
+        >
+          Block
+        </Button>
+      )}
+    </div>
+  );
+}
+
+type QuestionProps = { readonly of: Decision; readonly onClose: () => void; readonly onDone: () => void };
+
+function Question({ of: { client, status }, onClose, onDone }: QuestionProps) {
+  const { clientId, name, redirectHosts, registeredAt } = client;
+  const isBlocking = status === 'blocked';
+  return (
+    <Confirm
+      act={() =>
+        unwrap(
+          api.PATCH('/config/mcp/clients/{id}', { params: { path: { id: clientId } }, body: { status } }),
+        )
+      }
+      said={`${name} is ${status}.`}
+      refresh="agents"
+      confirm={isBlocking ? 'Block now' : 'Allow now'}
+      keep="Cancel"
+      isHarmless={!isBlocking}
+      onClose={onClose}
+      onDone={onDone}
+    >
+      <Text size="sm">
+        <b className={common['wrap']}>
+          <bdi>{name}</bdi>
+        </b>{' '}
+        {isBlocking
+          ? 'is refused from its next request. The consents of people stay, and open nothing until you allow it again.'
+          : 'may act for every person who allowed it, from its next request.'}
+      </Text>
+      {!isBlocking && registeredAt !== null && (
+        <Text size="sm" mt="xs">
+          Nobody has checked this name. The client sends people back to{' '}
+          <code className={common['wrap']}>{redirectHosts.join(', ')}</code>.
+        </Text>
+      )}
+    </Confirm>
+  );
+}
