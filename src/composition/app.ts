@@ -62,6 +62,8 @@ import { agentSessionRoutes } from '../features/agents/session-routes.ts';
 import { agentSessionStore } from '../features/agents/session-store.ts';
 import { mcpClientRoutes } from '../features/agents/mcp-client-routes.ts';
 import { mcpClientStore } from '../features/agents/mcp-client-store.ts';
+import { createMcpUploads } from '../features/agents/mcp-uploads.ts';
+import { mcpUploadStore } from '../features/agents/mcp-upload-store.ts';
 import { createMcpClients } from '../features/agents/mcp-clients.ts';
 import { allowsRegistration } from '../features/agents/mcp-policy.ts';
 import { mcpPolicyRoutes } from '../features/agents/policy-routes.ts';
@@ -136,6 +138,7 @@ import { createRequestRecords } from '../surfaces/web/request-records.ts';
 import { createConfirmations } from '../surfaces/mcp/confirmations.ts';
 import { routeCaller } from '../surfaces/mcp/call-route.ts';
 import { mcpPages, mcpPath } from '../surfaces/mcp/mcp-page.ts';
+import { uploadPage } from '../surfaces/mcp/upload-page.ts';
 import { tools } from '../surfaces/mcp/tools.ts';
 import { createMetrics } from '../surfaces/web/metrics.ts';
 import { buildOpenApi } from '../surfaces/web/openapi/openapi.ts';
@@ -187,6 +190,7 @@ function createStores(sql: Sql, backends: Pick<AppBackends, 'random' | 'log'> & 
     agentDefinitions: agentDefinitionStore(sql),
     agentSessions: agentSessionStore(sql),
     mcpClients: mcpClientStore(sql),
+    mcpUploads: mcpUploadStore(sql),
   };
 }
 
@@ -575,6 +579,13 @@ function createServices(settings: AppSettings, backends: AppBackends) {
       clock,
       random,
     }),
+    mcpUploads: createMcpUploads({
+      read,
+      format,
+      isGrantLive: identity.connectedClients.isGrantLive,
+      clock,
+      random,
+    }),
     agentDefinitions: createAgentDefinitions({ read, tx, random }),
     agentSessions,
     limiter,
@@ -768,6 +779,7 @@ function createJobList(
       run: async () => void (await services.reencryption.run()),
     },
     { name: 'agent-approvals', everyMs: minute, leased: true, run: services.agentApprovals.prune },
+    { name: 'mcp-uploads', everyMs: minute, leased: true, run: services.mcpUploads.prune },
     {
       name: 'mcp-clients',
       everyMs: hour,
@@ -920,6 +932,19 @@ export async function createApp(
           pages: [],
         });
   const callRoute = routeCaller({ routes, authorization, limits });
+  const agentSteps = {
+    uiOrigin: settings.uiUrl,
+    policy: async () => (await services.mcpPolicy.inForce()).value,
+    definitionOf: services.agentDefinitions.ofClient,
+    authorization,
+    limiter: services.limiter,
+    callRoute,
+    sessions: services.agentSessions,
+    clients: services.mcpClients,
+    uploads: services.mcpUploads,
+    clock,
+    log,
+  };
   const web: FastifyInstance = await createWebServer({
     ...ofBothServers,
     trustedProxies: settings.trustedProxies,
@@ -936,22 +961,19 @@ export async function createApp(
       await commandLineFile(commandLinePath),
       legacyConfigCache({ routes, authentication, callRoute, uiOrigin: settings.uiUrl }),
       mcpPages({
-        uiOrigin: settings.uiUrl,
+        ...agentSteps,
         issuer: identity.issuer,
-        policy: async () => (await services.mcpPolicy.inForce()).value,
-        definitionOf: services.agentDefinitions.ofClient,
         tools,
         authentication,
-        authorization,
-        limiter: services.limiter,
-        callRoute,
         confirmations: createConfirmations({ secrets: settings.sessionSecrets, clock }),
         approvals: services.agentApprovals,
-        sessions: services.agentSessions,
-        clients: services.mcpClients,
-        clock,
         pause: (ms) => wait(ms, undefined, { ref: false }),
-        log,
+      }),
+      uploadPage({
+        ...agentSteps,
+        findUser: identity.findUser,
+        isGrantLive: identity.connectedClients.isGrantLive,
+        refuse: services.refuseBadCredential,
       }),
       environmentPages({
         grants: services.environmentGrantServices.grants,

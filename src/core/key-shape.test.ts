@@ -12,6 +12,7 @@ describe('a key is found and masked', () => {
     ['after a name that ends in an underscore', 'TOKEN_', 'app_pat_'],
     ['after a long word', 'a'.repeat(40), 'app_pat_'],
     ['after another key', `app_pat_${body}`, 'app_pat_'],
+    ['as the token of an upload', 'token: ', 'app_upl_'],
   ])('%s', (_, before, prefix) => {
     const text = `${before}${prefix}${body}`;
     expect(containsKey(text)).toBe(true);
@@ -22,7 +23,13 @@ describe('a key is found and masked', () => {
 });
 
 test('text without a key stays as it is', () => {
-  for (const text of ['an app_pat_ prefix', 'app_pat_short', 'app_pat_[redacted]', 'compat_layer'])
+  for (const text of [
+    'an app_pat_ prefix',
+    'app_pat_short',
+    'app_pat_[redacted]',
+    'compat_layer',
+    `upl_${body}`,
+  ])
     expect([containsKey(text), maskKeys(text)]).toEqual([false, text]);
 });
 

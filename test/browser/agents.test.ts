@@ -35,6 +35,7 @@ async function record(person: Person, { tool = 'get_context', code = null, sent 
     code,
     durationMs: 1_234,
     approvalId: null,
+    step: null,
     arguments: sent,
     change: null,
   });

@@ -6,7 +6,8 @@ export type Finding = {
   readonly line: number;
   readonly column: number;
   readonly key: string;
-  readonly type: 'personal' | 'service';
+  /** `upload`: the one-time token of an upload. */
+  readonly type: 'personal' | 'service' | 'upload';
   /** `older`: the form of imported keys, which has neither a public part nor a checksum. */
   readonly form: 'current' | 'older';
 };
@@ -25,9 +26,10 @@ export function findKeys(text: string, word: string): Finding[] {
   const findings: Finding[] = [];
   let line = 1;
   let lineStart = 0;
-  for (const match of text.matchAll(/_(pat|svc)_([0-9A-Za-z]{40,})/g)) {
-    const [, kind, body = ''] = match;
-    const found = current(text, match.index, body) ?? older(text, match.index, body, word);
+  for (const match of text.matchAll(/_(pat|svc|upl)_([0-9A-Za-z]{40,})/g)) {
+    const [, kind = '', body = ''] = match;
+    const found =
+      current(text, match.index, body) ?? (kind === 'upl' ? undefined : older(text, match.index, body, word));
     if (found === undefined) continue;
     for (let end = text.indexOf('\n', lineStart); end !== -1 && end < found.start; ) {
       line += 1;
@@ -40,12 +42,14 @@ export function findKeys(text: string, word: string): Finding[] {
       line,
       column: start - lineStart + 1,
       key: form === 'current' ? head + body.slice(0, idLength) : head,
-      type: kind === 'pat' ? 'personal' : 'service',
+      type: types[kind] ?? 'personal',
       form,
     });
   }
   return findings;
 }
+
+const types: Readonly<Record<string, Finding['type']>> = { pat: 'personal', svc: 'service', upl: 'upload' };
 
 type Found = { readonly start: number; readonly form: Finding['form'] };
 

@@ -42,7 +42,11 @@ export async function scan(paths: readonly string[], word: string, io: Io): Prom
   }
 
   const lines = found.map(({ path, line, column, key, type, form }) =>
-    [`${path}:${line}:${column}`, `${key}…`, `${form === 'older' ? 'older ' : ''}${type} key`].join('\t'),
+    [
+      `${path}:${line}:${column}`,
+      `${key}…`,
+      `${form === 'older' ? 'older ' : ''}${type} ${type === 'upload' ? 'token' : 'key'}`,
+    ].join('\t'),
   );
   return {
     data: found,

@@ -80,7 +80,12 @@ export function createAgentSessions(deps: {
           auditContext: change,
           target: { kind: 'client', id: call.clientId },
           outcome: 'success',
-          details: { tool: call.tool, sessionId, approvalId: call.approvalId },
+          details: {
+            tool: call.tool,
+            sessionId,
+            approvalId: call.approvalId,
+            ...(call.step === null ? {} : { step: call.step }),
+          },
         });
       });
     },

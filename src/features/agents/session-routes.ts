@@ -5,6 +5,7 @@ import { defineRoute, pagePagination, type Route } from '../../platform/http.ts'
 import { idParams, pageQuery, timestampSchema } from '../../platform/schemas.ts';
 import { ownId } from '../people/people.ts';
 import type { AgentCall, AgentSession, AgentSessions } from './agents.ts';
+import { callSteps } from './session-store.ts';
 
 /** Also without a role: what one's agents did is of one's own account. */
 const own: RoutePolicy = { callers: ['session'], identity: 'live' };
@@ -37,6 +38,12 @@ const call = {
   code: z.string().nullable().describe('Null: the tool answered. Otherwise the code of its refusal'),
   durationMs: z.number().int(),
   approvalId: z.string().nullable().describe('The approval that it requested or used. Null: it needed none'),
+  step: z
+    .enum(callSteps)
+    .nullable()
+    .describe(
+      '`upload_offered`: the agent got an address to send files to. `upload_received`: the files came. Null: neither',
+    ),
 };
 
 const ownCallSchema = z
@@ -76,6 +83,7 @@ const exampleCall = {
   code: null,
   durationMs: 12,
   approvalId: null,
+  step: null,
 };
 const exampleUser = { id: 'usr_8fQ2mV6sT0aXk4RjB1Zc', name: 'Ada' };
 
@@ -212,8 +220,8 @@ export function agentSessionRoutes({
   ];
 }
 
-function toShownCall({ number, at, tool, code, durationMs, approvalId }: AgentCall) {
-  return { number, at: timestamp(at), tool, code, durationMs, approvalId };
+function toShownCall({ number, at, tool, code, durationMs, approvalId, step }: AgentCall) {
+  return { number, at: timestamp(at), tool, code, durationMs, approvalId, step };
 }
 
 function sizesOf({ arguments: all }: AgentCall) {

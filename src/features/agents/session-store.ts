@@ -17,6 +17,10 @@ export type AgentSession = {
 
 export type AgentGrant = Pick<AgentSession, 'userId' | 'clientId' | 'grantId'>;
 
+export const callSteps = ['upload_offered', 'upload_received'] as const;
+/** `upload_offered`: the call got an upload address. `upload_received`: the files arrived there. */
+export type CallStep = (typeof callSteps)[number];
+
 export type AgentCall = {
   /** Counts from 1 in its session. */
   readonly number: number;
@@ -27,6 +31,8 @@ export type AgentCall = {
   readonly durationMs: number;
   /** The approval that it requested or used; null: it needed none. */
   readonly approvalId: string | null;
+  /** Null: the call is the whole of what the agent did. */
+  readonly step: CallStep | null;
   readonly arguments: Readonly<Record<string, unknown>>;
 };
 
@@ -92,8 +98,8 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
                         and last_call_at >= ${new Date(idleSince)}
                       order by last_call_at desc limit 1)
         returning id, calls)
-      insert into agent_calls (session_id, number, at, tool, code, duration_ms, approval_id, arguments)
-      select id, calls, ${at}, ${call.tool}, ${call.code}, ${call.durationMs}, ${call.approvalId},
+      insert into agent_calls (session_id, number, at, tool, code, duration_ms, approval_id, step, arguments)
+      select id, calls, ${at}, ${call.tool}, ${call.code}, ${call.durationMs}, ${call.approvalId}, ${call.step},
              ${JSON.stringify(call.arguments)}::jsonb
         from session
       returning session_id`.execute(db);
@@ -148,9 +154,10 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
         code: string | null;
         duration_ms: number;
         approval_id: string | null;
+        step: CallStep | null;
         arguments: Record<string, unknown>;
       }>`
-        select number, at, tool, code, duration_ms, approval_id, arguments from agent_calls
+        select number, at, tool, code, duration_ms, approval_id, step, arguments from agent_calls
          where session_id = ${sessionId} and number > ${(page - 1) * limit} and number <= ${page * limit}
          order by number`.execute(db);
       return rows.map(({ at, duration_ms: durationMs, approval_id: approvalId, ...row }) => ({

@@ -48,6 +48,7 @@ export function offlineClients(deps: {
       );
     },
     endGrant: () => Promise.resolve(),
+    isGrantLive: () => Promise.resolve(null),
     revoke: () =>
       Promise.reject(
         new AppError('state_conflict', {

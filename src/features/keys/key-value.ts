@@ -6,7 +6,8 @@ import { base62Alphabet, type Random, randomBase62 } from '../../core/ids.ts';
 
 /**
  * The value of a key (contract 4): `app_pat_` or `app_svc_`, 12 characters of public id, 32 of secret
- * (190 bits) and 6 of checksum: CRC-32 (IEEE 802.3) over the ASCII of all before it, in base62, padded with 0.
+ * (190 bits) and 6 of checksum: CRC-32 (IEEE 802.3) over the ASCII of all before it, in base62, padded with 0. The token of
+ * an upload of an agent, `app_upl_`, has the same form, so that everything that finds keys finds it. It is no key.
  */
 const idLength = 12;
 const secretLength = 32;
@@ -17,6 +18,10 @@ const olderBodyLength = 40;
 export type KeyFormat = {
   prefixOf(type: KeyType): string;
   generate(type: KeyType, random: Random): { value: string; id: string };
+  /** The one-time token of an upload. */
+  generateUploadToken(random: Random): { value: string; id: string };
+  /** The public id of the token of an upload. Undefined: the value is none. */
+  uploadIdIn(value: string): string | undefined;
   /** The characters at the position of the public id, without validating the value. */
   idIn(value: string): string;
   /** Validates the form of a value without any I/O. `older` is the form of imported keys, which have no checksum. */
@@ -24,8 +29,8 @@ export type KeyFormat = {
   /** Every key-shaped text in `text`, for refusing keys in URLs and cookies. */
   findAll(text: string): string[];
   /**
-   * Every value in `text` that parse() accepts as a key, without the letters that follow it. All places that must let prose
-   * and examples pass use this rule: content of sites, names in uploads, digests to look up.
+   * Every value in `text` that parse() accepts as a key, and every token of an upload, without the letters that follow it.
+   * All places that must let prose and examples pass use this rule: content of sites, names in uploads, digests to look up.
    */
   valuesIn(text: string): string[];
 };
@@ -41,8 +46,9 @@ export const minBodyLength = 20;
 /** `product` is the product word in the prefix: `app` unless KEY_PREFIX says otherwise. */
 export function keyFormat(product: string): KeyFormat {
   const prefixes = { personal: `${product}_pat_`, service: `${product}_svc_` };
+  const uploadPrefix = `${product}_upl_`;
   // A look-ahead also finds a key that begins inside another match.
-  const anywhere = new RegExp(`(?=(${product}_(?:pat|svc)_[0-9A-Za-z]{${minBodyLength},}))`, 'g');
+  const anywhere = new RegExp(`(?=(${product}_(?:pat|svc|upl)_[0-9A-Za-z]{${minBodyLength},}))`, 'g');
 
   function typeOf(value: string): KeyType | undefined {
     if (value.startsWith(prefixes.personal)) return 'personal';
@@ -55,22 +61,28 @@ export function keyFormat(product: string): KeyFormat {
     const start = prefixes[type].length;
     const body = value.slice(start);
     if (isOlderBody(body)) return { kind: 'older', type };
-    if (body.length !== bodyLength || !isBase62(body)) return { kind: 'malformed' };
-    const head = value.slice(0, -checksumLength);
-    if (checksum(head) !== value.slice(-checksumLength)) return { kind: 'malformed' };
-    return { kind: 'key', type, id: body.slice(0, idLength) };
+    const id = idOf(value, prefixes[type]);
+    return id === undefined ? { kind: 'malformed' } : { kind: 'key', type, id };
+  }
+
+  function generate(prefix: string, random: Random) {
+    const id = randomBase62(random, idLength);
+    const head = prefix + id + randomBase62(random, secretLength);
+    return { value: head + checksum(head), id };
+  }
+
+  function uploadIdIn(value: string): string | undefined {
+    return value.startsWith(uploadPrefix) ? idOf(value, uploadPrefix) : undefined;
   }
 
   const findAll = (text: string) => [...text.matchAll(anywhere)].map(([, found = '']) => found);
 
   return {
     prefixOf: (type) => prefixes[type],
-    generate(type, random) {
-      const id = randomBase62(random, idLength);
-      const head = prefixes[type] + id + randomBase62(random, secretLength);
-      return { value: head + checksum(head), id };
-    },
-    // Both prefixes have the same length.
+    generate: (type, random) => generate(prefixes[type], random),
+    generateUploadToken: (random) => generate(uploadPrefix, random),
+    uploadIdIn,
+    // All prefixes have the same length.
     idIn: (value) => value.slice(prefixes.personal.length, prefixes.personal.length + idLength),
     parse,
     findAll,
@@ -79,10 +91,18 @@ export function keyFormat(product: string): KeyFormat {
       const start = prefixes.personal.length;
       const values = findAll(text)
         .flatMap((found) => [found.slice(0, start + bodyLength), found.slice(0, start + olderBodyLength)])
-        .filter((value) => parse(value).kind !== 'malformed');
+        .filter((value) => parse(value).kind !== 'malformed' || uploadIdIn(value) !== undefined);
       return [...new Set(values)];
     },
   };
+}
+
+/** The public id, when the form behind the prefix and the checksum are right. */
+function idOf(value: string, prefix: string): string | undefined {
+  const body = value.slice(prefix.length);
+  if (body.length !== bodyLength || !isBase62(body)) return undefined;
+  const isWhole = checksum(value.slice(0, -checksumLength)) === value.slice(-checksumLength);
+  return isWhole ? body.slice(0, idLength) : undefined;
 }
 
 /** SHA-256 of the whole value, the only thing that is stored and looked up. */

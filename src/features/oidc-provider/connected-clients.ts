@@ -71,6 +71,12 @@ export function createConnectedClients(deps: {
       });
       feed.announce({ topic: 'principal', subject });
     },
+    async isGrantLive({ userId, clientId, grantId: name }) {
+      const user = await read.users.find(userId);
+      if (user === undefined) return false;
+      const grants = await read.records.liveGrants(user.subject);
+      return grants.some((grant) => grant.clientId === clientId && grantName(grant.grantId) === name);
+    },
   };
 }
 

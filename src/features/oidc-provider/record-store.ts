@@ -51,6 +51,8 @@ export type RecordStore = {
   ): Promise<
     { grantId: string; clientId: string; payload: string; createdAt: number; lastUsedAt: number | null }[]
   >;
+  /** Every grant of one person, also one whose client is just exchanging its refresh token. */
+  liveGrants(accountId: string): Promise<{ grantId: string; clientId: string }[]>;
   /** The provider's own browser sessions of one person; offline grants stay. */
   removeSessionsOf(accountId: string): Promise<void>;
   /** Grants, tokens and provider sessions of one person. */
@@ -139,6 +141,12 @@ export function recordStore(db: Sql, clock: Clock): RecordStore {
          where grant_id = ${grantId} and model = 'RefreshToken' and ${live()} limit 1`.execute(db);
       await sql`delete from oidc_records where grant_id = ${grantId}`.execute(db);
       return rows[0] && { clientId: rows[0].client_id, accountId: rows[0].account_id };
+    },
+    async liveGrants(accountId) {
+      const { rows } = await sql<{ grant_id: string; client_id: string }>`
+        select grant_id, client_id from oidc_records
+         where model = 'Grant' and account_id = ${accountId} and ${live()}`.execute(db);
+      return rows.map((row) => ({ grantId: row.grant_id, clientId: row.client_id }));
     },
     async listGrants(accountId) {
       const { rows } = await sql<{

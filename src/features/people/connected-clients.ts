@@ -9,17 +9,19 @@ export type ConnectedClient = {
   readonly scopes: readonly string[];
 };
 
+/** `grantId`: as introspection names it. */
+export type GrantOfClient = {
+  readonly userId: string;
+  readonly clientId: string;
+  readonly grantId: string;
+};
+
 export type ConnectedClients = {
   list(userId: string): Promise<ConnectedClient[]>;
   /** Ends every grant of this client and person with all its tokens. Throws `not_found`. */
   revoke(auditContext: AuditContext, userId: string, clientId: string): Promise<void>;
-  /**
-   * Ends one grant with all its tokens. `grantId`: as introspection names it. Does nothing where the grant is gone, or where
-   * only the provider itself can end it.
-   */
-  endGrant(grant: {
-    readonly userId: string;
-    readonly clientId: string;
-    readonly grantId: string;
-  }): Promise<void>;
+  /** Ends one grant with all its tokens. Does nothing where the grant is gone, or where only the provider can end it. */
+  endGrant(grant: GrantOfClient): Promise<void>;
+  /** Whether the grant still gives access. Null: the provider does not tell without a token. */
+  isGrantLive(grant: GrantOfClient): Promise<boolean | null>;
 };

@@ -49,6 +49,7 @@ import type { SiteWarning } from './content/warnings.ts';
 import type { Site } from './site.ts';
 import { usualDirection } from './site-list.ts';
 import type { Sites } from './sites.ts';
+import { requireReceipt } from './publish/publishing.ts';
 import { contentTypes, readUpload } from './publish/upload-input.ts';
 
 /** Every person's identity is checked, also for reads (contract 5). */
@@ -151,14 +152,19 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       example: { body: { name: 'Handbook', visibility: 'private' }, data: examplePublished },
       async handle({ caller, auditContext, body, query, upload }) {
         if (upload === null) {
-          const { dryRun = false, ...asked } = { ...query, ...body };
+          const { dryRun = false, receipt, ...asked } = { ...query, ...body };
+          if (receipt !== undefined)
+            throw new AppError('invalid_query', {
+              message: 'receipt: is for an upload, and the request has no file',
+            });
           return await published(await sites.create(caller, auditContext, asked, null, dryRun), [], caller);
         }
         const { received, fields, fileName } = await readUpload(upload, siteCreateTextSchema, (file) =>
           sites.receive(caller, auditContext, file),
         );
         const name = fields.name ?? query.name ?? nameFrom(fileName);
-        const { dryRun = false, ...asked } = { ...query, ...fields };
+        const { dryRun = false, receipt, ...asked } = { ...query, ...fields };
+        requireReceipt(received, receipt);
         const request = { ...asked, ...(name === undefined ? {} : { name }) };
         const site = await sites.create(caller, auditContext, request, received, dryRun);
         return await published(site, received.warnings, caller);
@@ -273,7 +279,8 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
         const { received, fields } = await readUpload(requireUpload(upload), contentTextSchema, (file) =>
           sites.receive(caller, auditContext, file),
         );
-        const { dryRun = false, spa } = { ...query, ...fields };
+        const { dryRun = false, spa, receipt } = { ...query, ...fields };
+        requireReceipt(received, receipt);
         const options = { ifMatch: header('if-match'), spa, dryRun };
         const site = await sites.replace(caller, auditContext, params.id, received, options);
         return await published(site, received.warnings, caller);

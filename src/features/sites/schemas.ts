@@ -41,6 +41,12 @@ const dryRun = flag
   .optional()
   .describe('Check everything and store nothing; the response is the site as it would be');
 
+const receipt = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in lower-case hexadecimal digits')
+  .optional()
+  .describe('Publish only files that together have this receipt; docs/how-to/check-a-site.md computes one');
+
 /** The same fields in the query of a raw body, or in a form. */
 export const siteCreateTextSchema = z.strictObject({
   dryRun,
@@ -48,9 +54,10 @@ export const siteCreateTextSchema = z.strictObject({
   visibility: visibility.optional(),
   ttlHours: hoursText.optional(),
   spa: flag.optional(),
+  receipt,
 });
 
-export const contentTextSchema = z.strictObject({ dryRun, spa: flag.optional() });
+export const contentTextSchema = z.strictObject({ dryRun, spa: flag.optional(), receipt });
 
 export const siteChangeSchema = z
   .strictObject({ name: name.optional(), visibility: visibility.optional(), spa: spa.optional() })

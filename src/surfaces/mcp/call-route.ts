@@ -18,12 +18,21 @@ export type RouteInput = {
   readonly body?: unknown;
   /** In place of a body. */
   readonly file?: RouteFile;
+  /** The header If-Match. */
+  readonly ifMatch?: string | undefined;
 };
 
 export type RouteFile = {
   readonly name: string;
   readonly contentType: string;
-  readonly bytes: Uint8Array;
+  readonly bytes: Uint8Array | Readable;
+  /** Who sends the bytes, when they come in a request of their own. */
+  readonly sender?: {
+    /** Aborted when the client disconnects. */
+    readonly left: AbortSignal;
+    /** Runs when all bytes have arrived. Rejects when the client may no longer send them. */
+    checkAgain(): Promise<void>;
+  };
 };
 
 export type RouteAnswer<R> = {
@@ -60,7 +69,7 @@ export function routeCaller(deps: {
         ),
         budget: null,
         upload: file === undefined ? null : uploadOf(file, authorize),
-        header: () => undefined,
+        header: (name) => (name === 'if-match' ? input.ifMatch : undefined),
       });
       if ('stream' in reply) throw new Error(`The route ${operationId} answers a stream.`);
       // The tool names the type of the answer; its output schema checks it again.
@@ -68,15 +77,19 @@ export function routeCaller(deps: {
     };
 }
 
-function uploadOf(file: RouteFile, reauthorize: () => Promise<void>): RequestUpload {
-  const { name: fileName, contentType, bytes } = file;
+function uploadOf(file: RouteFile, authorize: () => Promise<void>): RequestUpload {
+  const { name: fileName, contentType, bytes, sender } = file;
+  const stream = bytes instanceof Readable ? bytes : Readable.from([bytes]);
   return {
     async *parts() {
-      yield { kind: 'file', name: '', fileName, contentType, stream: Readable.from([bytes]) };
+      yield { kind: 'file', name: '', fileName, contentType, stream };
     },
-    // Nobody can leave: the bytes are here.
-    left: AbortSignal.any([]),
-    reauthorize,
+    // Without a sender nobody can leave: the bytes are here.
+    left: sender?.left ?? AbortSignal.any([]),
+    async reauthorize() {
+      await authorize();
+      await sender?.checkAgain();
+    },
   };
 }
 

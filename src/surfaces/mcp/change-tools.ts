@@ -4,7 +4,9 @@ import { branchName, repositoryName } from '../../features/environments/schemas.
 import { environmentStatuses } from '../../features/environments/environment.ts';
 import { siteStatuses } from '../../features/sites/site.ts';
 import { buildId } from './build-tools.ts';
+import { type Published, publishedSite, type SiteAfter, toSiteAfter } from './published-site.ts';
 import { archiveOf } from './inline-files.ts';
+import { addressFor, existingSite, newSite } from './upload-offer.ts';
 import { environmentId, siteId } from './read-tools.ts';
 import { defineTool, type Subject, type Tool } from './tool.ts';
 
@@ -40,16 +42,6 @@ const siteAfter = z.strictObject({
   url: z.string(),
   expiresAt: timestampSchema.nullable(),
 });
-type SiteAfter = z.infer<typeof siteAfter>;
-const toSiteAfter = ({ id, name, visibility, status, url, expiresAt }: SiteAfter): SiteAfter => ({
-  id,
-  name,
-  visibility,
-  status,
-  url,
-  expiresAt,
-});
-
 const environmentAfter = z.strictObject({ id: z.string(), status: z.enum(environmentStatuses) });
 
 const siteOf = ({ siteId: id }: { siteId: string }): Subject => ({
@@ -62,6 +54,17 @@ const environmentOf = ({ environmentId: id }: { environmentId: string }): Subjec
   operationId: 'getEnvironment',
   id,
   fields: ['id', 'uuid', 'branch', 'sha', 'access', 'deployEnabled', 'autoTrack', 'expiresAt'],
+});
+
+const manifestFile = z.strictObject({
+  path: z.string().min(1).max(500).describe('From the root of the site, such as index.html'),
+  size: z.number().int().min(0).max(1_000_000_000).describe('Bytes'),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hexadecimal digits'),
+});
+const uploadAddress = z.strictObject({
+  url: z.string().describe('Send one tar.gz or ZIP of exactly these files by PUT'),
+  token: z.string().describe('In the header Authorization: Bearer. Good once; never show or store it'),
+  expiresAt: timestampSchema,
 });
 
 const siteFile = z
@@ -80,9 +83,9 @@ export const changeTools: readonly Tool[] = [
     name: 'publish_site',
     title: 'Publish a site',
     description:
-      'Publishes files as a new site, or as the whole new version of a site of the person. Either all of it goes live, or nothing changes. For at most 200 KiB together. Publishing for everyone may need the approval of the person.',
+      'Publishes files as a new site, or as the whole new version of a site of the person. Either all of it goes live, or nothing changes. Send files of at most 200 KiB together in the call. For more, send their manifest: the answer is an address to which you send them, once. Publishing for everyone may need the approval of the person.',
     effect: 'change',
-    hides: ['files'],
+    hides: ['files', 'manifest'],
     subject: ({ siteId: id }) => (id === undefined ? undefined : siteOf({ siteId: id })),
     async makesPublic({ siteId: id, visibility: asked }, { call }) {
       if (id === undefined) return asked === 'public';
@@ -94,21 +97,39 @@ export const changeTools: readonly Tool[] = [
         name: plainText(100).optional().describe('Of a new site'),
         visibility: visibility.optional().describe('Of a new site. Default: private'),
         spa: z.boolean().optional().describe('Serve index.html for paths without a file'),
-        files: z.array(siteFile).min(1).max(200).describe('Every file of the version'),
+        files: z.array(siteFile).min(1).max(200).optional().describe('Every file of the version'),
+        manifest: z
+          .array(manifestFile)
+          .min(1)
+          .max(2_000)
+          .optional()
+          .describe('In place of files: what you will upload, every file of the version'),
       })
       .refine(
         (input) => input.siteId === undefined || (input.name ?? input.visibility) === undefined,
         'must have name and visibility for a new site only; update_site changes them',
+      )
+      .refine(
+        ({ files, manifest }) => (files === undefined) !== (manifest === undefined),
+        'must have either files or manifest',
+      )
+      .refine(
+        ({ manifest = [] }) => new Set(manifest.map(({ path }) => path)).size === manifest.length,
+        'must name each path of the manifest once',
       ),
-    output: siteAfter.extend({
-      version: z.number().nullable(),
-      warnings: z.array(z.strictObject({ code: z.string(), message: z.string() })),
+    output: z.strictObject({
+      ...siteAfter.partial().shape,
+      version: z.number().nullable().optional(),
+      warnings: z.array(z.strictObject({ code: z.string(), message: z.string() })).optional(),
+      upload: uploadAddress.optional().describe('With manifest, in place of everything else'),
     }),
-    async run({ siteId: id, files, spa, ...created }, { call }) {
-      type Published = SiteAfter & {
-        readonly version: { readonly number: number } | null;
-        readonly warnings: readonly { readonly code: string; readonly message: string }[];
-      };
+    stepOf: ({ upload }) => (upload === undefined ? null : 'upload_offered'),
+    async run({ siteId: id, files, manifest, spa, ...created }, context) {
+      if (files === undefined) {
+        const target = id === undefined ? newSite(created) : await existingSite(id, context);
+        return { upload: await addressFor(manifest ?? [], { ...target, spa: spa ?? null }, context) };
+      }
+      const { call } = context;
       const file = await archiveOf(files);
       const query = { spa: spa === undefined ? undefined : String(spa) };
       const { data } =
@@ -118,11 +139,7 @@ export const changeTools: readonly Tool[] = [
               file,
             })
           : await call<Published>('replaceSiteContent', { params: { id }, query, file });
-      return {
-        ...toSiteAfter(data),
-        version: data.version?.number ?? null,
-        warnings: data.warnings.map(({ code, message }) => ({ code, message })),
-      };
+      return publishedSite(data);
     },
   }),
   defineTool({

@@ -7,13 +7,19 @@ import { AppError } from '../../core/errors.ts';
 import { mcpScope } from '../../core/scopes.ts';
 import type { AgentSessions } from '../../features/agents/agents.ts';
 import type { AgentApprovals } from '../../features/agents/approvals.ts';
-import { type AgentDefinition, policyUnder } from '../../features/agents/definition.ts';
-import type { McpClients } from '../../features/agents/mcp-clients.ts';
 import type { McpPolicy } from '../../features/agents/mcp-policy.ts';
-import { type RateLimiter, retryAfterSeconds } from '../../features/rate-limit/rate-limit.ts';
+import type { McpUploads } from '../../features/agents/mcp-uploads.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Authentication, McpCaller } from '../web/authentication.ts';
 import type { Authorization } from '../web/authorization.ts';
+import {
+  agents,
+  type AgentStepsDeps,
+  limitAgents,
+  policyForClient,
+  requireEnabled,
+  scopesUnder,
+} from './agent-steps.ts';
 import type { CallRoute } from './call-route.ts';
 import type { Confirmations } from './confirmations.ts';
 import { toolServer } from './mcp-server.ts';
@@ -24,21 +30,18 @@ import type { Tool } from './tool.ts';
  * The path of a request, from top to bottom: on? → token → origin → person → limit → ended? → client → definition → protocol →
  * tool. While it is off, every address here answers as if it did not exist.
  */
-export type McpPageDeps = {
+export type McpPageDeps = Omit<AgentStepsDeps, 'sessions'> & {
   readonly uiOrigin: string;
   /** Issues the tokens. */
   readonly issuer: string;
-  readonly policy: () => Promise<McpPolicy>;
-  readonly definitionOf: (clientId: string) => Promise<AgentDefinition | undefined>;
   readonly tools: readonly Tool[];
   readonly authentication: Pick<Authentication, 'authenticateMcp'>;
   readonly authorization: Authorization;
-  readonly limiter: Pick<RateLimiter, 'spend'>;
   readonly callRoute: (caller: Caller, origin: RequestOrigin) => CallRoute;
   readonly confirmations: Confirmations;
   readonly approvals: Pick<AgentApprovals, 'use'>;
+  readonly uploads: Pick<McpUploads, 'offer'>;
   readonly sessions: Pick<AgentSessions, 'record' | 'isEnded'>;
-  readonly clients: Pick<McpClients, 'statusOf'>;
   readonly clock: Clock;
   readonly pause: (ms: number) => Promise<void>;
   readonly log: Log;
@@ -53,19 +56,12 @@ declare module 'fastify' {
 
 export const mcpPath = '/mcp';
 
-/** Any person who may use Postern, through a client that the person allowed. */
-const agents: RoutePolicy = {
-  callers: ['access_token'],
-  role: 'user',
-  tokenScope: mcpScope,
-  identity: 'introspected',
-};
 const anyone: RoutePolicy = { callers: 'anyone', identity: 'none' };
 
 const maxBodyBytes = 262_144;
 
 export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
-  const { uiOrigin, authentication, authorization, limiter, clock, log } = deps;
+  const { uiOrigin, authentication, authorization, clock, log } = deps;
   const resource = uiOrigin + mcpPath;
   const metadataPath = `/.well-known/oauth-protected-resource${mcpPath}`;
   const handler = createMcpHandler(
@@ -84,13 +80,19 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
           clientId,
           policy,
           pause: deps.pause,
+          approvalId: null,
+          async offerUpload(asked) {
+            const offer = { ...asked, userId: user.id, clientId, grantId: grantId ?? '' };
+            const { id, token, expiresAt } = await deps.uploads.offer(offer);
+            return { url: `${resource}/uploads/${id}`, token, expiresAt };
+          },
         },
         confirmations: deps.confirmations,
         approvals: {
           use: deps.approvals.use,
           pageOf: (id) => `${uiOrigin}/settings/agents/approvals/${id}`,
         },
-        record: ({ tool, hasChanged, code, approvalId, arguments: sent }) =>
+        record: ({ tool, hasChanged, code, approvalId, step, arguments: sent }) =>
           deps.sessions.record({
             userId: user.id,
             clientId,
@@ -99,6 +101,7 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
             tool,
             code,
             approvalId,
+            step,
             durationMs: Math.max(0, clock.now() - startedAt),
             arguments: policy.sessionReview.arguments === 'none' ? {} : sent,
             change: hasChanged ? { actor: actorOf(caller), origin: request.origin } : null,
@@ -114,14 +117,8 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
     },
   );
 
-  async function requireEnabled(): Promise<McpPolicy> {
-    const policy = await deps.policy();
-    if (!policy.enabled) throw new AppError('not_found');
-    return policy;
-  }
-
   async function authenticate(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const policy = await requireEnabled();
+    const policy = await requireEnabled(deps);
     allowReading(reply);
     if (request.method === 'OPTIONS') return;
     const found = await authentication.authenticateMcp(request);
@@ -133,28 +130,9 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
     if (origin !== undefined && origin !== uiOrigin)
       throw new AppError('forbidden_origin', { hint: foreignOrigin });
     await authorization.authorize(caller, agents);
-    await limit(caller.user.id, policy.callsPerMinute);
-    const { user, clientId } = caller;
-    const [isEnded, status, definition] = await Promise.all([
-      deps.sessions.isEnded({ userId: user.id, clientId, grantId: grantId ?? '' }),
-      deps.clients.statusOf(clientId),
-      deps.definitionOf(clientId),
-    ]);
-    if (isEnded) throw accessEnded;
-    if (status !== 'allowed') throw status === 'waiting' ? clientWaits : new AppError('client_not_allowed');
-    request.mcp = { caller, grantId, policy: policyUnder(policy, definition) };
-  }
-
-  async function limit(userId: string, perMinute: number): Promise<void> {
-    // A name of its own, so that the budget is independent of those of keys and of changes.
-    const spend = await limiter.spend({ owner: `mcp:${userId}`, key: '', limit: perMinute });
-    if (spend.allowed) return;
-    const wait = retryAfterSeconds(spend);
-    throw new AppError('rate_limited', {
-      message: `Your agents may make ${perMinute} requests in any 60 seconds.`,
-      retryAfterSeconds: wait,
-      details: { limit: perMinute, retryAfterSeconds: wait },
-    });
+    await limitAgents(deps, caller.user.id, policy.callsPerMinute);
+    const grant = { userId: caller.user.id, clientId: caller.clientId, grantId: grantId ?? '' };
+    request.mcp = { caller, grantId, policy: await policyForClient(deps, grant, policy) };
   }
 
   return (scope) => {
@@ -165,7 +143,7 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
 
     for (const url of ['/.well-known/oauth-protected-resource', metadataPath]) {
       scope.get(url, { config: { access: anyone } }, async (_request, reply) => {
-        await requireEnabled();
+        await requireEnabled(deps);
         return allowReading(reply).send({
           resource,
           authorization_servers: [deps.issuer],
@@ -196,19 +174,7 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
   };
 }
 
-const accessEnded = new AppError('invalid_credential', {
-  message: 'The access of this client was ended.',
-  hint: 'Connect the client again. The person must allow it once more.',
-});
-const clientWaits = new AppError('client_not_allowed', {
-  message: 'An administrator must allow this client first.',
-});
-const foreignOrigin = 'Call this address from a program, not from a page of another site.';
-
-/** Policy and definition decide what agents may do; the consent of a person covers all of it. */
-function scopesUnder({ allowChanges }: McpPolicy): readonly string[] {
-  return allowChanges ? ['env:write', 'sites:write', 'repos:read'] : ['env:read', 'sites:read', 'repos:read'];
-}
+export const foreignOrigin = 'Call this address from a program, not from a page of another site.';
 
 /** Clients in a browser must read the challenge and the metadata to sign a person in. Nothing here uses a cookie. */
 function allowReading(reply: FastifyReply): FastifyReply {

@@ -9,7 +9,8 @@ import {
 import { z } from 'zod';
 import { AppError, type ErrorCode } from '../../core/errors.ts';
 import { maskKeys } from '../../core/key-shape.ts';
-import { isUsable, stricterOf, type ToolRule } from '../../features/agents/mcp-policy.ts';
+import { isUsable, type McpPolicy, stricterOf, type ToolRule } from '../../features/agents/mcp-policy.ts';
+import type { CallStep } from '../../features/agents/session-store.ts';
 import type { ToolName } from '../../features/agents/tool-names.ts';
 import { inputWords } from '../../platform/input-words.ts';
 import { version } from '../../platform/version.ts';
@@ -40,6 +41,7 @@ export type ToolCall = {
   readonly code: ErrorCode | null;
   /** The approval that the call requested or used. */
   readonly approvalId: string | null;
+  readonly step: CallStep | null;
   /** Without the values that nobody reads later. */
   readonly arguments: Readonly<Record<string, unknown>>;
 };
@@ -66,10 +68,15 @@ export function toolServer(deps: ToolServerDeps): McpServer {
     if (tool === undefined)
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such tool. Read tools/list.');
     const sent = params.arguments ?? {};
-    const { result, code, hasChanged, approvalId } = await outcomeOf(tool, sent, deps, personAt(mcpReq));
+    const { result, code, hasChanged, approvalId, step } = await outcomeOf(
+      tool,
+      sent,
+      deps,
+      personAt(mcpReq),
+    );
     try {
       const kept = recordable(tool, sent, code);
-      await record({ tool: tool.name, hasChanged, code, approvalId, arguments: kept });
+      await record({ tool: tool.name, hasChanged, code, approvalId, step, arguments: kept });
     } catch (error) {
       deps.onFailure(error, tool.name);
       return toRefusal(new AppError('store_unavailable'));
@@ -84,6 +91,7 @@ type Outcome = {
   readonly code: ErrorCode | null;
   readonly hasChanged: boolean;
   readonly approvalId: string | null;
+  readonly step: CallStep | null;
 };
 
 async function outcomeOf(
@@ -103,37 +111,48 @@ async function outcomeOf(
       if (asked.kind === 'waiting') {
         const url = deps.approvals.pageOf(asked.id);
         if (!person.opensPages) throw waiting(url);
-        return { result: openPage(tool, url), code: 'approval_required', hasChanged: false, approvalId };
+        return {
+          result: openPage(tool, url),
+          code: 'approval_required',
+          hasChanged: false,
+          approvalId,
+          step: null,
+        };
       }
     }
     const { answer, hasChanged } =
       tool.effect === 'destroy'
         ? await destroy(tool, sent, deps, approvalId !== null)
-        : await run(tool, sent, deps.context);
+        : await run(tool, sent, { ...deps.context, approvalId });
     const result = {
       content: [{ type: 'text' as const, text: JSON.stringify(answer) }],
       structuredContent: answer,
     };
-    return { result, code: null, hasChanged, approvalId };
+    return { result, code: null, hasChanged, approvalId, step: tool.stepOf?.(answer) ?? null };
   } catch (error) {
     const isRefusal = error instanceof AppError;
     if (!isRefusal) deps.onFailure(error, tool.name);
     const refusal = isRefusal ? error : new AppError('internal_error');
-    return { result: toRefusal(refusal), code: refusal.code, hasChanged: false, approvalId };
+    return { result: toRefusal(refusal), code: refusal.code, hasChanged: false, approvalId, step: null };
   }
 }
 
-/** The rule of the tool, or that of publishing for everyone when it is stricter. */
 async function ruleOf(tool: Tool, sent: Record<string, unknown>, context: ToolContext): Promise<ToolRule> {
-  const { tools, publicSites } = context.policy;
-  const rule = tools[tool.name];
-  if (!(await tool.makesPublic?.(parsedArguments(tool, sent), context))) return rule;
+  const makesPublic = await tool.makesPublic?.(parsedArguments(tool, sent), context);
+  return ruleNow(context.policy, tool.name, makesPublic === true);
+}
+
+/** The rule of the tool, or that of publishing for everyone when it is stricter. @throws AppError tool_hidden */
+export function ruleNow(policy: McpPolicy, name: ToolName, makesPublic: boolean): ToolRule {
+  if (!isUsable(policy, name)) throw new AppError('tool_hidden');
+  const { tools, publicSites } = policy;
+  if (!makesPublic) return tools[name];
   if (publicSites === 'hidden')
     throw new AppError('tool_hidden', {
       message: 'An administrator does not let agents publish for everyone.',
       hint: 'Publish it as private, or ask the person to make it public.',
     });
-  return stricterOf(rule, publicSites);
+  return stricterOf(tools[name], publicSites);
 }
 
 function waiting(url: string): AppError {

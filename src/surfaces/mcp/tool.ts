@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import type { McpPolicy } from '../../features/agents/mcp-policy.ts';
+import type { UploadOffer } from '../../features/agents/mcp-upload-store.ts';
+import type { CallStep } from '../../features/agents/session-store.ts';
 import type { ToolName } from '../../features/agents/tool-names.ts';
 import type { CallRoute } from './call-route.ts';
 
@@ -13,7 +15,15 @@ export type ToolContext = {
   readonly clientId: string;
   readonly policy: McpPolicy;
   readonly pause: (ms: number) => Promise<void>;
+  /** Gives an address to which the agent may upload files, once. @throws AppError state_conflict */
+  readonly offerUpload: (
+    offer: Omit<UploadOffer, 'userId' | 'clientId' | 'grantId'>,
+  ) => Promise<OfferedUpload>;
+  /** The approval of this call. Null: it needed none. */
+  readonly approvalId: string | null;
 };
+
+export type OfferedUpload = { readonly url: string; readonly token: string; readonly expiresAt: number };
 
 type Described = {
   readonly name: ToolName;
@@ -43,6 +53,8 @@ export type ToolSpec<I, O> = Described & {
   /** Whether the call publishes for everyone: the policy has a rule of its own for that. */
   readonly makesPublic?: (input: I, context: ToolContext) => Promise<boolean>;
   run(input: I, context: ToolContext): Promise<O>;
+  /** What the record says of an answer that is not the whole of what the agent asked for. */
+  readonly stepOf?: (output: O) => CallStep | null;
 };
 
 /** A tool with its types erased. They are checked where it is declared. */
@@ -52,6 +64,7 @@ export type Tool = Described & {
   readonly subject?: (input: unknown) => Subject | undefined;
   readonly makesPublic?: (input: unknown, context: ToolContext) => Promise<boolean>;
   run(input: unknown, context: ToolContext): Promise<unknown>;
+  readonly stepOf?: (output: unknown) => CallStep | null;
 };
 
 export function defineTool<I, O>(spec: ToolSpec<I, O>): Tool {

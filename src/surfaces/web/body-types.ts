@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { AppError } from '../../core/errors.ts';
 import { maskKeys } from '../../core/key-shape.ts';
+import type { UploadType } from '../../platform/http.ts';
 
 /** Which bodies a route takes, and the error for any other. */
 
@@ -12,13 +13,17 @@ export function isJson({ headers }: FastifyRequest): boolean {
 /** Whether the body of a request is one that its route takes unparsed. */
 export function isUpload({ headers, routeOptions }: FastifyRequest): boolean {
   const type = (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase();
-  return routeOptions.config.route?.uploads?.some((one) => one === type) ?? false;
+  return uploadsOf(routeOptions).some((one) => one === type);
+}
+
+/** Content types that a route of the API, or a page, takes unparsed. */
+function uploadsOf({ config }: FastifyRequest['routeOptions']): readonly UploadType[] {
+  return config.uploads ?? config.route?.uploads ?? [];
 }
 
 /** A route that takes uploads takes JSON only where it has a schema for it. */
 export function takesJson({ routeOptions }: FastifyRequest): boolean {
-  const { route } = routeOptions.config;
-  return route?.uploads === undefined || route.body !== undefined;
+  return uploadsOf(routeOptions).length === 0 || routeOptions.config.route?.body !== undefined;
 }
 
 export function hasBody({ headers }: FastifyRequest): boolean {
@@ -27,7 +32,7 @@ export function hasBody({ headers }: FastifyRequest): boolean {
 
 /** 415, with what was sent and what the route takes. */
 export function unsupportedType(request: FastifyRequest): AppError {
-  const uploads = request.routeOptions?.config.route?.uploads ?? [];
+  const uploads = request.routeOptions === undefined ? [] : uploadsOf(request.routeOptions);
   const types = [...uploads, ...(takesJson(request) ? ['application/json'] : [])];
   const sent = request.headers['content-type'];
   const what =

@@ -5,7 +5,7 @@ import underPressure from '@fastify/under-pressure';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { RoutePolicy } from '../../core/authorize.ts';
 import { AppError } from '../../core/errors.ts';
-import type { Route } from '../../platform/http.ts';
+import type { Route, UploadType } from '../../platform/http.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Tracing } from '../../platform/tracing.ts';
 import { createFairServer, isServing } from '../../platform/turns.ts';
@@ -45,6 +45,8 @@ declare module 'fastify' {
     /** Every route declares who may call it; the server refuses to start when one does not. */
     access?: RoutePolicy;
     route?: Route;
+    /** Content types that a page takes unparsed; a route of the API names its own. */
+    uploads?: readonly UploadType[];
     /** Address of the metadata of a protected resource (RFC 9728), for its challenge. */
     resourceMetadata?: string;
     /** The response comes from memory, so it is served even before the process has started on its database. */

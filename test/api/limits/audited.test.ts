@@ -84,6 +84,7 @@ const endSession = async (of: '/me' | '', by: () => Person) => {
     code: null,
     durationMs: 1,
     approvalId: null,
+    step: null,
     arguments: {},
     change: null,
   });

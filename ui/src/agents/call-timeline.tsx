@@ -7,6 +7,11 @@ import styles from './agents.module.css';
 /** An administrator reads names and sizes of arguments, the person their values. */
 type Call = Schemas['AgentCall'] | Schemas['ReviewedAgentCall'];
 
+const steps = {
+  upload_offered: 'upload address given',
+  upload_received: 'upload received',
+} as const;
+
 /** The calls of a session, in the order of their time. */
 export function CallTimeline({ calls }: { calls: readonly Call[] }) {
   const now = useNow();
@@ -17,7 +22,7 @@ export function CallTimeline({ calls }: { calls: readonly Call[] }) {
           <div className={styles['call']}>
             <code>{call.tool}</code>
             {call.code === null ? (
-              <span className="quiet">answered</span>
+              <span className="quiet">{call.step === null ? 'answered' : steps[call.step]}</span>
             ) : (
               <span className={styles['refused']}>
                 refused: <code>{call.code}</code>

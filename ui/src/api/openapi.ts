@@ -4957,6 +4957,11 @@ export interface components {
             durationMs: number;
             /** @description The approval that it requested or used. Null: it needed none */
             approvalId: string | null;
+            /**
+             * @description `upload_offered`: the agent got an address to send files to. `upload_received`: the files came. Null: neither
+             * @enum {string|null}
+             */
+            step: "upload_offered" | "upload_received" | null;
             /** @description As the agent sent them. Contents of files and values of variables are replaced by their sizes */
             arguments: {
                 [key: string]: unknown;
@@ -5005,6 +5010,11 @@ export interface components {
             durationMs: number;
             /** @description The approval that it requested or used. Null: it needed none */
             approvalId: string | null;
+            /**
+             * @description `upload_offered`: the agent got an address to send files to. `upload_received`: the files came. Null: neither
+             * @enum {string|null}
+             */
+            step: "upload_offered" | "upload_received" | null;
             arguments: components["schemas"]["ReviewedAgentCallArgumentsItem"][];
         };
         AgentApproval: {
@@ -7260,6 +7270,8 @@ export interface operations {
                 /** @description Hours from now until the site expires; at most ttl.maxHours of the capabilities */
                 ttlHours?: number | undefined;
                 spa?: ("true" | "false") | undefined;
+                /** @description Publish only files that together have this receipt; docs/how-to/check-a-site.md computes one */
+                receipt?: string | undefined;
             };
             header?: never;
             path?: never;
@@ -7452,6 +7464,8 @@ export interface operations {
                 /** @description Check everything and store nothing; the response is the site as it would be */
                 dryRun?: ("true" | "false") | undefined;
                 spa?: ("true" | "false") | undefined;
+                /** @description Publish only files that together have this receipt; docs/how-to/check-a-site.md computes one */
+                receipt?: string | undefined;
             };
             header?: {
                 /** @description The ETag of the document that you read and now change. */

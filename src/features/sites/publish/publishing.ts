@@ -385,6 +385,13 @@ export function rejected(problems: readonly UploadProblem[]): AppError {
   });
 }
 
+/** @throws AppError upload_rejected when the files are not those that the client announced */
+export function requireReceipt({ digest }: Received, announced: string | undefined): void {
+  if (announced === undefined || digest === announced) return;
+  const problem = `must be exactly the announced files: they have the receipt ${digest}, and ${announced} was announced`;
+  throw rejected([{ path: '', code: 'wrong_content', problem }]);
+}
+
 /** The limits may have been lowered while the client sent the bytes (UP-04). */
 function requireWithin({ upload }: SitesConfig, { files, sizeBytes, archive }: Received): void {
   requireUploadBytes(archive?.bytes ?? 0, upload);
