@@ -10,6 +10,7 @@ import type { KeyType, UserRef } from '../src/core/caller.ts';
 import { day } from '../src/core/clock.ts';
 import { systemRandom } from '../src/core/ids.ts';
 import type { Scope } from '../src/core/scopes.ts';
+import type { ReadDocument } from '../src/platform/public-document.ts';
 import type { Directory } from '../src/features/people/directory/directory.ts';
 import type { ProviderTokens } from '../src/features/people/oidc-client.ts';
 import { createEncryption } from '../src/platform/encryption.ts';
@@ -145,6 +146,7 @@ type Shared = {
   folder: string;
   tokens: Map<string, SessionToken>;
   directory: ((builtin: Directory) => Directory) | undefined;
+  readDocument: ReadDocument | undefined;
   limitSource: LimitSource;
   clock: FakeClock;
   settings: AppSettings;
@@ -184,6 +186,8 @@ export async function openHarness(
     workload?: 'web' | 'worker';
     /** Decides about people; default: the built-in provider's tables. */
     directory?: (builtin: Directory) => Directory;
+    /** Metadata documents of MCP clients; default: those of the network. */
+    readDocument?: ReadDocument;
   } = {},
 ): Promise<Harness> {
   const clock = new FakeClock();
@@ -195,6 +199,7 @@ export async function openHarness(
       folder: await mkdtemp(join(tmpdir(), 'postern-content-')),
       tokens: new Map(),
       directory: options.directory,
+      readDocument: options.readDocument,
       tracing: options.tracing ?? null,
       engine: options.engine,
       isolation: options.isolation ?? null,
@@ -256,6 +261,7 @@ async function build(
     git,
     directory: shared.directory ?? ((builtin) => withSessionTokens(builtin, shared)),
     limitSource: shared.limitSource,
+    ...(shared.readDocument === undefined ? {} : { readDocument: shared.readDocument }),
     clock: { now: () => clock.now() + clockOffBy },
     random: systemRandom,
     log: createLog({

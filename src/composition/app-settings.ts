@@ -14,6 +14,7 @@ import type { Database } from '../platform/database/database.ts';
 import type { Git } from '../platform/git/git.ts';
 import type { Kv } from '../platform/kv/kv.ts';
 import type { Log } from '../platform/log.ts';
+import type { ReadDocument } from '../platform/public-document.ts';
 import type { TemporaryFiles } from '../platform/temporary-files.ts';
 import type { Tracing } from '../platform/tracing.ts';
 import type { WebApp } from '../surfaces/web/pages/web-app.ts';
@@ -38,6 +39,8 @@ export type AppBackends = {
   readonly directory?: (builtin: Directory) => Directory;
   /** How to reach Keycloak: over the network, unless a test replaces it. */
   readonly identityFetch?: Fetch;
+  /** Reads metadata documents of MCP clients: over the network, unless a test replaces it. */
+  readonly readDocument?: ReadDocument;
   readonly clock: Clock;
   /** Monotonic time, for what must expire even if the clock is set back; the process's own unless a test controls time. */
   readonly steady?: Clock;

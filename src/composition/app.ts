@@ -65,7 +65,7 @@ import { mcpClientStore } from '../features/agents/mcp-client-store.ts';
 import { createMcpUploads } from '../features/agents/mcp-uploads.ts';
 import { mcpUploadStore } from '../features/agents/mcp-upload-store.ts';
 import { createMcpClients } from '../features/agents/mcp-clients.ts';
-import { allowsRegistration } from '../features/agents/mcp-policy.ts';
+import { allowsDocumentsOf, allowsRegistration } from '../features/agents/mcp-policy.ts';
 import { mcpPolicyRoutes } from '../features/agents/policy-routes.ts';
 import { mcpClientId } from '../features/oidc-provider/clients.ts';
 import { accessConfigRoutes } from '../features/people/login/access-routes.ts';
@@ -95,7 +95,12 @@ import { noticeStore } from '../features/notices/notice-store.ts';
 import { createNotices } from '../features/notices/notices.ts';
 import { noticeRoutes } from '../features/notices/routes.ts';
 import { createChangeLimit } from '../features/rate-limit/change-limit.ts';
-import { createFailedAuth, createRateLimiter, memorySource } from '../features/rate-limit/rate-limit.ts';
+import {
+  addressBucket,
+  createFailedAuth,
+  createRateLimiter,
+  memorySource,
+} from '../features/rate-limit/rate-limit.ts';
 import { createRepositories, repositoryStore } from '../features/repositories/repositories.ts';
 import { credentialStore } from '../features/repositories/credential-store.ts';
 import { createWebhookDeliveries } from '../features/repositories/webhook-deliveries.ts';
@@ -113,6 +118,7 @@ import { createEncryption } from '../platform/encryption.ts';
 import { createReencryption } from '../platform/reencryption.ts';
 import { gitIn } from '../platform/git/git.ts';
 import { createOutbound } from '../platform/outbound.ts';
+import { documentReader } from '../platform/public-document.ts';
 import { fileBlobs } from '../platform/blobs/file-blobs.ts';
 import { drain } from '../platform/drain.ts';
 import {
@@ -161,6 +167,10 @@ export type { AppBackends, AppSettings } from './app-settings.ts';
 export type App = Awaited<ReturnType<typeof createApp>>;
 
 export { productionCost };
+
+/** Metadata documents of MCP clients: fetches for one network address, and the largest one. */
+const documentsPerMinute = 10;
+const maxDocumentBytes = 16_384;
 
 /** The output of `npm run build:ui`. */
 const webAppFolder = fileURLToPath(new URL('../../ui/dist', import.meta.url));
@@ -254,6 +264,23 @@ function createServices(settings: AppSettings, backends: AppBackends) {
       allowsRegistration: async () => allowsRegistration((await mcpPolicy.inForce()).value),
       registered: mcpClients.registered,
       confirmed: mcpClients.confirmed,
+      documentAllowed: mcpClients.documentAllowed,
+      nameOf: mcpClients.nameOf,
+      documents: {
+        allowsHost: async (host) => allowsDocumentsOf((await mcpPolicy.inForce()).value, host),
+        async allowsAny() {
+          const { value } = await mcpPolicy.inForce();
+          return value.clients.metadataHosts.some((host) => allowsDocumentsOf(value, host));
+        },
+        async mayFetch(address) {
+          const owner = `mcp-document:${address === null ? 'interaction' : addressBucket(address)}`;
+          return (await limiter.spend({ owner, key: '', limit: documentsPerMinute })).allowed;
+        },
+        read:
+          backends.readDocument ??
+          // Whatever OUTBOUND_ALLOW_PRIVATE says: a client chose the address, not an administrator.
+          documentReader({ outbound: createOutbound({ allowsPrivate: false }), maxBytes: maxDocumentBytes }),
+      },
     },
     noteIdentity: metrics.noteIdentity,
   });

@@ -1,4 +1,4 @@
-import { defaultMcpPolicy, type McpPolicy, mcpPolicySchema } from '../features/agents/mcp-policy.ts';
+import { defaultMcpPolicy, type McpPolicy, parseStoredMcpPolicy } from '../features/agents/mcp-policy.ts';
 import {
   type ConfigDocument,
   type ConfigDocumentDeps,
@@ -14,7 +14,7 @@ export function createMcpPolicy(
   return createDocument<McpPolicy, DocumentStores>({
     name: 'mcp',
     initial: defaultMcpPolicy,
-    parse: (value) => mcpPolicySchema.parse(value),
+    parse: parseStoredMcpPolicy,
     topic: 'config',
     eventOf: () => ({ event: 'config.mcp.changed', target: { kind: 'config', id: 'mcp' } }),
     read,

@@ -317,7 +317,7 @@ test.each(['light', 'dark'] as const)(
 );
 
 test('a client that waits comes first, marked as unverified; it is allowed and blocked after a question, also by keyboard', async () => {
-  await setPolicy({ enabled: true, clients: { registration: 'approval' } });
+  await setPolicy({ enabled: true, clients: { registration: 'approval', metadataHosts: [] } });
   const { mcpClients } = world.h.app.services;
   const name = 'Totally Official Postern';
   await mcpClients.registered({

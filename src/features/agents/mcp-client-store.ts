@@ -23,6 +23,8 @@ export type McpClientStore = {
   list(): Promise<StoredClient[]>;
   find(clientId: string): Promise<StoredClient | undefined>;
   insert(client: StoredClient): Promise<void>;
+  /** Adds the client, or replaces its name and hosts. Its status stays. */
+  describe(client: Omit<StoredClient, 'confirmedAt'>): Promise<void>;
   confirm(clientId: string, at: number): Promise<void>;
   /** Adds a client that is not known. */
   setStatus(clientId: string, status: ClientStatus): Promise<void>;
@@ -55,6 +57,14 @@ export function mcpClientStore(db: Sql): McpClientStore {
         insert into mcp_clients (${columns})
         values (${clientId}, ${name}, ${JSON.stringify(redirectHosts)}::jsonb, ${status}, ${toDate(registeredAt)},
                 ${toDate(confirmedAt)})`.execute(db);
+    },
+    async describe({ clientId, name, redirectHosts, status, registeredAt }) {
+      await sql`
+        insert into mcp_clients (client_id, name, redirect_hosts, status, registered_at)
+        values (${clientId}, ${name}, ${JSON.stringify(redirectHosts)}::jsonb, ${status}, ${toDate(registeredAt)})
+        on conflict (client_id) do update
+          set name = excluded.name, redirect_hosts = excluded.redirect_hosts,
+              registered_at = coalesce(mcp_clients.registered_at, excluded.registered_at)`.execute(db);
     },
     async confirm(clientId, at) {
       await sql`

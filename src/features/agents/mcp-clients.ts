@@ -22,6 +22,12 @@ export type McpClients = {
   registered(client: Pick<StoredClient, 'clientId' | 'name' | 'redirectHosts'>): Promise<void>;
   /** A person allowed the client something. */
   confirmed(clientId: string): Promise<void>;
+  /**
+   * A person allowed a client that is described by a document of its own. It is known from then on; the first time, it waits for an
+   * administrator when the policy says so.
+   */
+  documentAllowed(client: Pick<StoredClient, 'clientId' | 'name' | 'redirectHosts'>): Promise<void>;
+  nameOf(clientId: string): Promise<string | undefined>;
   /** Removes the clients that registered themselves and that have no access to any account left. Blocked ones stay blocked. */
   prune(provider: ClientsOfProvider): Promise<void>;
 };
@@ -63,6 +69,11 @@ export function createMcpClients(deps: {
     });
   }
 
+  async function firstStatus(): Promise<ClientStatus> {
+    const { clients } = await deps.policy();
+    return clients.registration === 'approval' ? 'waiting' : 'allowed';
+  }
+
   return {
     list,
     statusOf: async (clientId) => (await read.mcpClients.find(clientId))?.status ?? 'allowed',
@@ -84,15 +95,16 @@ export function createMcpClients(deps: {
       return { ...known, status };
     },
     async registered(client) {
-      const { clients } = await deps.policy();
-      await read.mcpClients.insert({
-        ...client,
-        status: clients.registration === 'approval' ? 'waiting' : 'allowed',
-        registeredAt: clock.now(),
-        confirmedAt: null,
-      });
+      const status = await firstStatus();
+      await read.mcpClients.insert({ ...client, status, registeredAt: clock.now(), confirmedAt: null });
     },
     confirmed: (clientId) => read.mcpClients.confirm(clientId, clock.now()),
+    async documentAllowed(client) {
+      const status = await firstStatus();
+      await read.mcpClients.describe({ ...client, status, registeredAt: clock.now() });
+      await read.mcpClients.confirm(client.clientId, clock.now());
+    },
+    nameOf: async (clientId) => (await read.mcpClients.find(clientId))?.name,
     async prune(provider) {
       const inUse = new Set(await provider.clientsInUse());
       for (const { clientId, status, registeredAt, confirmedAt } of await read.mcpClients.list()) {

@@ -40,6 +40,21 @@ export const mcpPolicySchema = z
         .describe(
           '`open`: MCP clients may register themselves at the built-in provider (RFC 7591). Each person still allows each client. `approval`: an administrator, too, must allow each new one',
         ),
+      metadataHosts: z
+        .array(
+          z
+            .string()
+            .max(255)
+            .regex(
+              /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9](?::\d{1,5})?$/,
+              'must be a host name in lower case, such as client.example.com',
+            ),
+        )
+        .max(100)
+        .refine((hosts) => new Set(hosts).size === hosts.length, 'must name each host once')
+        .describe(
+          'Hosts of MCP clients whose id is the https address of their metadata. The built-in provider reads documents of these hosts only, and none while `registration` is `closed`',
+        ),
     }),
     callsPerMinute: z
       .number()
@@ -75,13 +90,24 @@ export const defaultMcpPolicy: McpPolicy = {
   },
   publicSites: 'ask',
   instructions: '',
-  clients: { registration: 'closed' },
+  clients: { registration: 'closed', metadataHosts: [] },
   callsPerMinute: 120,
   sessionReview: { keepDays: 30, arguments: 'redacted' },
 };
 
 export function allowsRegistration({ enabled, clients }: McpPolicy): boolean {
   return enabled && clients.registration !== 'closed';
+}
+
+/** Whether clients of this host may use their metadata documents. */
+export function allowsDocumentsOf(policy: McpPolicy, host: string): boolean {
+  return allowsRegistration(policy) && policy.clients.metadataHosts.includes(host);
+}
+
+/** Documents from before a field existed have its default. */
+export function parseStoredMcpPolicy(value: unknown): McpPolicy {
+  const stored = value as { readonly clients?: object };
+  return mcpPolicySchema.parse({ ...stored, clients: { ...defaultMcpPolicy.clients, ...stored.clients } });
 }
 
 export function isUsable({ allowChanges, tools }: McpPolicy, name: ToolName): boolean {

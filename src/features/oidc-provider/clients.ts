@@ -24,7 +24,17 @@ export const mcpClientScopes: readonly string[] = ['openid', 'offline_access', m
 
 /** MCP clients get tokens for `/mcp` only, and every other client gets none for it (decision 0062). */
 export function isMcpClient(clientId: string): boolean {
-  return clientId === mcpClientId || isRegistered(clientId);
+  return clientId === mcpClientId || isUnverified(clientId);
+}
+
+/** Nobody has checked its name: it registered itself, or is described by a document of its own. */
+export function isUnverified(clientId: string): boolean {
+  return isRegistered(clientId) || hasDocument(clientId);
+}
+
+/** Of a client whose id is the address of its metadata. Such an id is never one of another kind. */
+export function hasDocument(clientId: string): boolean {
+  return clientId.startsWith('https://');
 }
 
 /** Begins the ids of clients that registered themselves (registration.ts). */

@@ -17,6 +17,7 @@ import {
   providerScopes,
   webClientId,
 } from './clients.ts';
+import { type ClientDocuments, documentFeature, documentFetch } from './client-documents.ts';
 import { grantName } from './connected-clients.ts';
 import { type CookieJar, cookieNames, hardenCookies } from './cookies.ts';
 import { answersDeviceFailure, requestIdOf, show, tellFailures } from './failures.ts';
@@ -34,13 +35,20 @@ export type McpResource = {
   /** Whether clients may register themselves (RFC 7591). */
   allowsRegistration(): Promise<boolean>;
   /** A client registers itself. */
-  registered(client: {
-    readonly clientId: string;
-    readonly name: string;
-    readonly redirectHosts: readonly string[];
-  }): Promise<void>;
+  registered(client: McpResourceClient): Promise<void>;
   /** A person allowed a client that registered itself. */
   confirmed(clientId: string): Promise<void>;
+  /** A person allowed a client with a document of its own. */
+  documentAllowed(client: McpResourceClient): Promise<void>;
+  /** What a client calls itself. Undefined: it is not known. */
+  nameOf(clientId: string): Promise<string | undefined>;
+  readonly documents: ClientDocuments;
+};
+
+export type McpResourceClient = {
+  readonly clientId: string;
+  readonly name: string;
+  readonly redirectHosts: readonly string[];
 };
 
 export type ProviderDeps = {
@@ -86,6 +94,7 @@ export function createProvider(deps: ProviderDeps): Provider {
     // No script of another origin may call the endpoints; programs outside a browser do not need CORS.
     clientBasedCORS: () => false,
     pkce: { required: () => true },
+    fetch: documentFetch(deps.mcp.documents, log),
     features: featuresOf(deps),
     ttl: lifetimes(),
     // Every token ends with the provider's session, except those of an offline grant.
@@ -220,6 +229,7 @@ function featuresOf(deps: ProviderDeps): NonNullable<Configuration['features']> 
       },
     },
     registration: { enabled: false },
+    clientIdMetadataDocument: documentFeature(deps.mcp.documents),
     deviceFlow: {
       enabled: true,
       charset: 'base-20',
@@ -291,15 +301,23 @@ function resourceIndicators(
   };
 }
 
-/** Registration is an endpoint of ours, so the library does not name it (RFC 8414 section 2). */
-function nameRegistration({ allowsRegistration }: McpResource) {
+/**
+ * Registration is an endpoint of ours, so the library does not name it (RFC 8414 section 2). It always says that clients may have
+ * documents, which the MCP policy decides.
+ */
+function nameRegistration({ allowsRegistration, documents }: McpResource) {
   return async (ctx: KoaContextWithOIDC, next: () => Promise<unknown>) => {
     await next();
     // Paths that no endpoint answers have none, which the type leaves out.
     const { oidc } = ctx as { oidc?: KoaContextWithOIDC['oidc'] };
-    if (oidc?.route !== 'discovery' || !(await allowsRegistration())) return;
+    if (oidc?.route !== 'discovery') return;
     // The document that the library has just written.
-    ctx.body = { ...(ctx.body as object), registration_endpoint: `${oidc.issuer}/reg` };
+    const { client_id_metadata_document_supported: _, ...named } = ctx.body as Record<string, unknown>;
+    ctx.body = {
+      ...named,
+      ...((await allowsRegistration()) ? { registration_endpoint: `${oidc.issuer}/reg` } : {}),
+      ...((await documents.allowsAny()) ? { client_id_metadata_document_supported: true } : {}),
+    };
   };
 }
 

@@ -4,7 +4,7 @@ import type { Clock } from '../../core/clock.ts';
 import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
 import type { PasswordAnswer } from '../accounts/accounts.ts';
-import { isMcpClient, isRegistered, webClientId } from './clients.ts';
+import { isMcpClient, isUnverified, webClientId } from './clients.ts';
 import { cookieNames } from './cookies.ts';
 
 /**
@@ -24,7 +24,7 @@ export type Interaction =
       readonly kind: 'consent';
       readonly uid: string;
       readonly clientName: string;
-      /** False: the client registered itself, and chose its name. */
+      /** False: the client registered itself or has a document of its own, and chose its name. */
       readonly isKnown: boolean;
       /** E-mail of the account that is signed in, for which the client would act. */
       readonly account: string;
@@ -73,6 +73,17 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
     }
   }
 
+  /** Undefined also for a client that may not be used any more: its interaction ends with an error of the provider. */
+  async function findClient(clientId: string) {
+    try {
+      return await provider().Client.find(clientId);
+    } catch (error) {
+      if (error instanceof errors.InvalidClient || error instanceof errors.InvalidClientMetadata)
+        return undefined;
+      throw error;
+    }
+  }
+
   /** Finishes the step and removes its cookie, which the browser would otherwise send with every request. */
   async function finish(
     request: IncomingMessage,
@@ -94,7 +105,7 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
       const interaction = await details(request, response);
       if (interaction === undefined) return { kind: 'gone' };
       const clientId = text(interaction.params['client_id']);
-      const client = await provider().Client.find(clientId);
+      const client = await findClient(clientId);
       const isOurs = clientId === webClientId;
       const redirectUri =
         interaction.deviceCode === undefined ? text(interaction.params['redirect_uri']) : '';
@@ -113,7 +124,7 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
         kind: 'consent',
         uid: interaction.uid,
         clientName,
-        isKnown: !isRegistered(clientId),
+        isKnown: !isUnverified(clientId),
         account: await emailOf(interaction.session?.accountId),
         redirectHost: redirectUri === '' ? null : (URL.parse(redirectUri)?.host ?? null),
         scopes: scopesFor(clientId, text(interaction.params['scope'])),

@@ -12,7 +12,7 @@ import type { Log } from '../../platform/log.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 import type { ConnectedClients, UserStore } from '../people/people.ts';
 import { type AdapterDeps, providerAdapter } from './adapter.ts';
-import { isRegistered } from './clients.ts';
+import { hasDocument, isRegistered } from './clients.ts';
 import { createConnectedClients } from './connected-clients.ts';
 import { endProviderSession } from './end-provider-session.ts';
 import { inProcessFetch, mountAt } from './in-process.ts';
@@ -104,6 +104,14 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
   const serveProvider: OidcProvider['serveProvider'] = (request, response, { path, address }) =>
     mountAt(provider().callback(), { mountPath: '/identity', uiOrigin, path, address }, request, response);
 
+  async function keepDocument(clientId: string): Promise<void> {
+    // Rejects when the policy does not allow it any more. The person then allows nothing.
+    const client = await provider().Client.find(clientId);
+    if (client === undefined) return;
+    const redirectHosts = hostsOf(client.redirectUris ?? []);
+    await deps.mcp.documentAllowed({ clientId, name: client.clientName ?? clientId, redirectHosts });
+  }
+
   return {
     issuer,
     interactions: createInteractions({
@@ -111,6 +119,7 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
       checkPassword: deps.checkPassword,
       emailOf: deps.emailOf,
       async keepClient(clientId) {
+        if (hasDocument(clientId)) return await keepDocument(clientId);
         const registered = isRegistered(clientId) ? await clients.find(clientId) : undefined;
         // Without an expiry, which the type of the library leaves out.
         if (!registered) return;
@@ -124,13 +133,17 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
       tx,
       feed,
       encryption,
-      nameOf: async (clientId) => (await provider().Client.find(clientId))?.clientName ?? clientId,
+      async nameOf(clientId) {
+        // A list of clients fetches no documents.
+        if (hasDocument(clientId)) return (await deps.mcp.nameOf(clientId)) ?? clientId;
+        return (await provider().Client.find(clientId))?.clientName ?? clientId;
+      },
     }),
     async register(sent) {
       const found = registrationOf(sent, deps.random);
       if ('error' in found) return found;
       if ((await read.records.countUnallowedClients()) >= maxUnallowedClients) return null;
-      const redirectHosts = [...new Set(found.redirect_uris.map((uri) => new URL(uri).host))];
+      const redirectHosts = hostsOf(found.redirect_uris);
       // First, so that no client is unknown to administrators.
       await deps.mcp.registered({ clientId: found.client_id, name: found.client_name, redirectHosts });
       // The type of the library has mutable lists; nothing changes ours.
@@ -160,4 +173,8 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
       });
     },
   };
+}
+
+function hostsOf(addresses: readonly string[]): string[] {
+  return [...new Set(addresses.map((uri) => new URL(uri).host))];
 }

@@ -26,8 +26,12 @@ export type Refused = {
 
 const maxRedirects = 5;
 
-/** The metadata that is kept. What a client asks for beyond it is replaced or left out, as the standard allows. */
 export function registrationOf(sent: unknown, random: Random): Registered | Refused {
+  return metadataOf(`${registeredPrefix}${randomBase62(random, 20)}`, sent);
+}
+
+/** The metadata that is kept. What a client asks for beyond it is replaced or left out, as the standard allows. */
+export function metadataOf(clientId: string, sent: unknown): Registered | Refused {
   if (typeof sent !== 'object' || sent === null || Array.isArray(sent))
     return refused('invalid_client_metadata', 'send a JSON object');
   const { redirect_uris: redirects, client_name: name } = sent as Record<string, unknown>;
@@ -40,7 +44,7 @@ export function registrationOf(sent: unknown, random: Random): Registered | Refu
     );
   const called = plainText(60).safeParse(name);
   return {
-    client_id: `${registeredPrefix}${randomBase62(random, 20)}`,
+    client_id: clientId,
     // Administrators read it in a table, where no key may be (matrix KF-03).
     client_name: called.success && !containsKey(called.data) ? called.data : 'MCP client',
     redirect_uris: [...new Set(redirects)],

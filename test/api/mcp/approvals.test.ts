@@ -37,7 +37,7 @@ const asking = (rules: Partial<McpPolicy['tools']>) =>
   setMcpPolicy(h, {
     allowChanges: true,
     callsPerMinute: 10_000,
-    clients: { registration: 'open' },
+    clients: { registration: 'open', metadataHosts: [] },
     tools: { ...defaultMcpPolicy.tools, update_site: 'ask', delete_site: 'ask', ...rules },
   });
 const site = async (as = ada) => {

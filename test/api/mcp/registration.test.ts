@@ -18,7 +18,7 @@ beforeEach(() => {
   // The limit of sign-ins counts registrations of one address, too.
   h.clock.advance(2 * minute);
   vi.setSystemTime(h.clock.now());
-  return setMcpPolicy(h, { clients: { registration: 'open' } });
+  return setMcpPolicy(h, { clients: { registration: 'open', metadataHosts: [] } });
 });
 afterAll(async () => {
   vi.useRealTimers();
@@ -145,7 +145,7 @@ describe('administrators', () => {
 
   test('allow each new client themselves when the policy says so; those from before go on', async () => {
     const before = await connectAgent(h, 'Ada', { registersAs: 'From before' });
-    await setMcpPolicy(h, { clients: { registration: 'approval' } });
+    await setMcpPolicy(h, { clients: { registration: 'approval', metadataHosts: [] } });
     await before.use('get_context');
     await expect(connectAgent(h, 'Ada', { registersAs: 'New here' })).rejects.toThrow(/HTTP 403/);
     const client = await listed('New here');
@@ -197,7 +197,10 @@ test('closed, off or at first, nothing can be registered, and no metadata names 
     '/.well-known/oauth-authorization-server/identity',
   ];
   for (const path of paths) expect(await endpointIn(path)).toBe(`${uiOrigin}/identity/reg`);
-  for (const policy of [{}, { enabled: false, clients: { registration: 'open' as const } }]) {
+  for (const policy of [
+    {},
+    { enabled: false, clients: { registration: 'open' as const, metadataHosts: [] } },
+  ]) {
     await setMcpPolicy(h, policy);
     expect((await register({ redirect_uris: [redirect] })).status).toBe(404);
     for (const path of paths) expect(await endpointIn(path)).toBeUndefined();

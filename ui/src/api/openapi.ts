@@ -5902,6 +5902,8 @@ export interface components {
              * @enum {string}
              */
             registration: "open" | "approval" | "closed";
+            /** @description Hosts of MCP clients whose id is the https address of their metadata. The built-in provider reads documents of these hosts only, and none while `registration` is `closed` */
+            metadataHosts: string[];
         };
         McpPolicySessionReview: {
             /** @description How long the calls of a session are kept after its last one */

@@ -80,6 +80,13 @@ export const mcpSections: readonly Section[] = [
         standard: 'closed',
       },
       {
+        path: 'clients.metadataHosts',
+        label: 'Hosts of metadata documents',
+        says: 'Clients whose id is an https address describe themselves there. The built-in provider reads documents of these hosts only, unless the registration is closed.',
+        kind: 'words',
+        standard: [],
+      },
+      {
         path: 'callsPerMinute',
         label: 'Requests of one person',
         says: 'That all agents of the person together may make in any 60 seconds.',

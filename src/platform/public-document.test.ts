@@ -1,0 +1,91 @@
+import { once } from 'node:events';
+import { createServer, request, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { createOutbound } from './outbound.ts';
+import { documentReader } from './public-document.ts';
+
+let server: Server | undefined;
+afterEach(() => {
+  server?.closeAllConnections();
+  server?.close();
+});
+
+/** Without TLS, and as if the loopback address were public. */
+async function reading(listener: RequestListener) {
+  server = createServer(listener).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const read = documentReader({
+    outbound: { addressOf: async () => ({ kind: 'address', address: '127.0.0.1' }) },
+    maxBytes: 100,
+    // Both take these options; the one of TLS also reads `servername`.
+    request: request as never,
+  });
+  return async (signal = new AbortController().signal) =>
+    await read(new URL(`https://client.example:${port}/oauth/client.json?v=1`), signal);
+}
+
+test('a document is read from the address that was checked, under its own name', async () => {
+  const asked: unknown[] = [];
+  const read = await reading((incoming, answer) => {
+    asked.push([incoming.method, incoming.url, incoming.headers.host?.split(':')[0]]);
+    answer.setHeader('cache-control', 'max-age=60').end('{}');
+  });
+  expect(await read()).toEqual({ text: '{}', cacheControl: 'max-age=60' });
+  expect(asked).toEqual([['GET', '/oauth/client.json?v=1', 'client.example']]);
+});
+
+test.each([
+  ['leads to another address', 302, '', 'is answered with the status 302, and must be with 200'],
+  ['does not exist', 404, '', 'is answered with the status 404, and must be with 200'],
+  ['is too large', 200, 'x'.repeat(101), 'is larger than 100 bytes'],
+])('MC-07 a document that %s is refused', async (_title, status, body, reason) => {
+  const read = await reading((_incoming, answer) => {
+    answer.writeHead(status, { location: 'http://169.254.169.254/' }).end(body);
+  });
+  await expect(read()).rejects.toThrow(reason);
+});
+
+test('a document that does not end is read no further than allowed, and a slow one no longer', async () => {
+  const endless = await reading((_incoming, answer) => {
+    const more = () => {
+      while (!answer.destroyed && answer.write('x'.repeat(50)));
+    };
+    answer.on('drain', more);
+    more();
+  });
+  await expect(endless()).rejects.toThrow('is larger than 100 bytes');
+  server?.closeAllConnections();
+  const patience = new AbortController();
+  const slow = await reading(() => patience.abort());
+  await expect(slow(patience.signal)).rejects.toThrow(/abort/i);
+});
+
+test.each([['127.0.0.1'], ['::1'], ['10.0.0.1'], ['169.254.169.254'], ['::ffff:127.0.0.1'], ['fd00::1']])(
+  'MC-07 no connection is made to %s, also beside a public address',
+  async (address) => {
+    const outbound = createOutbound({
+      allowsPrivate: false,
+      resolve: async () => [{ address: '1.1.1.1' }, { address }],
+    });
+    const read = documentReader({
+      outbound,
+      maxBytes: 100,
+      request: () => {
+        throw new Error('It connects.');
+      },
+    });
+    await expect(read(new URL('https://client.example/x'), new AbortController().signal)).rejects.toThrow(
+      'private address',
+    );
+  },
+);
+
+test('MC-07 a host without an address is refused', async () => {
+  const outbound = createOutbound({ allowsPrivate: false, resolve: async () => [] });
+  const read = documentReader({ outbound, maxBytes: 100 });
+  await expect(read(new URL('https://client.example/x'), new AbortController().signal)).rejects.toThrow(
+    'does not know',
+  );
+});
