@@ -27,3 +27,6 @@ create index mcp_uploads_end on mcp_uploads (expires_at);
 
 -- upload_offered or upload_received, of a call that did not publish by itself.
 alter table agent_calls add column step text;
+
+-- Of a call that changed something: the request that its audit events name.
+alter table agent_calls add column request_id text;

@@ -22,10 +22,18 @@ async function setPolicy(change: Partial<McpPolicy>): Promise<void> {
   await world.h.app.services.mcpPolicy.put(systemAuditContext, '*', { ...defaultMcpPolicy, ...change });
 }
 
-type Called = { tool?: string; code?: string | null; sent?: Record<string, unknown>; clientId?: string };
+type Called = {
+  tool?: string;
+  code?: string | null;
+  sent?: Record<string, unknown>;
+  clientId?: string;
+  /** Of the request that changed something. */
+  requestId?: string;
+};
 
 /** As the endpoint records a call of an agent of this person. */
-async function record(person: Person, { tool = 'get_context', code = null, sent = {}, clientId }: Called) {
+async function record(person: Person, called: Called) {
+  const { tool = 'get_context', code = null, sent = {}, clientId, requestId } = called;
   await world.h.app.services.agentSessions.record({
     userId: person.user.id,
     clientId: clientId ?? 'postern-mcp',
@@ -37,7 +45,10 @@ async function record(person: Person, { tool = 'get_context', code = null, sent 
     approvalId: null,
     step: null,
     arguments: sent,
-    change: null,
+    change:
+      requestId === undefined
+        ? null
+        : { ...systemAuditContext, origin: { ...systemAuditContext.origin, requestId } },
   });
 }
 
@@ -185,6 +196,7 @@ test('a session is a timeline: the person reads what was sent, an administrator 
   expect(await calls.count()).toBe(2);
   const address = new URL(own.page.url()).pathname;
   await press(own.page, 'End access');
+  expect(await barriersOn(own.page)).toEqual([]);
   await press(own.page, 'End access now');
   await own.page.getByText('Access ended').waitFor();
   await own.context.close();
@@ -203,6 +215,7 @@ test('a session is a timeline: the person reads what was sent, an administrator 
   await review.page.goto(`${world.uiUrl}/admin/agents/sessions`);
   await review.page.getByRole('link', { name: 'mcp_of_ada' }).click();
   await press(review.page, 'End access');
+  expect(await barriersOn(review.page)).toEqual([]);
   await press(review.page, 'End access now');
   await review.page.getByText('Access ended').waitFor();
   expect(review.complaints()).toEqual([]);
@@ -358,5 +371,65 @@ test('a client that waits comes first, marked as unverified; it is allowed and b
     expect([width, await overflowOf(page), await barriersOn(page)]).toEqual([width, 0, []]);
   }
   expect(complaints()).toEqual([]);
+  await context.close();
+});
+
+test('access ends also in a session that is older than a hundred others', async () => {
+  const max = await world.h.person('Max');
+  await record(max, { clientId: 'oldest' });
+  for (let number = 0; number < 101; number += 1) {
+    await world.advance(1_000);
+    await record(max, { clientId: `mcp_${number}` });
+  }
+  const { data } = await world.call('GET', '/me/agents/sessions', {
+    as: max,
+    query: { page: '2', limit: '100' },
+  });
+  const oldest = data.find(({ clientId }: { clientId: string }) => clientId === 'oldest');
+  for (const [person, home] of [
+    [max, '/settings/agents/sessions'],
+    [root, '/admin/agents/sessions'],
+  ] as const) {
+    const { page, context } = await atPage(world, person, `${home}/${oldest.id}`);
+    await page.getByText('oldest').waitFor();
+    if (person === max) {
+      await press(page, 'End access');
+      await press(page, 'End access now');
+    }
+    await page.getByText('Access ended').waitFor();
+    await context.close();
+  }
+  const { data: after } = await world.call('GET', '/me/agents/sessions', {
+    as: max,
+    query: { id: oldest.id },
+  });
+  expect(after).toMatchObject([{ id: oldest.id, isOpen: false, endedAt: expect.any(String) }]);
+});
+
+test('a call that changed something leads to its audit events, and its event back to the session', async () => {
+  const requestId = '7e0c1a52-0000-4000-8000-000000000001';
+  await record(ada, { tool: 'update_site', clientId: 'mcp_audited', requestId });
+  const { page, context, complaints } = await atPage(world, root, '/admin/agents/sessions');
+  await page.getByRole('link', { name: 'mcp_audited' }).click();
+  await page.getByRole('link', { name: 'audit events' }).click();
+  await page.getByRole('link', { name: 'Agent changed something' }).click();
+  await page.getByText('· call 1').waitFor();
+  await page.getByRole('link', { name: /^ags_/ }).click();
+  await page.getByRole('heading', { level: 1, name: 'Agent session' }).waitFor();
+  expect(complaints()).toEqual([]);
+  await context.close();
+});
+
+test('while MCP is off, a person reads so beside what their agents did', async () => {
+  await record(ada, {});
+  await setPolicy({ enabled: false });
+  const { page, context } = await atPage(world, ada, '/settings/agents');
+  await page.getByText('MCP is off').waitFor();
+  await page.getByRole('row').nth(1).waitFor();
+  expect(await barriersOn(page)).toEqual([]);
+  await setPolicy({ enabled: true });
+  await page.reload();
+  await page.getByRole('row').nth(1).waitFor();
+  await page.getByText('MCP is off').waitFor({ state: 'detached' });
   await context.close();
 });

@@ -12,6 +12,7 @@ import type {
   AgentSession,
   AgentSessionStore,
   NewCall,
+  SessionFilter,
   ToolUsage,
 } from './session-store.ts';
 
@@ -21,9 +22,9 @@ import type {
  */
 export type AgentSessions = {
   /** `change`: who changed something and from where; null: the call changed nothing. */
-  record(call: NewCall & { readonly change: AuditContext | null }): Promise<void>;
-  /** Newest first; `userId` null: of everyone. */
-  list(userId: string | null, page: number, limit: number): Promise<{ items: AgentSession[]; total: number }>;
+  record(call: Omit<NewCall, 'requestId'> & { readonly change: AuditContext | null }): Promise<void>;
+  /** Newest first. */
+  list(filter: SessionFilter, page: number, limit: number): Promise<{ items: AgentSession[]; total: number }>;
   /** With one page of its calls. `userId` null: of anyone. Throws `not_found`. */
   read(
     id: string,
@@ -73,7 +74,8 @@ export function createAgentSessions(deps: {
       if (change === null && (await read.agentSessions.addToSession(call, session.idleSince)) !== undefined)
         return;
       await tx(async (stores) => {
-        const sessionId = await stores.agentSessions.add(call, session);
+        const requestId = change?.origin.requestId ?? null;
+        const { sessionId, number } = await stores.agentSessions.add({ ...call, requestId }, session);
         if (change === null) return;
         await stores.audit.append({
           event: 'mcp.tool_called',
@@ -83,13 +85,14 @@ export function createAgentSessions(deps: {
           details: {
             tool: call.tool,
             sessionId,
+            call: number,
             approvalId: call.approvalId,
             ...(call.step === null ? {} : { step: call.step }),
           },
         });
       });
     },
-    list: (userId, page, limit) => read.agentSessions.list(userId, page, limit),
+    list: (filter, page, limit) => read.agentSessions.list(filter, page, limit),
     async read(id, userId, page, limit) {
       const session = await find(id, userId);
       return { session, calls: await read.agentSessions.calls(id, page, limit) };

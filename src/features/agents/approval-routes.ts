@@ -86,11 +86,18 @@ export function agentApprovalRoutes({
       summary: 'List the calls of your agents that wait for you',
       description: `Newest first. A call waits for ${approvalMinutes} minutes. Empty while \`/mcp\` is off.`,
       policy: reading,
-      success: { status: 200, data: z.strictObject({ approvals: z.array(approvalSchema) }) },
-      example: { data: { approvals: [example] } },
+      success: {
+        status: 200,
+        data: z.strictObject({
+          isOn: z.boolean().describe('False: an administrator has switched `/mcp` off'),
+          approvals: z.array(approvalSchema),
+        }),
+      },
+      example: { data: { isOn: true, approvals: [example] } },
       async handle({ caller }) {
-        const waiting = (await isEnabled()) ? await approvals.waiting(ownId(caller)) : [];
-        return { data: { approvals: waiting.map(toShown) } };
+        const isOn = await isEnabled();
+        const waiting = isOn ? await approvals.waiting(ownId(caller)) : [];
+        return { data: { isOn, approvals: waiting.map(toShown) } };
       },
     }),
     defineRoute({

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { administratorSession, type RoutePolicy } from '../../core/authorize.ts';
 import { timestamp, timestampOrNull } from '../../core/clock.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
-import { idParams, pageQuery, timestampSchema } from '../../platform/schemas.ts';
+import { idParams, pageQuery, plainText, timestampSchema } from '../../platform/schemas.ts';
 import { ownId } from '../people/people.ts';
 import type { AgentCall, AgentSession, AgentSessions } from './agents.ts';
 import { callSteps } from './session-store.ts';
@@ -13,6 +13,10 @@ const own: RoutePolicy = { callers: ['session'], identity: 'live' };
 const endingAnyones: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'live' };
 const ending =
   'Ends the access of its client to the account at once: the consent behind these calls, with all its tokens. The client must ask the person again. With Keycloak, the consent there stays, and Postern refuses its tokens.';
+const listQuery = z.strictObject({
+  ...pageQuery,
+  id: plainText(100).optional().describe('Only the session with this id'),
+});
 const sessionParams = idParams('The id of a session', 'ags_3kTq9ZpW1xYb7LcD5mNa');
 
 const sessionSchema = z
@@ -60,6 +64,10 @@ const ownCallSchema = z
 const reviewedCallSchema = z
   .strictObject({
     ...call,
+    requestId: z
+      .string()
+      .nullable()
+      .describe('Of a call that changed something: its events in the audit log have this request id'),
     arguments: z.array(
       z.strictObject({ name: z.string(), characters: z.number().int().describe('Of its value as JSON') }),
     ),
@@ -118,11 +126,11 @@ export function agentSessionRoutes({
       summary: 'List what your agents did, in sessions',
       description: 'Newest first. A session is the calls of one client, until 30 minutes pass without one.',
       policy: own,
-      query: z.strictObject(pageQuery),
+      query: listQuery,
       success: { status: 200, data: z.array(sessionSchema), pagination: 'page' },
       example: { data: [exampleSession] },
-      async handle({ caller, query: { page, limit } }) {
-        const { items, total } = await sessions.list(ownId(caller), page, limit);
+      async handle({ caller, query: { page, limit, id } }) {
+        const { items, total } = await sessions.list({ userId: ownId(caller), id }, page, limit);
         return { data: items.map(toShown), pagination: pagePagination(page, limit, total) };
       },
     }),
@@ -169,11 +177,11 @@ export function agentSessionRoutes({
       summary: 'List what agents did, in sessions',
       description: 'Newest first, of everyone.',
       policy: administratorSession,
-      query: z.strictObject(pageQuery),
+      query: listQuery,
       success: { status: 200, data: z.array(anyoneSessionSchema), pagination: 'page' },
       example: { data: [{ ...exampleSession, user: exampleUser }] },
-      async handle({ query: { page, limit } }) {
-        const { items, total } = await sessions.list(null, page, limit);
+      async handle({ query: { page, limit, id } }) {
+        const { items, total } = await sessions.list({ userId: null, id }, page, limit);
         const known = await names(items.map(({ userId }) => userId));
         const data = items.map((one) => withPerson(one, known));
         return { data, pagination: pagePagination(page, limit, total) };
@@ -192,10 +200,16 @@ export function agentSessionRoutes({
       query: z.strictObject(pageQuery),
       errors: ['not_found'],
       success: { status: 200, data: z.array(reviewedCallSchema), pagination: 'page' },
-      example: { data: [{ ...exampleCall, arguments: [{ name: 'siteId', characters: 12 }] }] },
+      example: {
+        data: [{ ...exampleCall, requestId: null, arguments: [{ name: 'siteId', characters: 12 }] }],
+      },
       async handle({ params, query: { page, limit } }) {
         const { session, calls } = await sessions.read(params.id, null, page, limit);
-        const data = calls.map((one) => ({ ...toShownCall(one), arguments: sizesOf(one) }));
+        const data = calls.map((one) => ({
+          ...toShownCall(one),
+          requestId: one.requestId,
+          arguments: sizesOf(one),
+        }));
         return { data, pagination: pagePagination(page, limit, session.calls) };
       },
     }),

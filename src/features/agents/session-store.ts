@@ -33,6 +33,8 @@ export type AgentCall = {
   readonly approvalId: string | null;
   /** Null: the call is the whole of what the agent did. */
   readonly step: CallStep | null;
+  /** Of a call that changed something: the request that its audit events name. */
+  readonly requestId: string | null;
   readonly arguments: Readonly<Record<string, unknown>>;
 };
 
@@ -47,14 +49,20 @@ export type ClientUse = { readonly clientId: string; readonly people: number; re
 
 export type ToolUsage = { readonly tool: string; readonly people: number; readonly calls: number };
 
+/** Where a call is recorded. */
+export type CallPlace = { readonly sessionId: string; readonly number: number };
+
+/** `userId` null: of everyone. `id`: this session alone. */
+export type SessionFilter = { readonly userId: string | null; readonly id?: string | undefined };
+
 /** The tables `agent_sessions`, `agent_calls` and `agent_ended_grants`. */
 export type AgentSessionStore = {
-  /** Adds a call to the session that is under way, and resolves with its id; undefined when there is none. */
-  addToSession(call: NewCall, idleSince: number): Promise<string | undefined>;
-  /** Adds a call to the session that is under way, or to a new one, and resolves with its id. Needs a transaction. */
-  add(call: NewCall, session: { readonly newId: string; readonly idleSince: number }): Promise<string>;
-  /** Newest first; `userId` null: of everyone. */
-  list(userId: string | null, page: number, limit: number): Promise<{ items: AgentSession[]; total: number }>;
+  /** Adds a call to the session that is under way, and resolves with its place; undefined when there is none. */
+  addToSession(call: NewCall, idleSince: number): Promise<CallPlace | undefined>;
+  /** Adds a call to the session that is under way, or to a new one. Needs a transaction. */
+  add(call: NewCall, session: { readonly newId: string; readonly idleSince: number }): Promise<CallPlace>;
+  /** Newest first. */
+  list(filter: SessionFilter, page: number, limit: number): Promise<{ items: AgentSession[]; total: number }>;
   find(id: string): Promise<AgentSession | undefined>;
   /** False: it was ended already. */
   endGrant(grant: AgentGrant, at: number): Promise<boolean>;
@@ -84,13 +92,14 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
   const selected = sql`
     select s.id, s.user_id, s.client_id, s.grant_id, s.started_at, s.last_call_at, e.ended_at, s.calls
       from agent_sessions s left join agent_ended_grants e using (user_id, client_id, grant_id)`;
-  const of = (userId: string | null) => (userId === null ? sql`true` : sql`user_id = ${userId}`);
+  const of = ({ userId, id }: SessionFilter) => sql`
+    ${userId === null ? sql`true` : sql`user_id = ${userId}`} and ${id === undefined ? sql`true` : sql`id = ${id}`}`;
 
   /** In one statement, because every call does it. Undefined: no session is under way. */
-  async function addToSession(call: NewCall, idleSince: number): Promise<string | undefined> {
+  async function addToSession(call: NewCall, idleSince: number): Promise<CallPlace | undefined> {
     const { userId, clientId, grantId } = call;
     const at = new Date(call.at);
-    const { rows } = await sql<{ session_id: string }>`
+    const { rows } = await sql<CallPlace>`
       with session as (
         update agent_sessions set last_call_at = ${at}, calls = calls + 1
          where id = (select id from agent_sessions
@@ -98,12 +107,12 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
                         and last_call_at >= ${new Date(idleSince)}
                       order by last_call_at desc limit 1)
         returning id, calls)
-      insert into agent_calls (session_id, number, at, tool, code, duration_ms, approval_id, step, arguments)
+      insert into agent_calls (session_id, number, at, tool, code, duration_ms, approval_id, step, request_id, arguments)
       select id, calls, ${at}, ${call.tool}, ${call.code}, ${call.durationMs}, ${call.approvalId}, ${call.step},
-             ${JSON.stringify(call.arguments)}::jsonb
+             ${call.requestId}, ${JSON.stringify(call.arguments)}::jsonb
         from session
-      returning session_id`.execute(db);
-    return rows[0]?.session_id;
+      returning session_id as "sessionId", number`.execute(db);
+    return rows[0];
   }
 
   return {
@@ -120,14 +129,14 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
         insert into agent_sessions (id, user_id, client_id, grant_id, started_at, last_call_at, calls)
         values (${newId}, ${userId}, ${clientId}, ${grantId}, ${at}, ${at}, 0)`.execute(db);
       await addToSession(call, idleSince);
-      return newId;
+      return { sessionId: newId, number: 1 };
     },
-    async list(userId, page, limit) {
+    async list(filter, page, limit) {
       const { rows } = await sql<SessionRow>`
-        ${selected} where ${of(userId)}
+        ${selected} where ${of(filter)}
          order by last_call_at desc, id limit ${limit} offset ${(page - 1) * limit}`.execute(db);
       const counted = await sql<{ total: string }>`
-        select count(*) as total from agent_sessions where ${of(userId)}`.execute(db);
+        select count(*) as total from agent_sessions where ${of(filter)}`.execute(db);
       return { items: rows.map(toSession), total: Number(counted.rows[0]?.total ?? 0) };
     },
     async find(id) {
@@ -155,17 +164,21 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
         duration_ms: number;
         approval_id: string | null;
         step: CallStep | null;
+        request_id: string | null;
         arguments: Record<string, unknown>;
       }>`
-        select number, at, tool, code, duration_ms, approval_id, step, arguments from agent_calls
+        select number, at, tool, code, duration_ms, approval_id, step, request_id, arguments from agent_calls
          where session_id = ${sessionId} and number > ${(page - 1) * limit} and number <= ${page * limit}
          order by number`.execute(db);
-      return rows.map(({ at, duration_ms: durationMs, approval_id: approvalId, ...row }) => ({
-        ...row,
-        at: at.getTime(),
-        durationMs,
-        approvalId,
-      }));
+      return rows.map(
+        ({ at, duration_ms: durationMs, approval_id: approvalId, request_id: requestId, ...row }) => ({
+          ...row,
+          requestId,
+          at: at.getTime(),
+          durationMs,
+          approvalId,
+        }),
+      );
     },
     async usageSince(at) {
       const { rows } = await sql<{ tool: string; people: string; calls: string }>`

@@ -88,7 +88,7 @@ const endSession = async (of: '/me' | '', by: () => Person) => {
     arguments: {},
     change: null,
   });
-  const [session] = (await agentSessions.list(ada.user.id, 1, 1)).items;
+  const [session] = (await agentSessions.list({ userId: ada.user.id }, 1, 1)).items;
   return () =>
     send('POST', `${of}/agents/sessions/${session?.id}/end`, by(), { target: () => 'postern-mcp' });
 };

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { day, minute, second } from '../../../src/core/clock.ts';
+import { defaultMcpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { type Harness, type Person, uiOrigin } from '../../harness.ts';
 import { dump, openFrozenHarness } from '../access/cast.ts';
 import { type Agent, connectAgent, fetchOf, setMcpPolicy } from './agent.ts';
@@ -82,6 +83,38 @@ test('a person reads only their own sessions; an administrator reads names and s
   expect(reviewed.text).not.toContain(search);
   const { data } = await h.call('GET', '/agents/sessions', { as: root });
   expect(data).toMatchObject([{ id: session?.id, user: { id: ada.user.id, name: 'Ada' } }]);
+});
+
+test('one session is found by its id, by its person and by administrators', async () => {
+  await agent.use('get_context');
+  await (await connectAgent(h, 'Ada')).use('get_context');
+  const [newest, oldest] = await list(ada);
+  const found = async (as: Person, path: string) =>
+    ((await h.call('GET', path, { as, query: { id: oldest?.id ?? '' } })).data as { id: string }[]).map(
+      ({ id }) => id,
+    );
+  expect(newest?.id).not.toBe(oldest?.id);
+  expect(await found(ada, '/me/agents/sessions')).toEqual([oldest?.id]);
+  expect(await found(root, '/agents/sessions')).toEqual([oldest?.id]);
+  expect(await found(bea, '/me/agents/sessions')).toEqual([]);
+});
+
+test('a call that changed something names the request of its audit events, and they name the call', async () => {
+  await setMcpPolicy(h, {
+    allowChanges: true,
+    tools: { ...defaultMcpPolicy.tools, publish_site: 'allow' },
+  });
+  await agent.use('get_context');
+  await agent.use('publish_site', { files: [{ path: 'index.html', content: '<title>x</title>' }] });
+  const [session] = await list(ada);
+  const { data: calls } = await h.call('GET', `/agents/sessions/${session?.id}`, { as: root });
+  expect(calls).toMatchObject([{ requestId: null }, { requestId: expect.any(String) }]);
+  const query = { requestId: calls[1].requestId };
+  const { data: events } = await h.call('GET', '/audit/events', { as: root, query });
+  expect(events).toMatchObject([
+    { event: 'mcp.tool_called', details: { sessionId: session?.id, call: 2, tool: 'publish_site' } },
+    { event: 'site.created' },
+  ]);
 });
 
 test('KF-03 no table has what agents may not leave there: keys, contents, halves of characters', async () => {

@@ -1,3 +1,5 @@
+import { Anchor } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
 import type { Schemas } from '../api/contract.ts';
 import { countOf } from '../shell/count.ts';
 import { Moment } from '../shell/moment.tsx';
@@ -35,6 +37,19 @@ export function CallTimeline({ calls }: { calls: readonly Call[] }) {
             {call.approvalId !== null && (
               <>
                 {' · '}approval <code>{call.approvalId}</code>
+              </>
+            )}
+            {'requestId' in call && call.requestId !== null && (
+              <>
+                {' · '}
+                <Anchor
+                  inherit
+                  renderRoot={(props) => (
+                    <Link to="/admin/audit" search={{ requestId: call.requestId ?? '' }} {...props} />
+                  )}
+                >
+                  audit events
+                </Anchor>
               </>
             )}
           </span>

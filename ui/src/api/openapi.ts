@@ -5015,6 +5015,8 @@ export interface components {
              * @enum {string|null}
              */
             step: "upload_offered" | "upload_received" | null;
+            /** @description Of a call that changed something: its events in the audit log have this request id */
+            requestId: string | null;
             arguments: components["schemas"]["ReviewedAgentCallArgumentsItem"][];
         };
         AgentApproval: {
@@ -10564,6 +10566,8 @@ export interface operations {
             query?: {
                 page?: number | undefined;
                 limit?: number | undefined;
+                /** @description Only the session with this id */
+                id?: string | undefined;
             };
             header?: never;
             path?: never;
@@ -10666,6 +10670,8 @@ export interface operations {
             query?: {
                 page?: number | undefined;
                 limit?: number | undefined;
+                /** @description Only the session with this id */
+                id?: string | undefined;
             };
             header?: never;
             path?: never;
@@ -10781,6 +10787,8 @@ export interface operations {
                     "application/json": {
                         request_id: components["schemas"]["RequestId"];
                         data: {
+                            /** @description False: an administrator has switched `/mcp` off */
+                            isOn: boolean;
                             approvals: components["schemas"]["AgentApproval"][];
                         };
                         /**

@@ -31,10 +31,10 @@ export const unreadNotices = queryOptions({
   staleTime: 60_000,
 });
 
-/** Calls of one's agents that wait for one's approval. Their number is shown on every page. */
+/** Whether agents may be used, and calls that wait for one's approval. Their number is shown on every page. */
 export const waitingApprovals = queryOptions({
   queryKey: ['agents', 'approvals'],
-  queryFn: async ({ signal }) => (await dataOf(api.GET('/me/agents/approvals', { signal }))).approvals,
+  queryFn: async ({ signal }) => await dataOf(api.GET('/me/agents/approvals', { signal })),
   staleTime: 60_000,
 });
 

@@ -62,11 +62,11 @@ function Unread() {
 /** Without a role nobody may ask. */
 function Waiting() {
   const { data: me } = useQuery(whoAmI);
-  const { data: approvals = [] } = useQuery({
+  const { data } = useQuery({
     ...waitingApprovals,
     enabled: (me?.roles?.length ?? 0) > 0,
   });
-  return <Count of={approvals.length} words="waiting for your approval" />;
+  return <Count of={data?.approvals.length ?? 0} words="waiting for your approval" />;
 }
 
 function Count({ of: count, words }: { of: number; words: string }) {

@@ -21,9 +21,8 @@ export function SessionPage() {
   const { page = 1 } = route.useSearch();
   const navigate = route.useNavigate();
   const found = useQuery(agentCalls(id, { page, limit: 50 }));
-  // The facts are in the list; of an old session, its id is enough.
-  const { data: newest } = useQuery(agentSessions({ limit: 100 }));
-  const session = newest?.data.find((one) => one.id === id);
+  const { data: only } = useQuery(agentSessions({ id }));
+  const session = only?.data.find((one) => one.id === id);
   const [isEnding, setEnding] = useState(false);
   return (
     <>

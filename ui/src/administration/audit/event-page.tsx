@@ -98,6 +98,7 @@ function Event({ of: event }: { of: Schemas['ListedAuditEvent'] }) {
               ))}
             </Fact>
           )}
+          {event.event === 'mcp.tool_called' && <SessionOf details={event.details} />}
           <Fact name="Event">
             <code>{event.event}</code>
           </Fact>
@@ -111,6 +112,28 @@ function Event({ of: event }: { of: Schemas['ListedAuditEvent'] }) {
       </section>
       <EventDetails of={event.details} />
     </>
+  );
+}
+
+/** As on the page of a session. */
+const callsOfPage = 50;
+
+/** The session of the call. It may have been removed since: calls are kept for fewer days than events. */
+function SessionOf({ details: { sessionId, call } }: { details: Schemas['ListedAuditEvent']['details'] }) {
+  if (typeof sessionId !== 'string') return null;
+  const page = typeof call === 'number' ? Math.ceil(call / callsOfPage) : 1;
+  return (
+    <Fact name="Agent session">
+      <TextLink
+        to="/admin/agents/sessions/$id"
+        params={{ id: sessionId }}
+        search={page > 1 ? { page } : {}}
+        inherit
+      >
+        <code>{sessionId}</code>
+      </TextLink>
+      {typeof call === 'number' && ` · call ${call.toLocaleString()}`}
+    </Fact>
   );
 }
 

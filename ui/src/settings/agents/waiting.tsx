@@ -1,4 +1,4 @@
-import { Button, Title } from '@mantine/core';
+import { Alert, Button, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { wordsOf } from '../../agents/tools.ts';
@@ -8,11 +8,20 @@ import { useNow } from '../../shell/now.ts';
 import { Problem } from '../../shell/problem.tsx';
 import styles from './agents.module.css';
 
-/** Calls of one's agents that wait for an answer; nothing while there are none. */
+/** Calls of one's agents that wait for an answer; nothing while there are none, and a note while MCP is off. */
 export function Waiting() {
-  const { data: approvals = [], error, refetch } = useQuery({ ...waitingApprovals, staleTime: 0 });
+  const { data, error, refetch } = useQuery({ ...waitingApprovals, staleTime: 0 });
   const now = useNow();
   if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;
+  if (data === undefined) return null;
+  const { isOn, approvals } = data;
+  if (!isOn)
+    return (
+      <Alert color="yellow" title="MCP is off" mb="md">
+        An administrator has switched it off. No agent can act for you now. What your agents did stays listed
+        here.
+      </Alert>
+    );
   if (approvals.length === 0) return null;
   return (
     <section className={styles['card']} aria-labelledby="waiting">
