@@ -18,6 +18,11 @@ export type KeycloakClient = {
   introspectAs(client: ClientCredentials, token: string): Promise<KeycloakAnswer>;
   /** Requests a new token of the read-only client itself. Rejects with KeycloakTrouble. */
   ownToken(): Promise<string>;
+  /**
+   * Requests a token of the read-only client with one more scope. Undefined: the realm gives this client no such token. Rejects
+   * with KeycloakTrouble.
+   */
+  ownTokenWith(scope: string): Promise<string | undefined>;
   /** Discovery, and the keys that sign tokens. */
   publicDocument(
     path: '/.well-known/openid-configuration' | '/protocol/openid-connect/certs',
@@ -99,10 +104,11 @@ export function createKeycloakClient(deps: {
       body: new URLSearchParams(form).toString(),
     });
 
+  const tokenRequest = (more: Record<string, string> = {}) =>
+    post('/protocol/openid-connect/token', principalSync, { grant_type: 'client_credentials', ...more });
+
   async function requestToken(): Promise<string> {
-    const { status, body } = await post('/protocol/openid-connect/token', principalSync, {
-      grant_type: 'client_credentials',
-    });
+    const { status, body } = await tokenRequest();
     if (status === 400 || status === 401) throw new KeycloakTrouble('client_refused');
     if (status !== 200) throw new KeycloakTrouble(`token_status_${status}`);
     const value = isRecord(body) ? body['access_token'] : undefined;
@@ -147,6 +153,13 @@ export function createKeycloakClient(deps: {
     async ownToken() {
       token = undefined;
       return await tokenToUse();
+    },
+    async ownTokenWith(scope) {
+      const { status, body } = await tokenRequest({ scope });
+      if (status === 400) return undefined;
+      const value = isRecord(body) ? body['access_token'] : undefined;
+      if (status !== 200 || typeof value !== 'string') throw new KeycloakTrouble(`token_status_${status}`);
+      return value;
     },
     publicDocument: (path) => send(`${issuer}${path}`, { method: 'GET', headers: {} }),
   };

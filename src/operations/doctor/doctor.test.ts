@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -186,13 +187,15 @@ describe('the machine', () => {
 describe('Keycloak', () => {
   let realm: Server;
   let issuer: string;
-  /** What the realm answers at a path; everything else is 404. */
-  let answers: (path: string) => unknown;
+  /** What the realm answers at a path, to a form; everything else is 404. */
+  let answers: (path: string, form: string) => unknown;
   beforeEach(async () => {
     realm = createServer((request, response) => {
-      const body = answers(request.url ?? '');
-      response.writeHead(body === undefined ? 404 : 200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify(body ?? {}));
+      void text(request).then((form) => {
+        const body = answers(request.url ?? '', form);
+        response.writeHead(body === undefined ? 404 : 200, { 'content-type': 'application/json' });
+        response.end(JSON.stringify(body ?? {}));
+      });
     }).listen(0, '127.0.0.1');
     await once(realm, 'listening');
     // It listens on a port.
@@ -207,7 +210,7 @@ describe('Keycloak', () => {
     ['{}', JSON.stringify({ sub: 'service', resource_access: { 'realm-management': { roles } } }), 's']
       .map((part) => Buffer.from(part).toString('base64url'))
       .join('.');
-  const healthyRealm = (path: string, roles = ['view-users', 'view-realm']): unknown => {
+  const healthyRealm = (path: string, _form = '', roles = ['view-users', 'view-realm']): unknown => {
     if (path.includes('.well-known')) return { issuer };
     if (path.endsWith('/introspect')) return { active: true };
     if (path.endsWith('/token')) return { access_token: tokenOf(roles), expires_in: 60 };
@@ -248,7 +251,7 @@ describe('Keycloak', () => {
     ],
     [
       'ID-14 a client that can manage',
-      (path) => healthyRealm(path, ['view-users', 'manage-users']),
+      (path) => healthyRealm(path, '', ['view-users', 'manage-users']),
       ['ok', 'failed', 'unknown', 'unknown'],
       /can do more than read \(manage-users\)[^]*Give its service account only/,
     ],
@@ -271,6 +274,27 @@ describe('Keycloak', () => {
     const { says } = await about(at, settings());
     expect(says).toMatch(words);
     expect(says).not.toContain('secret-of-the');
+  });
+
+  test('the ways to register are named, and a mapper that mixes the API and /mcp is found', async () => {
+    const resource = 'http://localhost:3000/mcp';
+    const inScope = (audiences: string[]) => (path: string, form: string) => {
+      if (path.includes('.well-known'))
+        return { issuer, scopes_supported: ['mcp'], registration_endpoint: `${issuer}/register` };
+      if (path.endsWith('/token') && form.includes('scope=mcp'))
+        return { access_token: 'of-mcp', expires_in: 60 };
+      if (path.endsWith('/introspect'))
+        return { active: true, aud: form.includes('token=of-mcp') ? audiences : ['postern-principal-sync'] };
+      return healthyRealm(path);
+    };
+    answers = inScope([resource]);
+    expect((await about('identity.mcp_registration', settings())).says).toMatch(/they register themselves/);
+    expect(await about('identity.mcp_audience', settings())).toMatchObject({ states: ['ok'] });
+    answers = inScope([resource, 'http://localhost:3000/api/v2']);
+    const { states: found, says } = await about('identity.mcp_audience', settings());
+    expect([found, says]).toEqual([['failed'], expect.stringContaining('Remove the mapper for')]);
+    answers = healthyRealm;
+    expect(await about('identity.mcp_audience', settings())).toMatchObject({ states: ['advice'] });
   });
 
   test('one that is away is told as that', async () => {
