@@ -68,14 +68,14 @@ export function createAgentSessions(deps: {
   }
 
   return {
-    async record({ change, ...call }) {
+    async record({ change, ...made }) {
+      const call = { ...made, requestId: change?.origin.requestId ?? null };
       const session = { newId: newId(random, 'ags'), idleSince: call.at - idleMs };
       // Most calls change nothing and follow others, so they need no transaction.
       if (change === null && (await read.agentSessions.addToSession(call, session.idleSince)) !== undefined)
         return;
       await tx(async (stores) => {
-        const requestId = change?.origin.requestId ?? null;
-        const { sessionId, number } = await stores.agentSessions.add({ ...call, requestId }, session);
+        const { sessionId, number } = await stores.agentSessions.add(call, session);
         if (change === null) return;
         await stores.audit.append({
           event: 'mcp.tool_called',
