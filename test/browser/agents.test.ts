@@ -109,6 +109,7 @@ test('what to paste into each client has the address of this installation, in th
 });
 
 test('a definition is created, refused a name that is taken, changed and deleted', async () => {
+  await world.h.repository('acme/agents');
   const { page, context, complaints } = await atPage(world, root, '/admin/agents');
   await page.getByText('No agent definitions yet').waitFor();
   await page.getByRole('link', { name: 'New definition' }).click();
@@ -124,6 +125,14 @@ test('a definition is created, refused a name that is taken, changed and deleted
   await rule('Tools that read get_environment', 'Allow');
   await rule('Tools that destroy something destroy_environment', 'Ask');
   await page.getByText('Tears an Environment down. The MCP policy hides it.').waitFor();
+  await page.getByLabel('Only those I choose').check();
+  await page.getByLabel('Choose repositories').fill('agents');
+  await page.getByRole('option', { name: 'acme/agents' }).click();
+  await page.getByLabel('Environments at once').fill('3');
+  await page
+    .getByRole('radiogroup', { name: 'Sites', exact: true })
+    .getByText('Read', { exact: true })
+    .click();
   await press(page, 'Create definition');
   await page.getByRole('row', { name: 'Review apps' }).getByText('postern-mcp').waitFor();
 
@@ -144,6 +153,12 @@ test('a definition is created, refused a name that is taken, changed and deleted
       name: 'Review apps',
       instructions: 'Say the address.',
       tools: { get_environment: 'allow', destroy_environment: 'hidden' },
+      workspace: {
+        repositories: { mode: 'selected', repositories: ['acme/agents'] },
+        maxEnvironments: 3,
+        environmentTtlHours: null,
+        maySites: 'read',
+      },
       clients: ['postern-mcp'],
     },
   ]);

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { defineRoute, type Route } from '../../platform/http.ts';
 import { idParams, plainText } from '../../platform/schemas.ts';
 import { byAdministrators } from '../settings/settings.ts';
-import { type AgentDefinitions, maxDefinitions } from './definitions.ts';
+import { type AgentDefinition, siteRights } from './definition.ts';
+import { type AgentDefinitions, maxDefinitions, toSelection, wholeWorkspace } from './definitions.ts';
 import { forEachTool, toolRules } from './mcp-policy.ts';
 import { toolNames } from './tool-names.ts';
 
@@ -25,10 +26,58 @@ const fields = {
     .describe('Ids of OAuth clients. A client has at most one definition; without one, its agents only read'),
 };
 
+const repositoryName = z
+  .string()
+  .max(201)
+  .regex(/^[A-Za-z0-9._-]+\/[A-Za-z0-9._-]+$/, 'must look like owner/name');
+const workspaceFields = {
+  maxEnvironments: z
+    .number()
+    .int()
+    .min(0)
+    .max(10_000)
+    .nullable()
+    .describe(
+      'Environments that its agents may have at once for one person. Null: as many as the Environment policy allows',
+    ),
+  environmentTtlHours: z
+    .number()
+    .int()
+    .min(1)
+    .max(8_760)
+    .nullable()
+    .describe('The longest lease that its agents can choose. Null: that of the Environment policy'),
+  maySites: z
+    .enum(siteRights)
+    .describe('`none`: no tool for sites. `read`: tools that read. `publish`: those that change, too'),
+};
+const workspaceSchema = z
+  .strictObject({
+    repositories: z
+      .discriminatedUnion('mode', [
+        z.strictObject({ mode: z.literal('all') }),
+        z.strictObject({
+          mode: z.literal('selected'),
+          repositories: z.array(repositoryName).max(50).describe('Full names. An empty list means none'),
+        }),
+      ])
+      .describe('What its agents reach; bound to the repositories, not to their names')
+      .meta({ id: 'AgentRepositories' }),
+    ...workspaceFields,
+  })
+  .describe('What its agents reach, of what the person may. It applies from the next call')
+  .meta({ id: 'AgentWorkspace' });
 const inputSchema = z
-  .strictObject({ ...fields, instructions: fields.instructions.default('') })
+  .strictObject({
+    ...fields,
+    instructions: fields.instructions.default(''),
+    workspace: workspaceSchema.default(wholeWorkspace),
+  })
   .meta({ id: 'AgentDefinitionRequest' });
-const changeSchema = z.strictObject(fields).partial().meta({ id: 'AgentDefinitionChange' });
+const changeSchema = z
+  .strictObject({ ...fields, workspace: workspaceSchema })
+  .partial()
+  .meta({ id: 'AgentDefinitionChange' });
 /** What was stored needs no form: a text of the input has a type that OpenAPI cannot name. */
 const definitionSchema = z
   .strictObject({
@@ -36,6 +85,7 @@ const definitionSchema = z
     ...fields,
     name: z.string(),
     purpose: z.string().describe('For people who choose among definitions'),
+    workspace: workspaceSchema,
     clients: z.array(z.string()).describe('Ids of OAuth clients'),
   })
   .meta({ id: 'AgentDefinition' });
@@ -45,6 +95,12 @@ const exampleInput = {
   purpose: 'Deploys branches for reviewers',
   instructions: 'Deploy the branch that the person names, and say its address.',
   tools: { list_repositories: 'allow', create_environment: 'ask', get_environment: 'allow' } as const,
+  workspace: {
+    repositories: { mode: 'selected', repositories: ['acme/website'] },
+    maxEnvironments: 3,
+    environmentTtlHours: 24,
+    maySites: 'none',
+  } as const,
   clients: ['postern-mcp'],
 };
 const example = { id: 'agd_2mTq9ZpW1xYb7LcD5mNa', ...exampleInput };
@@ -65,7 +121,7 @@ export function agentDefinitionRoutes(definitions: AgentDefinitions): Route[] {
       success: { status: 200, data: z.strictObject({ definitions: z.array(definitionSchema) }) },
       example: { data: { definitions: [example] } },
       async handle() {
-        return { data: { definitions: await definitions.list() } };
+        return { data: { definitions: (await definitions.list()).map(toShown) } };
       },
     }),
     defineRoute({
@@ -77,11 +133,11 @@ export function agentDefinitionRoutes(definitions: AgentDefinitions): Route[] {
       description: `At most ${maxDefinitions}. Takes effect with the next call of an agent.`,
       policy: byAdministrators,
       body: inputSchema,
-      errors: ['quota_exceeded', 'name_conflict', 'state_conflict'],
+      errors: ['quota_exceeded', 'name_conflict', 'state_conflict', 'repo_not_found'],
       success: { status: 201, data: definitionSchema },
       example: { body: example, data: example },
       async handle({ auditContext, body }) {
-        return { data: await definitions.add(auditContext, body) };
+        return { data: toShown(await definitions.add(auditContext, body)) };
       },
     }),
     defineRoute({
@@ -90,15 +146,15 @@ export function agentDefinitionRoutes(definitions: AgentDefinitions): Route[] {
       operationId: 'changeAgentDefinition',
       tag,
       summary: 'Change an agent definition',
-      description: 'Fields that are not sent stay; `tools` and `clients` are replaced whole.',
+      description: 'Fields that are not sent stay; `tools`, `workspace` and `clients` are replaced whole.',
       policy: byAdministrators,
       params,
       body: changeSchema,
-      errors: ['not_found', 'name_conflict', 'state_conflict'],
+      errors: ['not_found', 'name_conflict', 'state_conflict', 'repo_not_found'],
       success: { status: 200, data: definitionSchema },
       example: { body: { clients: [] }, data: { ...example, clients: [] } },
       async handle({ auditContext, params: { id }, body }) {
-        return { data: await definitions.change(auditContext, id, body) };
+        return { data: toShown(await definitions.change(auditContext, id, body)) };
       },
     }),
     defineRoute({
@@ -118,4 +174,9 @@ export function agentDefinitionRoutes(definitions: AgentDefinitions): Route[] {
       },
     }),
   ];
+}
+
+function toShown(definition: AgentDefinition): z.infer<typeof definitionSchema> {
+  const { id, name, purpose, instructions, tools, workspace, clients } = definition;
+  return { id, name, purpose, instructions, tools, workspace: toSelection(workspace), clients: [...clients] };
 }

@@ -223,7 +223,7 @@ export const surfaces: readonly Surface[] = [
     id: 'agents',
     change: 'Agent models, instructions, tools, workspaces, session review',
     owner: 'Administration → Agents',
-    note: 'Instructions and tools of an agent, by its client. Models and workspaces do not exist yet.',
+    note: 'Instructions, tools and workspace of an agent, by its client. Models do not exist yet.',
     places: [
       page('Agents', '/admin/agents'),
       page('Agent sessions', '/admin/agents/sessions'),

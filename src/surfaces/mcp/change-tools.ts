@@ -82,6 +82,7 @@ export const changeTools: readonly Tool[] = [
     description:
       'Publishes files as a new site, or as the whole new version of a site of the person. Either all of it goes live, or nothing changes. For at most 200 KiB together. Publishing for everyone may need the approval of the person.',
     effect: 'change',
+    scope: 'sites:write',
     hides: ['files'],
     subject: ({ siteId: id }) => (id === undefined ? undefined : siteOf({ siteId: id })),
     async makesPublic({ siteId: id, visibility: asked }, { call }) {
@@ -131,6 +132,7 @@ export const changeTools: readonly Tool[] = [
     description:
       'Renames a site of the person, or makes it private or public. Making it public may need the approval of the person.',
     effect: 'change',
+    scope: 'sites:write',
     isIdempotent: true,
     subject: siteOf,
     makesPublic: async ({ visibility: asked }) => asked === 'public',
@@ -150,6 +152,7 @@ export const changeTools: readonly Tool[] = [
     title: 'Extend the expiry of a site',
     description: 'Extends the expiry of a site of the person by the configured days.',
     effect: 'change',
+    scope: 'sites:write',
     subject: siteOf,
     input: z.strictObject({ siteId }),
     output: siteAfter,
@@ -163,6 +166,7 @@ export const changeTools: readonly Tool[] = [
     description:
       'Deletes a site of the person. Postern stops serving it at once; the person can restore it for some days.',
     effect: 'destroy',
+    scope: 'sites:write',
     subject: siteOf,
     input: z.strictObject({ siteId }),
     output: siteAfter,
@@ -176,6 +180,7 @@ export const changeTools: readonly Tool[] = [
     description:
       'Builds and runs a branch at addresses of its own. Returns at once; then call wait_for_environment. Repeat a call with the same idempotencyKey when its answer was lost.',
     effect: 'change',
+    scope: 'env:write',
     isIdempotent: true,
     hides: ['env'],
     input: z.strictObject({
@@ -222,6 +227,7 @@ export const changeTools: readonly Tool[] = [
     description:
       'Changes the choices of an Environment. Access changes at once, everything else with the next deploy.',
     effect: 'change',
+    scope: 'env:write',
     isIdempotent: true,
     hides: ['env'],
     subject: environmentOf,
@@ -245,6 +251,7 @@ export const changeTools: readonly Tool[] = [
     title: 'Deploy an Environment',
     description: 'Deploys the newest commit. A deploy that is under way ends as superseded.',
     effect: 'change',
+    scope: 'env:write',
     subject: environmentOf,
     input: z.strictObject({ environmentId }),
     output: z.strictObject({ buildId: z.string() }),
@@ -259,6 +266,7 @@ export const changeTools: readonly Tool[] = [
     title: 'Extend the lease of an Environment',
     description: 'Adds hours to the end of the lease, at most to the maximum of the policy.',
     effect: 'change',
+    scope: 'env:write',
     subject: environmentOf,
     input: z.strictObject({
       environmentId,
@@ -276,6 +284,7 @@ export const changeTools: readonly Tool[] = [
     description:
       'Ends everything that runs of an Environment and removes it, also its databases. Nobody can undo it.',
     effect: 'destroy',
+    scope: 'env:write',
     subject: environmentOf,
     input: z.strictObject({ environmentId }),
     output: environmentAfter,
@@ -289,6 +298,7 @@ export const changeTools: readonly Tool[] = [
     title: 'Cancel a build',
     description: 'Cancels a build that is under way. What is served stays as it is.',
     effect: 'change',
+    scope: 'env:write',
     subject: ({ buildId: id }) => ({ operationId: 'getBuild', id, fields: ['id', 'environment'] }),
     input: z.strictObject({ buildId }),
     output: z.strictObject({ id: z.string(), status: z.literal('cancelled') }),

@@ -1,13 +1,18 @@
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { RoutePolicy } from '../../core/authorize.ts';
+import { decide, type RoutePolicy } from '../../core/authorize.ts';
 import { actorOf, type Caller, type RequestOrigin } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { mcpScope } from '../../core/scopes.ts';
 import type { AgentSessions } from '../../features/agents/agents.ts';
 import type { AgentApprovals } from '../../features/agents/approvals.ts';
-import { type AgentDefinition, policyUnder } from '../../features/agents/definition.ts';
+import {
+  type AgentDefinition,
+  policyUnder,
+  reachUnder,
+  scopesUnder,
+} from '../../features/agents/definition.ts';
 import type { McpClients } from '../../features/agents/mcp-clients.ts';
 import type { McpPolicy } from '../../features/agents/mcp-policy.ts';
 import { type RateLimiter, retryAfterSeconds } from '../../features/rate-limit/rate-limit.ts';
@@ -47,7 +52,9 @@ export type McpPageDeps = {
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set on requests to the MCP endpoint. The policy is that for the client. */
-    mcp: (McpCaller & { readonly policy: McpPolicy }) | null;
+    mcp:
+      | (McpCaller & { readonly policy: McpPolicy; readonly definition: AgentDefinition | undefined })
+      | null;
   }
 }
 
@@ -73,16 +80,24 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
       // Passed by the handler below, which is the only caller.
       const request = authInfo?.extra?.['request'] as FastifyRequest;
       if (request.mcp === null) throw new Error('The request was not authenticated.');
-      const { caller, grantId, policy } = request.mcp;
+      const { grantId, policy, definition } = request.mcp;
+      const caller = {
+        ...request.mcp.caller,
+        scopes: scopesUnder(policy, definition),
+        agent: reachUnder(definition),
+      };
       const { user, clientId } = caller;
       const startedAt = clock.now();
       return toolServer({
         tools: deps.tools,
         context: {
-          call: deps.callRoute({ ...caller, scopes: scopesUnder(policy) }, request.origin),
+          call: deps.callRoute(caller, request.origin),
           person: { id: user.id, name: user.name },
           clientId,
           policy,
+          workspace: definition?.workspace ?? null,
+          may: (scope) =>
+            decide(caller, { callers: [caller.kind], scope, identity: 'none' }, { kind: 'not_asked' }),
           pause: deps.pause,
         },
         confirmations: deps.confirmations,
@@ -142,7 +157,7 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
     ]);
     if (isEnded) throw accessEnded;
     if (status !== 'allowed') throw status === 'waiting' ? clientWaits : new AppError('client_not_allowed');
-    request.mcp = { caller, grantId, policy: policyUnder(policy, definition) };
+    request.mcp = { caller, grantId, policy: policyUnder(policy, definition), definition };
   }
 
   async function limit(userId: string, perMinute: number): Promise<void> {
@@ -204,11 +219,6 @@ const clientWaits = new AppError('client_not_allowed', {
   message: 'An administrator must allow this client first.',
 });
 const foreignOrigin = 'Call this address from a program, not from a page of another site.';
-
-/** Policy and definition decide what agents may do; the consent of a person covers all of it. */
-function scopesUnder({ allowChanges }: McpPolicy): readonly string[] {
-  return allowChanges ? ['env:write', 'sites:write', 'repos:read'] : ['env:read', 'sites:read', 'repos:read'];
-}
 
 /** Clients in a browser must read the challenge and the metadata to sign a person in. Nothing here uses a cookie. */
 function allowReading(reply: FastifyReply): FastifyReply {

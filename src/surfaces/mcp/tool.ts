@@ -1,4 +1,7 @@
 import { z } from 'zod';
+import type { Decision, Denial } from '../../core/authorize.ts';
+import type { Scope } from '../../core/scopes.ts';
+import type { AgentWorkspace } from '../../features/agents/definition.ts';
 import type { McpPolicy } from '../../features/agents/mcp-policy.ts';
 import type { ToolName } from '../../features/agents/tool-names.ts';
 import type { CallRoute } from './call-route.ts';
@@ -12,6 +15,10 @@ export type ToolContext = {
   readonly person: { readonly id: string; readonly name: string };
   readonly clientId: string;
   readonly policy: McpPolicy;
+  /** Of the definition; null: there is none, and agents reach what the person does. */
+  readonly workspace: AgentWorkspace | null;
+  /** What the routes of this scope would answer. */
+  readonly may: (scope: Scope) => Decision;
   readonly pause: (ms: number) => Promise<void>;
 };
 
@@ -20,6 +27,8 @@ type Described = {
   readonly title: string;
   /** For the language model: what it does, and when to use it. */
   readonly description: string;
+  /** Of the routes that it calls; a caller without it gets no such tool. Absent: none. */
+  readonly scope?: Scope;
   /** A tool that destroys needs a second call, with the confirmation that the first returned. */
   readonly effect: 'read' | 'change' | 'destroy';
   /** True: a repeated call changes nothing more. */
@@ -84,4 +93,9 @@ export const nextCursor = z.string().nullable().describe('Null: this was the las
 /** The query of a list route for a cursor. */
 export function pageOf(cursor: string | undefined): Record<string, string> {
   return { page: cursor ?? '1', limit: String(pageRows) };
+}
+
+/** Null: the caller has the scope of the tool. */
+export function denialOf({ scope }: Pick<Tool, 'scope'>, { may }: ToolContext): Denial | null {
+  return scope === undefined ? null : may(scope).denial;
 }

@@ -6,6 +6,7 @@ import {
 } from '@modelcontextprotocol/client';
 import { inject } from 'light-my-request';
 import { systemAuditContext } from '../../../src/core/caller.ts';
+import { wholeWorkspace } from '../../../src/features/agents/definitions.ts';
 import { defaultMcpPolicy, forEachTool, type McpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { toolNames } from '../../../src/features/agents/tool-names.ts';
 import { type Harness, uiOrigin } from '../../harness.ts';
@@ -167,5 +168,6 @@ async function giveEveryTool(h: Harness, clientId: string): Promise<void> {
   if ((await agentDefinitions.ofClient(clientId)) !== undefined) return;
   const texts = { name: `Everything for ${clientId}`, purpose: 'For tests', instructions: '' };
   const tools = forEachTool(toolNames, () => 'allow' as const);
-  await agentDefinitions.add(systemAuditContext, { ...texts, tools, clients: [clientId] });
+  const definition = { ...texts, tools, workspace: wholeWorkspace, clients: [clientId] };
+  await agentDefinitions.add(systemAuditContext, definition);
 }

@@ -59,8 +59,15 @@ test('a definition gives a client the tools that it names, of those that the pol
     tools,
     clients: ['postern-mcp'],
   };
+  // What a definition has that says nothing of a workspace.
+  const workspace = {
+    repositories: { mode: 'all' },
+    maxEnvironments: null,
+    environmentTtlHours: null,
+    maySites: 'publish',
+  };
   const added = await asRoot('POST', path, body);
-  expect([added.status, added.data]).toEqual([201, { id: added.data.id, ...body }]);
+  expect([added.status, added.data]).toEqual([201, { id: added.data.id, ...body, workspace }]);
   expect(await listed()).toEqual(['get_site', 'update_site']);
   expect(await agent.use('update_site', { siteId, name: 'Other' })).toMatchObject({ name: 'Other' });
   expect((await agent.refusal('delete_site', { siteId })).code).toBe('tool_hidden');

@@ -2359,7 +2359,7 @@ export interface paths {
         head?: never;
         /**
          * Change an agent definition
-         * @description Fields that are not sent stay; `tools` and `clients` are replaced whole.
+         * @description Fields that are not sent stay; `tools`, `workspace` and `clients` are replaced whole.
          *
          *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
          */
@@ -4886,6 +4886,30 @@ export interface components {
             tools: components["schemas"]["AgentDefinitionTools"];
             /** @description Ids of OAuth clients */
             clients: string[];
+            workspace: components["schemas"]["AgentWorkspace"];
+        };
+        /** @description What its agents reach, of what the person may. It applies from the next call */
+        AgentWorkspace: {
+            repositories: components["schemas"]["AgentRepositories"];
+            /** @description Environments that its agents may have at once for one person. Null: as many as the Environment policy allows */
+            maxEnvironments: number | null;
+            /** @description The longest lease that its agents can choose. Null: that of the Environment policy */
+            environmentTtlHours: number | null;
+            /**
+             * @description `none`: no tool for sites. `read`: tools that read. `publish`: those that change, too
+             * @enum {string}
+             */
+            maySites: "none" | "read" | "publish";
+        };
+        /** @description What its agents reach; bound to the repositories, not to their names */
+        AgentRepositories: {
+            /** @constant */
+            mode: "all";
+        } | {
+            /** @constant */
+            mode: "selected";
+            /** @description Full names. An empty list means none */
+            repositories: string[];
         };
         AgentDefinitionRequest: {
             name: string;
@@ -4899,6 +4923,17 @@ export interface components {
             tools: components["schemas"]["AgentDefinitionRequestTools"];
             /** @description Ids of OAuth clients. A client has at most one definition; without one, its agents only read */
             clients: string[];
+            /**
+             * @default {
+             *       "repositories": {
+             *         "mode": "all"
+             *       },
+             *       "maxEnvironments": null,
+             *       "environmentTtlHours": null,
+             *       "maySites": "publish"
+             *     }
+             */
+            workspace?: components["schemas"]["AgentWorkspace"];
         };
         AgentDefinitionChange: {
             name?: string;
@@ -4909,6 +4944,7 @@ export interface components {
             tools?: components["schemas"]["AgentDefinitionChangeTools"];
             /** @description Ids of OAuth clients. A client has at most one definition; without one, its agents only read */
             clients?: string[];
+            workspace?: components["schemas"]["AgentWorkspace"];
         };
         AgentDefinitionFile: {
             /** @description From the root of a repository */

@@ -10,6 +10,7 @@ import common from '../admin.module.css';
 import { mcpPolicy } from '../queries.ts';
 import { wrongIn } from '../wrong-in.ts';
 import styles from './definition-form.module.css';
+import { WorkspaceFields, wholeWorkspace } from './workspace-fields.tsx';
 
 type Body = Schemas['AgentDefinitionRequest'];
 type Rules = Readonly<Record<string, string>>;
@@ -20,15 +21,15 @@ type FormProps = {
   readonly onSaved: () => void | Promise<void>;
 };
 
-const empty = { name: '', purpose: '', instructions: '', tools: {}, clients: [] };
+const empty = { name: '', purpose: '', instructions: '', tools: {}, workspace: wholeWorkspace, clients: [] };
 
 export function DefinitionForm({ of: known, onSaved }: FormProps) {
   const [draft, setDraft] = useState<Required<Body>>(known ?? empty);
   const change = (part: Partial<Body>) => setDraft((before) => ({ ...before, ...part }));
   // As it is typed; the draft keeps what was read.
   const [clients, setClients] = useState((known?.clients ?? []).join('\n'));
-  const { name, purpose, instructions, tools } = draft;
-  const body = { name, purpose, instructions, tools, clients: linesOf(clients) };
+  const { name, purpose, instructions, tools, workspace } = draft;
+  const body = { name, purpose, instructions, tools, workspace, clients: linesOf(clients) };
   const { run, error, isBusy } = useAct({
     act: () =>
       known === undefined
@@ -96,6 +97,7 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
             onChange={(next) => change({ tools: next as Body['tools'] })}
           />
         ))}
+        <WorkspaceFields of={workspace} onChange={(next) => change({ workspace: next })} />
         {error !== undefined && !isBeside && <Problem error={error} />}
         <Group justify="flex-end">
           <Button type="submit" loading={isBusy}>

@@ -17,6 +17,7 @@ const steps = [
     do: 'Name the tools that they need.',
     why: 'They get no other tools, and never more than the MCP policy allows.',
   },
+  { do: 'Choose its workspace:', why: 'the repositories, Environments and sites that its agents reach.' },
   { do: 'Name its clients.', why: 'Without a definition, agents of a client only read.' },
 ];
 
