@@ -1,5 +1,7 @@
 -- What the agents of a definition reach. The defaults change nothing for definitions that exist.
 alter table agent_definitions
+  -- One of the configuration document agent-models; null: none.
+  add column model text,
   -- all or selected.
   add column repository_mode text not null default 'all',
   -- Null: as many as the Environment policy allows.

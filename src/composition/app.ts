@@ -25,7 +25,7 @@ import { encryptedTables } from './encrypted-tables.ts';
 import { identityStores } from './identity-stores.ts';
 import { identityTimeoutMs } from '../features/people/directory/bounded.ts';
 import { createAccessConfig } from './access-config.ts';
-import { createMcpPolicy } from './mcp.ts';
+import { createAgentModels, createMcpPolicy } from './mcp.ts';
 import { createIdentityServices, providerPages } from './identity-choice.ts';
 import type { Workload } from '../config/names.ts';
 import { administratorSession, decide, type RoutePolicy } from '../core/authorize.ts';
@@ -50,6 +50,7 @@ import { signInReader } from '../features/audit/sign-ins.ts';
 import { summaryRoute } from '../features/audit/summary-route.ts';
 import { productionCost } from '../features/accounts/passwords.ts';
 import { createIdentityCheck } from '../features/people/identity-check.ts';
+import { agentModelRoutes } from '../features/agents/agent-model-routes.ts';
 import { createAgentDefinitions } from '../features/agents/definitions.ts';
 import { agentDefinitionRoutes } from '../features/agents/definition-routes.ts';
 import { agentExportRoutes } from '../features/agents/export-routes.ts';
@@ -576,6 +577,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
       random,
     }),
     agentDefinitions: createAgentDefinitions({ read, tx, random }),
+    agentModels: createAgentModels({ read, tx, feed, isFresh, clock }),
     agentSessions,
     limiter,
     policies,
@@ -658,6 +660,7 @@ function createRoutes(services: Services): Route[] {
     ...mcpPolicyRoutes({ policy: services.mcpPolicy, usage: services.agentSessions.usage }),
     ...mcpClientRoutes(services.mcpClients),
     ...agentDefinitionRoutes(services.agentDefinitions),
+    ...agentModelRoutes({ models: services.agentModels, definitions: services.agentDefinitions }),
     ...agentExportRoutes({ definitions: services.agentDefinitions, address: services.uiUrl + mcpPath }),
     ...agentSessionRoutes({ sessions: services.agentSessions, names }),
     ...agentApprovalRoutes({

@@ -840,6 +840,7 @@ test('who is no administrator is told so on every page, and asks the server for 
     '/admin/environments/links',
     '/admin/mcp',
     '/admin/agents',
+    '/admin/agents/models',
     '/admin/agents/sessions',
     '/admin/users',
     `/admin/users/${nell.user.id}`,

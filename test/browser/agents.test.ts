@@ -174,6 +174,37 @@ test('a definition is created, refused a name that is taken, changed and deleted
   await context.close();
 });
 
+test('models are added, named by a definition, and stay while one names them', async () => {
+  const { page, context, complaints } = await atPage(world, root, '/admin/agents/models');
+  await page.getByText('No models. Definitions name none.').waitFor();
+  await press(page, 'Add model');
+  await page.getByLabel('Name').fill('large 1');
+  await page.getByLabel('Note').fill('Approved for source code');
+  await press(page, 'Save');
+  await page.getByText('This must begin with a letter or digit').waitFor();
+  await page.getByLabel('Name').fill('large-1');
+  await press(page, 'Save');
+  await page.getByRole('status').filter({ hasText: 'Saved.' }).waitFor();
+  await page.getByRole('link', { name: '← Agents' }).click();
+  await page.getByRole('link', { name: 'New definition' }).click();
+  await page.getByLabel('Name').fill('Modelled');
+  await page.getByLabel('Purpose').fill('Names a model');
+  await page.getByRole('combobox', { name: 'Model' }).click();
+  await page.getByRole('option', { name: 'large-1 (Approved for source code)' }).click();
+  await press(page, 'Create definition');
+  await page.getByRole('row', { name: 'Modelled' }).waitFor();
+  await page.goto(`${world.uiUrl}/admin/agents/models`);
+  await page.getByText('Named by Modelled.').waitFor();
+  await press(page, 'Remove model 1');
+  await press(page, 'Save');
+  await page.getByText('large-1 (Modelled).').waitFor();
+  expect(complaints()).toEqual([]);
+  await context.close();
+  const { data } = await world.call('GET', '/config/agents/definitions', { as: root });
+  const { id } = data.definitions.find(({ name }: { name: string }) => name === 'Modelled');
+  await world.call('DELETE', `/config/agents/definitions/${id}`, { as: root });
+});
+
 test('a session is a timeline: the person reads what was sent, an administrator its names and sizes, another person nothing', async () => {
   const eve = await world.h.person('Eve');
   const secret = 'a private matter';
@@ -302,6 +333,7 @@ test.each(['light', 'dark'] as const)(
       '/admin/agents',
       '/admin/agents/new',
       `/admin/agents/${made.data.id}`,
+      '/admin/agents/models',
       '/admin/agents/sessions',
       `/admin/agents/sessions/${sessions[0].id}`,
       '/settings/agents',

@@ -7,9 +7,14 @@ const address = 'https://postern.example.com/mcp';
 const hostileClient = 'a"b\\c\'d]\u007f\u202e</script> # = {x}';
 const hostileText =
   '---\nalwaysApply: false\n---\n```\nrm -rf\n``` ````\n@~/.ssh/id_rsa <!-- "quoted" \\ ${env:HOME}\r\nاقرأ';
-const definition = { id: 'agd_2mTq9ZpW1xYb7LcD5mNa', instructions: hostileText, clients: [hostileClient] };
+const definition = {
+  id: 'agd_2mTq9ZpW1xYb7LcD5mNa',
+  model: null,
+  instructions: hostileText,
+  clients: [hostileClient],
+};
 
-const filesOf = (client: (typeof exportClients)[number], of = definition) =>
+const filesOf = (client: (typeof exportClients)[number], of: Parameters<typeof exportFor>[1] = definition) =>
   Object.fromEntries(exportFor(client, of, address).map(({ path, content }) => [path, content]));
 
 test('each client gets the entry of the server in its own format, with the address and the client of the definition', () => {
@@ -67,4 +72,18 @@ test('no variable of the person’s machine gets into the client id', () => {
     expect(files.join()).not.toContain('$');
     expect(files.join()).toContain('postern-mcp');
   }
+});
+
+test('the model is where a client reads one from a repository, and nowhere else', () => {
+  const model = 'vendor/large-1:2026@x';
+  const named = Object.fromEntries(
+    exportClients.map((client) => [client, filesOf(client, { ...definition, instructions: '', model })]),
+  );
+  expect(JSON.parse(named['claude-code']?.['.claude/settings.json'] ?? '')).toEqual({ model });
+  expect(parseToml(named['codex']?.['.codex/config.toml'] ?? '')).toMatchObject({
+    model,
+    mcp_servers: { postern: { url: address } },
+  });
+  for (const client of ['vscode', 'cursor', 'generic'] as const)
+    expect(named[client]).toEqual(filesOf(client, { ...definition, instructions: '' }));
 });

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { canReachRepository } from '../../core/authorize.ts';
+import { type Caller, callerKinds } from '../../core/caller.ts';
 import { defineRoute, type Route } from '../../platform/http.ts';
 import { idParams, plainText } from '../../platform/schemas.ts';
 import { byAdministrators } from '../settings/settings.ts';
@@ -67,32 +69,44 @@ const workspaceSchema = z
   })
   .describe('What its agents reach, of what the person may. It applies from the next call')
   .meta({ id: 'AgentWorkspace' });
+const model = z
+  .string()
+  .max(100)
+  .nullable()
+  .describe('One of the models for agents; it is for people who set up a client. Null: any');
+
 const inputSchema = z
   .strictObject({
     ...fields,
+    model: model.default(null),
     instructions: fields.instructions.default(''),
     workspace: workspaceSchema.default(wholeWorkspace),
   })
   .meta({ id: 'AgentDefinitionRequest' });
 const changeSchema = z
-  .strictObject({ ...fields, workspace: workspaceSchema })
+  .strictObject({ ...fields, model, workspace: workspaceSchema })
   .partial()
   .meta({ id: 'AgentDefinitionChange' });
 /** What was stored needs no form: a text of the input has a type that OpenAPI cannot name. */
-const definitionSchema = z
+const offeredSchema = z
   .strictObject({
     id: z.string(),
-    ...fields,
     name: z.string(),
     purpose: z.string().describe('For people who choose among definitions'),
+    model,
+    instructions: fields.instructions,
+    tools: fields.tools,
     workspace: workspaceSchema,
-    clients: z.array(z.string()).describe('Ids of OAuth clients'),
   })
+  .meta({ id: 'OfferedAgentDefinition' });
+const definitionSchema = offeredSchema
+  .extend({ clients: z.array(z.string()).describe('Ids of OAuth clients') })
   .meta({ id: 'AgentDefinition' });
 
 const exampleInput = {
   name: 'Review apps',
   purpose: 'Deploys branches for reviewers',
+  model: 'large-1',
   instructions: 'Deploy the branch that the person names, and say its address.',
   tools: { list_repositories: 'allow', create_environment: 'ask', get_environment: 'allow' } as const,
   workspace: {
@@ -104,6 +118,7 @@ const exampleInput = {
   clients: ['postern-mcp'],
 };
 const example = { id: 'agd_2mTq9ZpW1xYb7LcD5mNa', ...exampleInput };
+const { clients: _, ...exampleOffered } = example;
 const params = idParams('Id of the definition', example.id);
 const tag = 'Agent definitions';
 const path = '/config/agents/definitions';
@@ -122,6 +137,22 @@ export function agentDefinitionRoutes(definitions: AgentDefinitions): Route[] {
       example: { data: { definitions: [example] } },
       async handle() {
         return { data: { definitions: (await definitions.list()).map(toShown) } };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/agents/definitions',
+      operationId: 'listAgentDefinitionsForEveryone',
+      tag,
+      summary: 'List the agent definitions, for everyone',
+      description:
+        'What agents may be for here. By name, without their clients. A credential with a repository selection reads only the names of repositories that it reaches.',
+      policy: { callers: callerKinds, scope: 'repos:read', role: 'user', identity: 'people' },
+      success: { status: 200, data: z.strictObject({ definitions: z.array(offeredSchema) }) },
+      example: { data: { definitions: [exampleOffered] } },
+      async handle({ caller }) {
+        const all = await definitions.list();
+        return { data: { definitions: all.map((one) => toOffered(withinReach(one, caller))) } };
       },
     }),
     defineRoute({
@@ -177,6 +208,21 @@ export function agentDefinitionRoutes(definitions: AgentDefinitions): Route[] {
 }
 
 function toShown(definition: AgentDefinition): z.infer<typeof definitionSchema> {
-  const { id, name, purpose, instructions, tools, workspace, clients } = definition;
-  return { id, name, purpose, instructions, tools, workspace: toSelection(workspace), clients: [...clients] };
+  return { ...toOffered(definition), clients: [...definition.clients] };
+}
+
+function toOffered(definition: AgentDefinition): z.infer<typeof offeredSchema> {
+  const { id, name, purpose, model: named, instructions, tools, workspace } = definition;
+  return { id, name, purpose, model: named, instructions, tools, workspace: toSelection(workspace) };
+}
+
+/** Without the names of repositories that the caller does not reach. */
+function withinReach(definition: AgentDefinition, caller: Caller): AgentDefinition {
+  const { workspace } = definition;
+  const { repositories: access, repositoryNames } = workspace;
+  if (access.mode === 'all') return definition;
+  const names = repositoryNames.filter((_name, at) =>
+    canReachRepository(caller, access.repositoryIds[at] ?? ''),
+  );
+  return { ...definition, workspace: { ...workspace, repositoryNames: names } };
 }

@@ -17,6 +17,8 @@ export type AgentDefinition = {
   readonly id: string;
   readonly name: string;
   readonly purpose: string;
+  /** For people who set up a client: Postern runs none. Null: any. */
+  readonly model: string | null;
   /** Postern tells its agents this when they connect, after the instructions of the policy. */
   readonly instructions: string;
   /** A tool without a rule is hidden. */

@@ -4,7 +4,9 @@ import { newId, type Random } from '../../core/ids.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 import type { RepositorySelection } from '../keys/keys.ts';
+import type { DocumentVersion } from '../settings/settings.ts';
 import type { Repository } from '../repositories/repositories.ts';
+import { agentModelsName, modelNamesIn } from './agent-models.ts';
 import type { AgentDefinition, AgentWorkspace } from './definition.ts';
 import type { AgentDefinitionStore } from './definition-store.ts';
 
@@ -28,6 +30,7 @@ type DefinitionChange = { readonly [Field in keyof DefinitionInput]?: Definition
 type Stores = {
   readonly agentDefinitions: AgentDefinitionStore;
   readonly repositories: { findAll(fullNames: readonly string[]): Promise<Repository[]> };
+  readonly documents: { current(name: string): Promise<DocumentVersion | undefined> };
   readonly audit: AuditWriter;
 };
 
@@ -35,7 +38,7 @@ type Stores = {
 export type AgentDefinitions = {
   list(): Promise<AgentDefinition[]>;
   ofClient(clientId: string): Promise<AgentDefinition | undefined>;
-  /** @throws AppError quota_exceeded; repo_not_found, as change does */
+  /** @throws AppError quota_exceeded; repo_not_found and invalid_body, as change does */
   add(auditContext: AuditContext, input: DefinitionInput): Promise<AgentDefinition>;
   /** @throws AppError not_found; so does remove */
   change(auditContext: AuditContext, id: string, change: DefinitionChange): Promise<AgentDefinition>;
@@ -52,7 +55,7 @@ export function createAgentDefinitions(deps: {
     list: read.agentDefinitions.list,
     ofClient: read.agentDefinitions.ofClient,
     add: (auditContext, input) =>
-      tx(async ({ agentDefinitions, repositories, audit }) => {
+      tx(async ({ agentDefinitions, repositories, documents, audit }) => {
         const others = await agentDefinitions.hold();
         if (others.length >= maxDefinitions)
           throw new AppError('quota_exceeded', {
@@ -62,12 +65,13 @@ export function createAgentDefinitions(deps: {
         const workspace = await workspaceOf(repositories, input.workspace);
         const definition = normal({ ...input, id: newId(random, 'agd'), workspace });
         requireUnused(definition, others);
+        await requireOffered(definition, documents);
         await agentDefinitions.put(definition);
         await audit.append(eventOf(auditContext, 'definition_added', { after: facts(definition) }));
         return definition;
       }),
     change: (auditContext, id, change) =>
-      tx(async ({ agentDefinitions, repositories, audit }) => {
+      tx(async ({ agentDefinitions, repositories, documents, audit }) => {
         const all = await agentDefinitions.hold();
         const before = definitionIn(all, id);
         const { workspace: reach, ...fields } = change;
@@ -75,6 +79,7 @@ export function createAgentDefinitions(deps: {
         const workspace = reach === undefined ? before.workspace : await workspaceOf(repositories, reach);
         const after = normal({ ...before, ...Object.fromEntries(sent), workspace });
         requireUnused(after, all);
+        await requireOffered(after, documents);
         await agentDefinitions.put(after);
         await audit.append(
           eventOf(auditContext, 'definition_changed', {
@@ -133,6 +138,19 @@ export function toSelection({ repositories, repositoryNames, ...limits }: AgentW
 
 function normal(definition: AgentDefinition): AgentDefinition {
   return { ...definition, clients: [...new Set(definition.clients)].sort() };
+}
+
+async function requireOffered({ model }: AgentDefinition, documents: Stores['documents']): Promise<void> {
+  if (model === null) return;
+  const offered = modelNamesIn(await documents.current(agentModelsName));
+  if (offered.includes(model)) return;
+  const choices = offered.length === 0 ? 'There is none yet' : `They are ${offered.slice(0, 10).join(', ')}`;
+  const problem = `must be one of the models for agents, and ${model} is not`;
+  throw new AppError('invalid_body', {
+    message: `model: ${problem}`,
+    hint: `${choices}. An administrator adds models with PUT /config/agents/models.`,
+    details: { fields: [{ field: 'model', problem }] },
+  });
 }
 
 function definitionIn(definitions: readonly AgentDefinition[], id: string): AgentDefinition {

@@ -40,7 +40,7 @@ export const auditEvents = {
   'mcp.session_ended':
     'A person or an administrator ended a session of an agent, and with it the access of its client to the account.',
   'config.agents.changed':
-    'An agent definition was added (reason `definition_added`), changed (`definition_changed`), or deleted (`definition_removed`).',
+    'An agent definition was added (reason `definition_added`), changed (`definition_changed`), or deleted (`definition_removed`); or the models for agents were changed (`changed`) or reverted (`reverted`).',
   'config.mcp.changed': 'The MCP policy was changed (reason `changed`) or reverted (`reverted`).',
   'config.mcp.client_changed':
     'An administrator allowed an MCP client (reason `allowed`) or blocked it (`blocked`).',

@@ -98,6 +98,16 @@ const table: Record<string, Line> = {
   'PATCH /config/agents/definitions/{id}': ['an administrator’s session or token', '404 not_found', {}],
   'DELETE /config/agents/definitions/{id}': ['an administrator’s session or token', '404 not_found'],
 
+  'GET /config/agents/models': ['an administrator’s session or token', '200'],
+  'PUT /config/agents/models': ['an administrator’s session or token', '422 config_invalid', {}],
+  'GET /config/agents/models/history': ['an administrator’s session or token', '200'],
+  'POST /config/agents/models/revert': [
+    'an administrator’s session or token',
+    '428 precondition_required',
+    { version: 0 },
+  ],
+
+  'GET /agents/definitions': ['whoever reads repositories', '200'],
   'GET /agents/definitions/{id}/export': ['whoever reads repositories', '400 invalid_query'],
 
   'GET /me/agents/approvals': ['a session', '200'],

@@ -229,6 +229,8 @@ describe('requests of other pages', () => {
       'PUT /config/mcp': { ...defaultMcpPolicy, enabled: true },
       'POST /config/mcp/revert': { version: 0 },
       'PATCH /config/mcp/clients/{id}': { status: 'blocked' },
+      'PUT /config/agents/models': { models: [] },
+      'POST /config/agents/models/revert': { version: 0 },
       'POST /config/agents/definitions': agents,
       'PATCH /config/agents/definitions/{id}': { purpose: 'Other' },
       'POST /config/metadata': link,

@@ -261,6 +261,26 @@ const drills: Record<string, Drill> = {
       return () => send('DELETE', at, root, { target: () => 'agents' });
     },
   },
+  changeAgentModels: {
+    event: 'config.agents.changed',
+    prepare: ready(() =>
+      send('PUT', '/config/agents/models', root, {
+        headers: { 'if-match': '*' },
+        body: { models: [] },
+        target: () => 'agent-models',
+      }),
+    ),
+  },
+  revertAgentModels: {
+    event: 'config.agents.changed',
+    prepare: ready(() =>
+      send('POST', '/config/agents/models/revert', root, {
+        headers: { 'if-match': '*' },
+        body: { version: 0 },
+        target: () => 'agent-models',
+      }),
+    ),
+  },
   approveAgentCall: { event: 'mcp.approval_decided', prepare: () => decide('approve') },
   refuseAgentCall: { event: 'mcp.approval_decided', prepare: () => decide('refuse') },
   endMyAgentSession: { event: 'mcp.session_ended', prepare: () => endSession('/me', () => ada) },

@@ -168,6 +168,6 @@ async function giveEveryTool(h: Harness, clientId: string): Promise<void> {
   if ((await agentDefinitions.ofClient(clientId)) !== undefined) return;
   const texts = { name: `Everything for ${clientId}`, purpose: 'For tests', instructions: '' };
   const tools = forEachTool(toolNames, () => 'allow' as const);
-  const definition = { ...texts, tools, workspace: wholeWorkspace, clients: [clientId] };
+  const definition = { ...texts, tools, model: null, workspace: wholeWorkspace, clients: [clientId] };
   await agentDefinitions.add(systemAuditContext, definition);
 }

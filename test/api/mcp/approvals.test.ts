@@ -107,6 +107,7 @@ test('an approval is for its arguments, client, tool and version only, for ten m
     purpose: 'For tests',
     instructions: '',
     tools: { update_site: 'allow' },
+    model: null,
     workspace: wholeWorkspace,
     clients: [another.clientId],
   });

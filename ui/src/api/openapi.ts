@@ -2338,6 +2338,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/agents/definitions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the agent definitions, for everyone
+         * @description What agents may be for here. By name, without their clients. A credential with a repository selection reads only the names of repositories that it reaches.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `repos:read`.
+         */
+        get: operations["listAgentDefinitionsForEveryone"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/config/agents/definitions/{id}": {
         parameters: {
             query?: never;
@@ -2366,6 +2388,78 @@ export interface paths {
         patch: operations["changeAgentDefinition"];
         trace?: never;
     };
+    "/config/agents/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the models for agents
+         * @description Send the ETag of the response in If-Match when you change the document.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        get: operations["readAgentModels"];
+        /**
+         * Change the models for agents
+         * @description Replaces the whole document. A model that a definition names cannot be left out. Postern runs no model and stores no key of a provider.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        put: operations["changeAgentModels"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/agents/models/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read earlier models for agents
+         * @description Newest first. The last one is version 0, the built-in default. You can also revert to it.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        get: operations["readAgentModelsHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/agents/models/revert": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore an earlier models for agents
+         * @description Writes the earlier document as a new version.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        post: operations["revertAgentModels"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/agents/definitions/{id}/export": {
         parameters: {
             query?: never;
@@ -2375,7 +2469,7 @@ export interface paths {
         };
         /**
          * Read the files that connect a client under a definition
-         * @description For a repository: the entry of the MCP server and the instructions, in the format that the client reads. They hold no secret. A repository may have such a file already; then merge them.
+         * @description For a repository: the entry of the MCP server and the instructions, in the format that the client reads. They hold no secret. The model is in them where the client reads it from a file of a repository. A repository may have such a file already; then merge them.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `repos:read`.
          */
@@ -4881,12 +4975,14 @@ export interface components {
             name: string;
             /** @description For people who choose among definitions */
             purpose: string;
+            /** @description One of the models for agents; it is for people who set up a client. Null: any */
+            model: string | null;
             /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy */
             instructions: string;
             tools: components["schemas"]["AgentDefinitionTools"];
+            workspace: components["schemas"]["AgentWorkspace"];
             /** @description Ids of OAuth clients */
             clients: string[];
-            workspace: components["schemas"]["AgentWorkspace"];
         };
         /** @description What its agents reach, of what the person may. It applies from the next call */
         AgentWorkspace: {
@@ -4911,6 +5007,18 @@ export interface components {
             /** @description Full names. An empty list means none */
             repositories: string[];
         };
+        OfferedAgentDefinition: {
+            id: string;
+            name: string;
+            /** @description For people who choose among definitions */
+            purpose: string;
+            /** @description One of the models for agents; it is for people who set up a client. Null: any */
+            model: string | null;
+            /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy */
+            instructions: string;
+            tools: components["schemas"]["OfferedAgentDefinitionTools"];
+            workspace: components["schemas"]["AgentWorkspace"];
+        };
         AgentDefinitionRequest: {
             name: string;
             /** @description For people who choose among definitions */
@@ -4923,6 +5031,11 @@ export interface components {
             tools: components["schemas"]["AgentDefinitionRequestTools"];
             /** @description Ids of OAuth clients. A client has at most one definition; without one, its agents only read */
             clients: string[];
+            /**
+             * @description One of the models for agents; it is for people who set up a client. Null: any
+             * @default null
+             */
+            model?: string | null;
             /**
              * @default {
              *       "repositories": {
@@ -4944,7 +5057,51 @@ export interface components {
             tools?: components["schemas"]["AgentDefinitionChangeTools"];
             /** @description Ids of OAuth clients. A client has at most one definition; without one, its agents only read */
             clients?: string[];
+            /** @description One of the models for agents; it is for people who set up a client. Null: any */
+            model?: string | null;
             workspace?: components["schemas"]["AgentWorkspace"];
+        };
+        AgentModelsVersion: {
+            /**
+             * Format: int64
+             * @description 0 = the built-in default
+             */
+            version: number;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            changedAt: string | null;
+            changedBy: string | null;
+            /** @description In the order in which they are offered */
+            models: components["schemas"]["AgentModel"][];
+        };
+        AgentModel: {
+            /** @description As the client names it */
+            name: string;
+            /** @description For people who choose a model, such as “approved for source code” */
+            note: string;
+        };
+        AgentModels: {
+            /** @description In the order in which they are offered */
+            models: components["schemas"]["AgentModel"][];
+        };
+        AgentModelsChange: {
+            /**
+             * Format: int64
+             * @description 0 = the built-in default
+             */
+            version: number;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            changedAt: string | null;
+            changedBy: string | null;
+            /** @description In the order in which they are offered */
+            models: components["schemas"]["AgentModel"][];
+            /** @description With ?dryRun=true; nothing was changed */
+            dryRun: components["schemas"]["AgentModelsChangeDryRun"] | null;
         };
         AgentDefinitionFile: {
             /** @description From the root of a repository */
@@ -6001,6 +6158,55 @@ export interface components {
             cancel_build?: "allow" | "ask" | "hidden";
         };
         /** @description The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden */
+        OfferedAgentDefinitionTools: {
+            /** @enum {string} */
+            get_context?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_repositories?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_sites?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_site_report?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_environments?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            wait_for_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_builds?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_logs?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            diagnose_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            preview_environment_config?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            validate_configuration?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            publish_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            update_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            extend_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            delete_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            create_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            configure_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            deploy_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            extend_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            destroy_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            cancel_build?: "allow" | "ask" | "hidden";
+        };
+        /** @description The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden */
         AgentDefinitionRequestTools: {
             /** @enum {string} */
             get_context?: "allow" | "ask" | "hidden";
@@ -6097,6 +6303,16 @@ export interface components {
             destroy_environment?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             cancel_build?: "allow" | "ask" | "hidden";
+        };
+        AgentModelsChangeDryRunNamedItem: {
+            model: string;
+            definitions: string[];
+        };
+        AgentModelsChangeDryRun: {
+            /** @description Models that the document in force has */
+            removed: string[];
+            /** @description Models that are left out though definitions name them: the change would be refused */
+            named: components["schemas"]["AgentModelsChangeDryRunNamedItem"][];
         };
         AgentSessionOfAnyoneUser: {
             id: string;
@@ -10487,6 +10703,36 @@ export interface operations {
             };
         };
     };
+    listAgentDefinitionsForEveryone: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: {
+                            definitions: components["schemas"]["OfferedAgentDefinition"][];
+                        };
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
     deleteAgentDefinition: {
         parameters: {
             query?: never;
@@ -10533,6 +10779,142 @@ export interface operations {
                     "application/json": {
                         request_id: components["schemas"]["RequestId"];
                         data: components["schemas"]["AgentDefinition"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    readAgentModels: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentModelsVersion"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    changeAgentModels: {
+        parameters: {
+            query?: {
+                dryRun?: ("true" | "false") | undefined;
+            };
+            header: {
+                /** @description The ETag of the document that you read and now change. */
+                "If-Match": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AgentModels"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentModelsChange"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    readAgentModelsHistory: {
+        parameters: {
+            query?: {
+                page?: number | undefined;
+                limit?: number | undefined;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentModelsVersion"][];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                        metadata: {
+                            pagination: components["schemas"]["PagePagination"];
+                        };
+                    };
+                };
+            };
+        };
+    };
+    revertAgentModels: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The ETag of the document that you read and now change. */
+                "If-Match": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    version: number;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentModelsVersion"];
                         /**
                          * @description Always null here.
                          * @enum {unknown}

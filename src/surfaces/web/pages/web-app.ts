@@ -57,6 +57,7 @@ const adminPaths = [
   '/admin/mcp',
   '/admin/agents',
   '/admin/agents/new',
+  '/admin/agents/models',
   '/admin/agents/sessions',
   '/admin/agents/sessions/:id',
   '/admin/agents/:id',

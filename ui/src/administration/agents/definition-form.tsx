@@ -1,4 +1,4 @@
-import { Button, Group, SegmentedControl, Textarea, TextInput } from '@mantine/core';
+import { Button, Group, SegmentedControl, Select, Textarea, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useId, useState } from 'react';
 import { type ToolGroup, toolGroups, toolRules } from '../../agents/tools.ts';
@@ -7,7 +7,7 @@ import type { Schemas } from '../../api/contract.ts';
 import { Problem } from '../../shell/problem.tsx';
 import { useAct } from '../act.tsx';
 import common from '../admin.module.css';
-import { mcpPolicy } from '../queries.ts';
+import { agentModels, mcpPolicy } from '../queries.ts';
 import { wrongIn } from '../wrong-in.ts';
 import styles from './definition-form.module.css';
 import { WorkspaceFields, wholeWorkspace } from './workspace-fields.tsx';
@@ -21,15 +21,24 @@ type FormProps = {
   readonly onSaved: () => void | Promise<void>;
 };
 
-const empty = { name: '', purpose: '', instructions: '', tools: {}, workspace: wholeWorkspace, clients: [] };
+const empty = {
+  name: '',
+  purpose: '',
+  model: null,
+  instructions: '',
+  tools: {},
+  workspace: wholeWorkspace,
+  clients: [],
+};
 
 export function DefinitionForm({ of: known, onSaved }: FormProps) {
   const [draft, setDraft] = useState<Required<Body>>(known ?? empty);
   const change = (part: Partial<Body>) => setDraft((before) => ({ ...before, ...part }));
   // As it is typed; the draft keeps what was read.
   const [clients, setClients] = useState((known?.clients ?? []).join('\n'));
-  const { name, purpose, instructions, tools, workspace } = draft;
-  const body = { name, purpose, instructions, tools, workspace, clients: linesOf(clients) };
+  const { name, purpose, model, instructions, tools, workspace } = draft;
+  const { data: offered } = useQuery(agentModels);
+  const body = { name, purpose, model, instructions, tools, workspace, clients: linesOf(clients) };
   const { run, error, isBusy } = useAct({
     act: () =>
       known === undefined
@@ -40,7 +49,7 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
     onDone: onSaved,
   });
   const wrong = wrongIn(error, 'name');
-  const isBeside = ['name', 'purpose', 'instructions'].some((field) => wrong[field] !== undefined);
+  const isBeside = ['name', 'purpose', 'model', 'instructions'].some((field) => wrong[field] !== undefined);
   return (
     <form
       noValidate
@@ -69,6 +78,18 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
           value={purpose}
           error={wrong['purpose']}
           onChange={({ currentTarget }) => change({ purpose: currentTarget.value })}
+        />
+        <Select
+          label="Model"
+          description="Of those under Models; for people who set up a client. Files for Claude Code and Codex name it."
+          placeholder="Any"
+          radius="md"
+          clearable
+          clearButtonProps={{ 'aria-label': 'Any model' }}
+          value={model}
+          error={wrong['model']}
+          data={modelChoices(offered?.models ?? [], model)}
+          onChange={(next) => change({ model: next })}
         />
         <Textarea
           label="Instructions"
@@ -107,6 +128,17 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
       </div>
     </form>
   );
+}
+
+/** With the one that is chosen, also before the models are read. */
+function modelChoices(models: readonly Schemas['AgentModel'][], chosen: string | null) {
+  const offered = models.map(({ name, note }) => ({
+    value: name,
+    label: note === '' ? name : `${name} (${note})`,
+  }));
+  return chosen === null || offered.some(({ value }) => value === chosen)
+    ? offered
+    : [...offered, { value: chosen, label: chosen }];
 }
 
 type RulesProps = {

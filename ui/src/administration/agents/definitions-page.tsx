@@ -33,6 +33,9 @@ export function DefinitionsPage() {
         <Button variant="default" renderRoot={(props) => <Link to="/admin/agents/sessions" {...props} />}>
           Sessions
         </Button>
+        <Button variant="default" renderRoot={(props) => <Link to="/admin/agents/models" {...props} />}>
+          Models
+        </Button>
         <Button leftSection={<PlusIcon />} renderRoot={(props) => <Link to="/admin/agents/new" {...props} />}>
           New definition
         </Button>

@@ -29,7 +29,7 @@ export const eventWords: Readonly<Record<EventName, string>> = {
   'mcp.tool_called': 'Agent changed something',
   'mcp.approval_decided': 'Call of an agent approved or refused',
   'mcp.session_ended': 'Session of an agent ended',
-  'config.agents.changed': 'Agent definition added, changed or deleted',
+  'config.agents.changed': 'Agent definition or models for agents changed',
   'config.mcp.changed': 'MCP policy changed or reverted',
   'config.mcp.client_changed': 'MCP client allowed or blocked',
   'config.metadata.changed': 'Metadata links changed',
