@@ -2,6 +2,8 @@
 alter table agent_definitions
   -- One of the configuration document agent-models; null: none.
   add column model text,
+  -- SHA-256 of the default that its instructions were written against; null: none, or they are older than the default.
+  add column instructions_default text,
   -- all or selected.
   add column repository_mode text not null default 'all',
   -- Null: as many as the Environment policy allows.

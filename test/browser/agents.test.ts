@@ -118,7 +118,12 @@ test('a definition is created, refused a name that is taken, changed and deleted
     await page.getByLabel('Purpose').fill('Deploys branches for reviewers');
   };
   await fill('Review apps');
-  await page.getByLabel('Instructions').fill('Say the address.');
+  await page.getByText('What its agents are told').click();
+  const told = page.getByLabel('What its agents are told');
+  await told.getByText('Call get_context first').waitFor();
+  await page.getByRole('textbox', { name: 'Instructions' }).fill('Say the address.');
+  expect(await told.textContent()).toMatch(/(?:^|\n)Say the address\.$/);
+  expect(await told.textContent()).not.toContain('get_context');
   await page.getByLabel('Clients').fill('postern-mcp');
   const rule = (tool: string, label: string) =>
     page.getByRole('radiogroup', { name: tool }).getByText(label, { exact: true }).click();
@@ -203,6 +208,25 @@ test('models are added, named by a definition, and stay while one names them', a
   const { data } = await world.call('GET', '/config/agents/definitions', { as: root });
   const { id } = data.definitions.find(({ name }: { name: string }) => name === 'Modelled');
   await world.call('DELETE', `/config/agents/definitions/${id}`, { as: root });
+});
+
+test('instructions that were written against an older default are marked until an administrator keeps them', async () => {
+  const body = { name: 'Older', purpose: 'Was written before', tools: {}, clients: [], instructions: 'Own.' };
+  await world.call('POST', '/config/agents/definitions', { as: root, body });
+  const { agentDefinitions } = world.h.app.services.read;
+  const stored = (await agentDefinitions.list()).find(({ name }) => name === 'Older');
+  if (stored === undefined) throw new Error('There is no definition.');
+  await agentDefinitions.put({ ...stored, instructionsDefault: 'e'.repeat(64) });
+  const { page, context, complaints } = await atPage(world, root, '/admin/agents');
+  await page.getByRole('row', { name: 'Older' }).getByText('Older default').waitFor();
+  await page.getByRole('link', { name: 'Older' }).click();
+  await page.getByLabel('Default instructions').getByText('Call get_context first').waitFor();
+  expect(await barriersOn(page)).toEqual([]);
+  await press(page, 'Keep the instructions as they are');
+  await page.getByText('written against an older default').waitFor({ state: 'detached' });
+  expect(complaints()).toEqual([]);
+  await context.close();
+  await world.call('DELETE', `/config/agents/definitions/${stored.id}`, { as: root });
 });
 
 test('a session is a timeline: the person reads what was sent, an administrator its names and sizes, another person nothing', async () => {

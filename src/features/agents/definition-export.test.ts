@@ -1,6 +1,7 @@
 import { parse as parseToml } from 'smol-toml';
 import { expect, test } from 'vitest';
 import { parse as parseYaml } from 'yaml';
+import { defaultInstructions } from './default-instructions.ts';
 import { exportClients, exportFor } from './definition-export.ts';
 
 const address = 'https://postern.example.com/mcp';
@@ -57,11 +58,12 @@ test.each([
   },
 );
 
-test('a definition without instructions has no file for them, and one without clients names none', () => {
+test('a definition without instructions has those of the default, and one without clients names none', () => {
   for (const client of exportClients) {
     const files = Object.values(filesOf(client, { ...definition, instructions: ' \n', clients: [] }));
-    expect(files).toHaveLength(1);
+    expect(files).toHaveLength(2);
     expect(files[0]).not.toMatch(/client/i);
+    expect(files[1]).toContain(defaultInstructions);
   }
 });
 

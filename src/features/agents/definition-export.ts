@@ -1,3 +1,4 @@
+import { instructionsOf } from './default-instructions.ts';
 import type { AgentDefinition } from './definition.ts';
 
 /**
@@ -25,7 +26,7 @@ export function exportFor(
     ...(model === undefined || definition.model === null
       ? []
       : [{ path: model.path, content: model.content(definition.model) }]),
-    ...(text === undefined ? [] : [{ path: instructions.path, content: `${instructions.head}${text}` }]),
+    { path: instructions.path, content: `${instructions.head}${text}` },
   ];
 }
 
@@ -87,16 +88,13 @@ function clientIdOf({ clients }: Pick<AgentDefinition, 'clients'>): string | und
 }
 
 /** In a code block, because clients read front matter, comments and imports of files elsewhere. */
-function instructionsText(
-  { id, instructions }: Pick<AgentDefinition, 'id' | 'instructions'>,
-  address: string,
-): string | undefined {
-  if (instructions.trim() === '') return undefined;
+function instructionsText(definition: Pick<AgentDefinition, 'id' | 'instructions'>, address: string): string {
+  const instructions = instructionsOf(definition);
   const runs = instructions.match(/`+/g) ?? [];
   const fence = '`'.repeat(Math.max(3, ...runs.map(({ length }) => length + 1)));
   return `# Postern
 
-Follow these instructions when you use the tools of ${address}. They are those of the agent definition ${id}.
+Follow these instructions when you use the tools of ${address}. They are those of the agent definition ${definition.id}.
 
 ${fence}text
 ${instructions}

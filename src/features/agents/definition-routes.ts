@@ -4,6 +4,12 @@ import { type Caller, callerKinds } from '../../core/caller.ts';
 import { defineRoute, type Route } from '../../platform/http.ts';
 import { idParams, plainText } from '../../platform/schemas.ts';
 import { byAdministrators } from '../settings/settings.ts';
+import {
+  defaultInstructions,
+  defaultInstructionsHash,
+  instructionsStatuses,
+  instructionsStatusOf,
+} from './default-instructions.ts';
 import { type AgentDefinition, siteRights } from './definition.ts';
 import { type AgentDefinitions, maxDefinitions, toSelection, wholeWorkspace } from './definitions.ts';
 import { forEachTool, toolRules } from './mcp-policy.ts';
@@ -16,7 +22,9 @@ const fields = {
     .string()
     .max(4_000)
     .refine((text) => !text.includes('\0'), 'must not contain NUL')
-    .describe('Postern tells its agents this when they connect, after the instructions of the MCP policy'),
+    .describe(
+      'Postern tells its agents this when they connect, after the instructions of the MCP policy. Empty: the default instructions',
+    ),
   tools: z
     .strictObject(forEachTool(toolNames, () => z.enum(toolRules).optional()))
     .describe(
@@ -100,7 +108,18 @@ const offeredSchema = z
   })
   .meta({ id: 'OfferedAgentDefinition' });
 const definitionSchema = offeredSchema
-  .extend({ clients: z.array(z.string()).describe('Ids of OAuth clients') })
+  .extend({
+    instructionsStatus: z
+      .enum(instructionsStatuses)
+      .describe(
+        '`default`: it has none of its own. `stale`: they were written against other default instructions than those of this version. Sent again, they are `current`',
+      ),
+    instructionsDefault: z
+      .string()
+      .nullable()
+      .describe('SHA-256 of the default that they were written against. Null: none, or they are older'),
+    clients: z.array(z.string()).describe('Ids of OAuth clients'),
+  })
   .meta({ id: 'AgentDefinition' });
 
 const exampleInput = {
@@ -117,8 +136,14 @@ const exampleInput = {
   } as const,
   clients: ['postern-mcp'],
 };
-const example = { id: 'agd_2mTq9ZpW1xYb7LcD5mNa', ...exampleInput };
-const { clients: _, ...exampleOffered } = example;
+const example = {
+  id: 'agd_2mTq9ZpW1xYb7LcD5mNa',
+  ...exampleInput,
+  instructionsStatus: 'current',
+  instructionsDefault: defaultInstructionsHash,
+} as const;
+const shippedDefault = { text: defaultInstructions, hash: defaultInstructionsHash };
+const { clients: _, instructionsStatus: _status, instructionsDefault: _default, ...exampleOffered } = example;
 const params = idParams('Id of the definition', example.id);
 const tag = 'Agent definitions';
 const path = '/config/agents/definitions';
@@ -133,10 +158,19 @@ export function agentDefinitionRoutes(definitions: AgentDefinitions): Route[] {
       summary: 'List the agent definitions',
       description: 'By name.',
       policy: byAdministrators,
-      success: { status: 200, data: z.strictObject({ definitions: z.array(definitionSchema) }) },
-      example: { data: { definitions: [example] } },
+      success: {
+        status: 200,
+        data: z.strictObject({
+          definitions: z.array(definitionSchema),
+          defaultInstructions: z
+            .strictObject({ text: z.string(), hash: z.string().describe('SHA-256') })
+            .describe('Of this version; definitions without instructions use them'),
+        }),
+      },
+      example: { data: { definitions: [example], defaultInstructions: shippedDefault } },
       async handle() {
-        return { data: { definitions: (await definitions.list()).map(toShown) } };
+        const all = (await definitions.list()).map(toShown);
+        return { data: { definitions: all, defaultInstructions: shippedDefault } };
       },
     }),
     defineRoute({
@@ -166,7 +200,7 @@ export function agentDefinitionRoutes(definitions: AgentDefinitions): Route[] {
       body: inputSchema,
       errors: ['quota_exceeded', 'name_conflict', 'state_conflict', 'repo_not_found'],
       success: { status: 201, data: definitionSchema },
-      example: { body: example, data: example },
+      example: { body: exampleInput, data: example },
       async handle({ auditContext, body }) {
         return { data: toShown(await definitions.add(auditContext, body)) };
       },
@@ -208,7 +242,12 @@ export function agentDefinitionRoutes(definitions: AgentDefinitions): Route[] {
 }
 
 function toShown(definition: AgentDefinition): z.infer<typeof definitionSchema> {
-  return { ...toOffered(definition), clients: [...definition.clients] };
+  return {
+    ...toOffered(definition),
+    instructionsStatus: instructionsStatusOf(definition),
+    instructionsDefault: definition.instructionsDefault,
+    clients: [...definition.clients],
+  };
 }
 
 function toOffered(definition: AgentDefinition): z.infer<typeof offeredSchema> {

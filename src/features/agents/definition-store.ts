@@ -14,7 +14,8 @@ export type AgentDefinitionStore = {
   remove(id: string): Promise<void>;
 };
 
-type Row = Omit<AgentDefinition, 'workspace'> & {
+type Row = Omit<AgentDefinition, 'workspace' | 'instructionsDefault'> & {
+  instructions_default: string | null;
   repository_mode: RepositoryAccess['mode'];
   max_environments: number | null;
   environment_ttl_hours: number | null;
@@ -24,7 +25,7 @@ type Row = Omit<AgentDefinition, 'workspace'> & {
 
 export function agentDefinitionStore(db: Sql): AgentDefinitionStore {
   const selected = sql`
-    select d.id, d.name, d.purpose, d.model, d.instructions, d.tools, d.repository_mode, d.max_environments,
+    select d.id, d.name, d.purpose, d.model, d.instructions, d.instructions_default, d.tools, d.repository_mode, d.max_environments,
       d.environment_ttl_hours, d.may_sites,
       coalesce((select jsonb_agg(jsonb_build_object('id', r.id, 'name', r.full_name) order by lower(r.full_name))
         from agent_definition_repositories s join repositories r on r.id = s.repository_id
@@ -48,15 +49,15 @@ export function agentDefinitionStore(db: Sql): AgentDefinitionStore {
          where of_client.client_id = ${clientId}`.execute(db);
       return rows[0] && toDefinition(rows[0]);
     },
-    async put({ id, name, purpose, model, instructions, tools, workspace, clients }) {
+    async put({ id, name, purpose, model, instructions, instructionsDefault, tools, workspace, clients }) {
       const { repositories, maxEnvironments, environmentTtlHours, maySites } = workspace;
       await sql`
-        insert into agent_definitions (id, name, purpose, model, instructions, tools, repository_mode, max_environments,
+        insert into agent_definitions (id, name, purpose, model, instructions, instructions_default, tools, repository_mode, max_environments,
           environment_ttl_hours, may_sites)
-        values (${id}, ${name}, ${purpose}, ${model}, ${instructions}, ${JSON.stringify(tools)}::jsonb, ${repositories.mode},
+        values (${id}, ${name}, ${purpose}, ${model}, ${instructions}, ${instructionsDefault}, ${JSON.stringify(tools)}::jsonb, ${repositories.mode},
           ${maxEnvironments}, ${environmentTtlHours}, ${maySites})
         on conflict (id) do update set name = excluded.name, purpose = excluded.purpose, model = excluded.model,
-          instructions = excluded.instructions, tools = excluded.tools, repository_mode = excluded.repository_mode,
+          instructions = excluded.instructions, instructions_default = excluded.instructions_default, tools = excluded.tools, repository_mode = excluded.repository_mode,
           max_environments = excluded.max_environments, environment_ttl_hours = excluded.environment_ttl_hours,
           may_sites = excluded.may_sites`.execute(db);
       await sql`delete from agent_definition_clients where definition_id = ${id}`.execute(db);
@@ -80,7 +81,8 @@ export function agentDefinitionStore(db: Sql): AgentDefinitionStore {
 }
 
 function toDefinition(row: Row): AgentDefinition {
-  const { id, name, purpose, model, instructions, tools, clients, repositories } = row;
+  const { id, name, purpose, model, instructions, instructions_default: instructionsDefault } = row;
+  const { tools, clients, repositories } = row;
   const isSelected = row.repository_mode === 'selected';
   const workspace = {
     repositories: isSelected
@@ -91,5 +93,5 @@ function toDefinition(row: Row): AgentDefinition {
     environmentTtlHours: row.environment_ttl_hours,
     maySites: row.may_sites,
   };
-  return { id, name, purpose, model, instructions, tools, workspace, clients };
+  return { id, name, purpose, model, instructions, instructionsDefault, tools, workspace, clients };
 }

@@ -1,5 +1,6 @@
 import type { AgentReach } from '../../core/caller.ts';
 import type { GrantableScope } from '../../core/scopes.ts';
+import { instructionsOf } from './default-instructions.ts';
 import { forEachTool, isUsable, type McpPolicy, stricterOf, type ToolRule } from './mcp-policy.ts';
 import { changesSomething, type ToolName, toolNames } from './tool-names.ts';
 
@@ -19,8 +20,10 @@ export type AgentDefinition = {
   readonly purpose: string;
   /** For people who set up a client: Postern runs none. Null: any. */
   readonly model: string | null;
-  /** Postern tells its agents this when they connect, after the instructions of the policy. */
+  /** Postern tells its agents this when they connect, after the instructions of the policy. Empty: the default. */
   readonly instructions: string;
+  /** Hash of the default that they were written against; null: none, or they are older than the default. */
+  readonly instructionsDefault: string | null;
   /** A tool without a rule is hidden. */
   readonly tools: { readonly [Name in ToolName]?: ToolRule | undefined };
   readonly workspace: AgentWorkspace;
@@ -41,7 +44,7 @@ export function policyUnder(policy: McpPolicy, definition: AgentDefinition | und
     ...policy,
     allowChanges: toolNames.some((name) => changesSomething(name) && tools[name] !== 'hidden'),
     tools,
-    instructions: [policy.instructions, definition?.instructions ?? '']
+    instructions: [policy.instructions, definition === undefined ? '' : instructionsOf(definition)]
       .filter((text) => text !== '')
       .join('\n\n'),
   };

@@ -7,6 +7,7 @@ import type { RepositorySelection } from '../keys/keys.ts';
 import type { DocumentVersion } from '../settings/settings.ts';
 import type { Repository } from '../repositories/repositories.ts';
 import { agentModelsName, modelNamesIn } from './agent-models.ts';
+import { defaultInstructionsHash } from './default-instructions.ts';
 import type { AgentDefinition, AgentWorkspace } from './definition.ts';
 import type { AgentDefinitionStore } from './definition-store.ts';
 
@@ -24,7 +25,9 @@ export const wholeWorkspace = {
   maySites: 'publish',
 } as const satisfies WorkspaceInput;
 
-type DefinitionInput = Omit<AgentDefinition, 'id' | 'workspace'> & { readonly workspace: WorkspaceInput };
+type DefinitionInput = Omit<AgentDefinition, 'id' | 'instructionsDefault' | 'workspace'> & {
+  readonly workspace: WorkspaceInput;
+};
 type DefinitionChange = { readonly [Field in keyof DefinitionInput]?: DefinitionInput[Field] | undefined };
 
 type Stores = {
@@ -63,7 +66,12 @@ export function createAgentDefinitions(deps: {
             hint: 'Delete a definition that is no longer needed.',
           });
         const workspace = await workspaceOf(repositories, input.workspace);
-        const definition = normal({ ...input, id: newId(random, 'agd'), workspace });
+        const definition = normal({
+          ...input,
+          id: newId(random, 'agd'),
+          instructionsDefault: writtenAgainst(input.instructions),
+          workspace,
+        });
         requireUnused(definition, others);
         await requireOffered(definition, documents);
         await agentDefinitions.put(definition);
@@ -77,7 +85,12 @@ export function createAgentDefinitions(deps: {
         const { workspace: reach, ...fields } = change;
         const sent = Object.entries(fields).filter(([, value]) => value !== undefined);
         const workspace = reach === undefined ? before.workspace : await workspaceOf(repositories, reach);
-        const after = normal({ ...before, ...Object.fromEntries(sent), workspace });
+        // Sent again without a change, they are confirmed against the default of now.
+        const instructionsDefault =
+          change.instructions === undefined
+            ? before.instructionsDefault
+            : writtenAgainst(change.instructions);
+        const after = normal({ ...before, ...Object.fromEntries(sent), instructionsDefault, workspace });
         requireUnused(after, all);
         await requireOffered(after, documents);
         await agentDefinitions.put(after);
@@ -96,6 +109,10 @@ export function createAgentDefinitions(deps: {
         await audit.append(eventOf(auditContext, 'definition_removed', { before: facts(before) }));
       }),
   };
+}
+
+function writtenAgainst(instructions: string): string | null {
+  return instructions.trim() === '' ? null : defaultInstructionsHash;
 }
 
 /** Bound to ids, so that a rename changes nothing. */

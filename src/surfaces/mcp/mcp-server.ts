@@ -15,6 +15,7 @@ import { inputWords } from '../../platform/input-words.ts';
 import { version } from '../../platform/version.ts';
 import { type ApprovalStep, askPerson, openPage, type PersonAtClient, personAt } from './approval-step.ts';
 import type { Confirmations } from './confirmations.ts';
+import { listedPrompts, readPrompt } from './prompts.ts';
 import { listedResources, readResource } from './resources.ts';
 import { denialOf, type Tool, type ToolContext, versionOf } from './tool.ts';
 
@@ -49,7 +50,10 @@ export function toolServer(deps: ToolServerDeps): McpServer {
   const { instructions } = context.policy;
   const product = new McpServer(
     { name: 'postern', title: 'Postern', version },
-    { capabilities: { tools: {}, resources: {} }, ...(instructions === '' ? {} : { instructions }) },
+    {
+      capabilities: { tools: {}, resources: {}, prompts: {} },
+      ...(instructions === '' ? {} : { instructions }),
+    },
   );
   const { server } = product;
   server.setRequestHandler('tools/list', () => ({
@@ -63,6 +67,8 @@ export function toolServer(deps: ToolServerDeps): McpServer {
     'resources/read',
     async ({ params }) => await readResource(params.uri, context, deps.onFailure),
   );
+  server.setRequestHandler('prompts/list', () => ({ prompts: listedPrompts(instructions) }));
+  server.setRequestHandler('prompts/get', ({ params }) => readPrompt(params.name, instructions));
   server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
     const tool = tools.find(({ name }) => name === params.name);
     if (tool === undefined)

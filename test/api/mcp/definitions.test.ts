@@ -1,4 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import {
+  defaultInstructions,
+  defaultInstructionsHash,
+} from '../../../src/features/agents/default-instructions.ts';
 import { defaultMcpPolicy, type McpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { type Harness, type Person } from '../../harness.ts';
 import { openFrozenHarness } from '../access/cast.ts';
@@ -67,7 +71,17 @@ test('a definition gives a client the tools that it names, of those that the pol
     maySites: 'publish',
   };
   const added = await asRoot('POST', path, body);
-  expect([added.status, added.data]).toEqual([201, { id: added.data.id, model: null, ...body, workspace }]);
+  expect([added.status, added.data]).toEqual([
+    201,
+    {
+      id: added.data.id,
+      model: null,
+      ...body,
+      workspace,
+      instructionsStatus: 'current',
+      instructionsDefault: defaultInstructionsHash,
+    },
+  ]);
   expect(await listed()).toEqual(['get_site', 'update_site']);
   expect(await agent.use('update_site', { siteId, name: 'Other' })).toMatchObject({ name: 'Other' });
   expect((await agent.refusal('delete_site', { siteId })).code).toBe('tool_hidden');
@@ -78,7 +92,7 @@ test('a definition gives a client the tools that it names, of those that the pol
   expect(taken.data).toEqual({ ...added.data, clients: [] });
   expect((await agent.refusal('update_site', { siteId, name: 'Third' })).code).toBe('tool_hidden');
   expect((await asRoot('DELETE', `${path}/${added.data.id}`)).status).toBe(204);
-  expect((await asRoot('GET', path)).data).toEqual({ definitions: [] });
+  expect((await asRoot('GET', path)).data.definitions).toEqual([]);
   expect((await asRoot('DELETE', `${path}/${added.data.id}`)).error.code).toBe('not_found');
 
   const { events } = await h.app.services.audit.search({ event: 'config.agents.changed' }, undefined, 10);
@@ -204,7 +218,7 @@ test('everyone reads the definitions, without their clients; a key only the name
     },
     clients: ['postern-mcp'],
   });
-  const { clients: _, ...offered } = data;
+  const { clients: _, instructionsStatus: _status, instructionsDefault: _default, ...offered } = data;
   const read = async (as: Parameters<Harness['call']>[2]) =>
     (await h.call('GET', '/agents/definitions', as)).data.definitions.find(
       ({ name }: { name: string }) => name === 'Offered',
@@ -216,4 +230,57 @@ test('everyone reads the definitions, without their clients; a key only the name
   });
   expect((await read({ as: key })).workspace.repositories.repositories).toEqual(['acme/seen']);
   await asRoot('DELETE', `${path}/${data.id}`);
+});
+
+describe('instructions', () => {
+  const body = { name: 'Told', purpose: 'Is told', tools: { get_site: 'allow' }, clients: ['postern-mcp'] };
+
+  test('agents read them as a prompt, too: those of the policy, then those of the definition or the default', async () => {
+    const { data } = await asRoot('POST', path, body);
+    const promptOf = async (of: Agent) => {
+      const { prompts } = await of.client.listPrompts();
+      expect(prompts).toMatchObject([{ name: 'instructions' }]);
+      const { messages } = await of.client.getPrompt({ name: 'instructions' });
+      return messages;
+    };
+    const text = (own: string) => [{ role: 'user', content: { type: 'text', text: `Be brief.\n\n${own}` } }];
+    expect(await promptOf(agent)).toEqual(text(defaultInstructions));
+    const older = await connectAgent(h, 'Ada', { mode: 'legacy' });
+    await asRoot('PATCH', `${path}/${data.id}`, { instructions: 'Name sites after teams.' });
+    expect(await promptOf(agent)).toEqual(text('Name sites after teams.'));
+    expect(await promptOf(older)).toEqual(text('Name sites after teams.'));
+    await expect(agent.client.getPrompt({ name: 'other' })).rejects.toMatchObject({ code: -32_602 });
+    await asRoot('DELETE', `${path}/${data.id}`);
+  });
+
+  test('without any instructions there is no prompt', async () => {
+    await setMcpPolicy(h, { instructions: '' });
+    expect((await agent.client.listPrompts()).prompts).toEqual([]);
+    await expect(agent.client.getPrompt({ name: 'instructions' })).rejects.toMatchObject({ code: -32_602 });
+  });
+
+  test('those written against another default than that of this version are stale until they are sent again', async () => {
+    const { data } = await asRoot('POST', path, body);
+    expect(data).toMatchObject({ instructionsStatus: 'default', instructionsDefault: null });
+    const at = `${path}/${data.id}`;
+    const instructions = 'Name sites after teams.';
+    expect((await asRoot('PATCH', at, { instructions })).data).toMatchObject({
+      instructionsStatus: 'current',
+      instructionsDefault: defaultInstructionsHash,
+    });
+    // As an earlier version, with another default, stored them.
+    const stored = (await h.app.services.agentDefinitions.list()).find(({ id }) => id === data.id);
+    if (stored === undefined) throw new Error('There is no definition.');
+    const older = { ...stored, instructionsDefault: 'e'.repeat(64) };
+    await h.app.services.read.agentDefinitions.put(older);
+    const listing = (await asRoot('GET', path)).data;
+    expect(listing.definitions).toContainEqual(
+      expect.objectContaining({ id: data.id, instructionsStatus: 'stale' }),
+    );
+    expect(listing.defaultInstructions).toEqual({ text: defaultInstructions, hash: defaultInstructionsHash });
+    // A change of something else does not say that anyone compared them.
+    expect((await asRoot('PATCH', at, { purpose: 'Other' })).data.instructionsStatus).toBe('stale');
+    expect((await asRoot('PATCH', at, { instructions })).data.instructionsStatus).toBe('current');
+    await asRoot('DELETE', at);
+  });
 });

@@ -4977,10 +4977,17 @@ export interface components {
             purpose: string;
             /** @description One of the models for agents; it is for people who set up a client. Null: any */
             model: string | null;
-            /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy */
+            /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy. Empty: the default instructions */
             instructions: string;
             tools: components["schemas"]["AgentDefinitionTools"];
             workspace: components["schemas"]["AgentWorkspace"];
+            /**
+             * @description `default`: it has none of its own. `stale`: they were written against other default instructions than those of this version. Sent again, they are `current`
+             * @enum {string}
+             */
+            instructionsStatus: "default" | "current" | "stale";
+            /** @description SHA-256 of the default that they were written against. Null: none, or they are older */
+            instructionsDefault: string | null;
             /** @description Ids of OAuth clients */
             clients: string[];
         };
@@ -5014,7 +5021,7 @@ export interface components {
             purpose: string;
             /** @description One of the models for agents; it is for people who set up a client. Null: any */
             model: string | null;
-            /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy */
+            /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy. Empty: the default instructions */
             instructions: string;
             tools: components["schemas"]["OfferedAgentDefinitionTools"];
             workspace: components["schemas"]["AgentWorkspace"];
@@ -5024,7 +5031,7 @@ export interface components {
             /** @description For people who choose among definitions */
             purpose: string;
             /**
-             * @description Postern tells its agents this when they connect, after the instructions of the MCP policy
+             * @description Postern tells its agents this when they connect, after the instructions of the MCP policy. Empty: the default instructions
              * @default
              */
             instructions?: string;
@@ -5052,7 +5059,7 @@ export interface components {
             name?: string;
             /** @description For people who choose among definitions */
             purpose?: string;
-            /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy */
+            /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy. Empty: the default instructions */
             instructions?: string;
             tools?: components["schemas"]["AgentDefinitionChangeTools"];
             /** @description Ids of OAuth clients. A client has at most one definition; without one, its agents only read */
@@ -10660,6 +10667,12 @@ export interface operations {
                         request_id: components["schemas"]["RequestId"];
                         data: {
                             definitions: components["schemas"]["AgentDefinition"][];
+                            /** @description Of this version; definitions without instructions use them */
+                            defaultInstructions: {
+                                text: string;
+                                /** @description SHA-256 */
+                                hash: string;
+                            };
                         };
                         /**
                          * @description Always null here.

@@ -10,6 +10,7 @@ import common from '../admin.module.css';
 import { agentModels, mcpPolicy } from '../queries.ts';
 import { wrongIn } from '../wrong-in.ts';
 import styles from './definition-form.module.css';
+import { InstructionsPreview } from './instructions-preview.tsx';
 import { WorkspaceFields, wholeWorkspace } from './workspace-fields.tsx';
 
 type Body = Schemas['AgentDefinitionRequest'];
@@ -38,12 +39,20 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
   const [clients, setClients] = useState((known?.clients ?? []).join('\n'));
   const { name, purpose, model, instructions, tools, workspace } = draft;
   const { data: offered } = useQuery(agentModels);
-  const body = { name, purpose, model, instructions, tools, workspace, clients: linesOf(clients) };
+  const fields = { name, purpose, model, tools, workspace, clients: linesOf(clients) };
+  const body = { ...fields, instructions };
+  // Instructions that are sent again count as compared with the default of now.
+  const changed = instructions === known?.instructions ? fields : body;
   const { run, error, isBusy } = useAct({
     act: () =>
       known === undefined
         ? unwrap(api.POST('/config/agents/definitions', { body }))
-        : unwrap(api.PATCH('/config/agents/definitions/{id}', { params: { path: { id: known.id } }, body })),
+        : unwrap(
+            api.PATCH('/config/agents/definitions/{id}', {
+              params: { path: { id: known.id } },
+              body: changed,
+            }),
+          ),
     said: known === undefined ? 'The definition is added.' : 'Saved.',
     refresh: 'agents',
     onDone: onSaved,
@@ -93,13 +102,17 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
         />
         <Textarea
           label="Instructions"
-          description="Postern gives its agents this text when they connect, after the instructions of the MCP policy. Never put a secret in it."
+          description="Postern gives its agents this text when they connect, after the instructions of the MCP policy. Empty: the default of Postern. Never put a secret in it."
           radius="md"
           rows={5}
           maxLength={4_000}
           value={instructions}
           error={wrong['instructions']}
           onChange={({ currentTarget }) => change({ instructions: currentTarget.value })}
+        />
+        <InstructionsPreview
+          instructions={instructions}
+          onChange={(next) => change({ instructions: next })}
         />
         <Textarea
           label="Clients"

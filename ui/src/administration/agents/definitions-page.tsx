@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core';
+import { Badge, Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { Empty } from '../../lists/empty.tsx';
@@ -51,12 +51,17 @@ export function DefinitionsPage() {
       )}
       {all.length > 0 && (
         <Table caption="Agent definitions" columns={['Name', 'Purpose', 'Clients', 'Tools']} isStale={false}>
-          {all.map(({ id, name, purpose, clients, tools }) => (
+          {all.map(({ id, name, purpose, clients, tools, instructionsStatus }) => (
             <tr key={id}>
               <th scope="row" dir="auto" className={common['name']}>
                 <TextLink to="/admin/agents/$id" params={{ id }} inherit>
                   {name}
                 </TextLink>
+                {instructionsStatus === 'stale' && (
+                  <Badge ml="xs" color="yellow" variant="light">
+                    Older default
+                  </Badge>
+                )}
               </th>
               <td data-label="Purpose" className={common['wrap']}>
                 <bdi>{purpose}</bdi>
