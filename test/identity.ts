@@ -97,6 +97,8 @@ export async function openIdentityApp(
       allowsRegistration: async () => false,
       registered: async () => undefined,
       confirmed: async () => undefined,
+      definitionsFor: async () => ({ pinned: null, offered: [] }),
+      chosen: async () => undefined,
     },
     holder: `test-${Math.random()}`,
     signInsPerMinute: () => 60,

@@ -55,6 +55,8 @@ import { createAgentDefinitions } from '../features/agents/definitions.ts';
 import { agentDefinitionRoutes } from '../features/agents/definition-routes.ts';
 import { agentExportRoutes } from '../features/agents/export-routes.ts';
 import { agentDefinitionStore } from '../features/agents/definition-store.ts';
+import { createGrantDefinitions } from '../features/agents/grant-definitions.ts';
+import { grantDefinitionRoutes } from '../features/agents/grant-definition-routes.ts';
 import { createAgentSessions } from '../features/agents/agents.ts';
 import { agentApprovalRoutes } from '../features/agents/approval-routes.ts';
 import { agentApprovalStore } from '../features/agents/approval-store.ts';
@@ -225,6 +227,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     builtin: keycloak === null ? [mcpClientId] : [],
     clock,
   });
+  const grantDefinitions = createGrantDefinitions({ read, tx, clock });
   const { identity, provider } = createIdentityServices({
     uiOrigin: uiUrl,
     keycloak,
@@ -251,6 +254,16 @@ function createServices(settings: AppSettings, backends: AppBackends) {
       allowsRegistration: async () => allowsRegistration((await mcpPolicy.inForce()).value),
       registered: mcpClients.registered,
       confirmed: mcpClients.confirmed,
+      async definitionsFor(clientId) {
+        const { pinned, offered } = await grantDefinitions.choicesFor(clientId);
+        return { pinned: pinned ?? null, offered };
+      },
+      async chosen(origin, grant, definitionId) {
+        const user = await identity.learnUser({ issuer: identity.issuer, subject: grant.subject });
+        const actor = { kind: 'user', id: user.id, name: user.name, credential: grant.clientId } as const;
+        const ofPerson = { ...grant, issuer: identity.issuer };
+        await grantDefinitions.chooseAtConsent({ actor, origin }, ofPerson, definitionId);
+      },
     },
     noteIdentity: metrics.noteIdentity,
   });
@@ -577,6 +590,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
       random,
     }),
     agentDefinitions: createAgentDefinitions({ read, tx, random }),
+    grantDefinitions,
     agentModels: createAgentModels({ read, tx, feed, isFresh, clock }),
     agentSessions,
     limiter,
@@ -660,6 +674,7 @@ function createRoutes(services: Services): Route[] {
     ...mcpPolicyRoutes({ policy: services.mcpPolicy, usage: services.agentSessions.usage }),
     ...mcpClientRoutes(services.mcpClients),
     ...agentDefinitionRoutes(services.agentDefinitions),
+    ...grantDefinitionRoutes(services.grantDefinitions),
     ...agentModelRoutes({ models: services.agentModels, definitions: services.agentDefinitions }),
     ...agentExportRoutes({ definitions: services.agentDefinitions, address: services.uiUrl + mcpPath }),
     ...agentSessionRoutes({ sessions: services.agentSessions, names }),
@@ -779,6 +794,7 @@ function createJobList(
         if (services.provider !== null) await services.mcpClients.prune(services.provider);
       },
     },
+    { name: 'agent-choices', everyMs: day, leased: true, run: services.grantDefinitions.prune },
     { name: 'agent-sessions', everyMs: hour, leased: true, run: services.agentSessions.prune },
     ...identity.jobs,
     ...services.grantServices.jobs,
@@ -942,7 +958,7 @@ export async function createApp(
         uiOrigin: settings.uiUrl,
         issuer: identity.issuer,
         policy: async () => (await services.mcpPolicy.inForce()).value,
-        definitionOf: services.agentDefinitions.ofClient,
+        definitionOf: services.grantDefinitions.of,
         tools,
         authentication,
         authorization,

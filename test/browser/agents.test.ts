@@ -1,9 +1,10 @@
+import { createHash } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemAuditContext } from '../../src/core/caller.ts';
 import { defaultMcpPolicy, type McpPolicy } from '../../src/features/agents/mcp-policy.ts';
 import type { Person } from '../harness.ts';
-import { barriersOn, overflowOf } from './app-pages.ts';
+import { barriersOn, overflowOf, signIn, visit } from './app-pages.ts';
 import { openWorld, type World } from './real-ports.ts';
 import { atPage } from './site-pages.ts';
 
@@ -40,6 +41,7 @@ async function record(person: Person, { tool = 'get_context', code = null, sent 
   });
 }
 
+const hostile = `<img src=x onerror=alert(1)> مفتاح 👩‍👩‍👧‍👦 ${'w'.repeat(60)}`;
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
 const dialog = (page: Page) => page.getByRole('dialog');
 const choose = (page: Page, setting: string, label: string) =>
@@ -229,6 +231,78 @@ test('instructions that were written against an older default are marked until a
   await world.call('DELETE', `/config/agents/definitions/${stored.id}`, { as: root });
 });
 
+test('a person chooses what the agents of a client are for, unless an administrator chose', async () => {
+  const body = { name: 'Chosen', purpose: 'Changes sites', tools: { get_site: 'allow' }, clients: [] };
+  const made = await world.call('POST', '/config/agents/definitions', { as: root, body });
+  const { page: form, context: ofRoot } = await atPage(world, root, `/admin/agents/${made.data.id}`);
+  await form.getByLabel('Offer it to people').press('Space');
+  await press(form, 'Save');
+  await form.getByRole('status').filter({ hasText: 'Saved.' }).waitFor();
+  await ofRoot.close();
+
+  const fay = await world.h.person('Fay');
+  await record(fay, { clientId: 'mcp_of_fay' });
+  const { page, context, complaints } = await atPage(world, fay, '/settings/agents');
+  await page.getByRole('combobox', { name: 'What agents of mcp_of_fay are for' }).click();
+  await page.getByRole('option', { name: 'Chosen' }).click();
+  await page.getByText('Changes sites').waitFor();
+  await press(page, 'Save');
+  await page.getByRole('status').filter({ hasText: 'Your choice is saved.' }).waitFor();
+  const { data } = await world.call('GET', '/me/agents/access', { as: fay });
+  expect(data.access).toMatchObject([{ clientId: 'mcp_of_fay', definition: { name: 'Chosen' } }]);
+  expect(await barriersOn(page)).toEqual([]);
+  await world.call('PATCH', `/config/agents/definitions/${made.data.id}`, {
+    as: root,
+    body: { clients: ['mcp_of_fay'] },
+  });
+  await page.reload();
+  await page.getByText('Chosen by an administrator').waitFor();
+  expect(complaints()).toEqual([]);
+  await context.close();
+  await world.call('DELETE', `/config/agents/definitions/${made.data.id}`, { as: root });
+});
+
+test('the page that allows a client offers the definitions, also on a phone and by the keyboard', async () => {
+  await setPolicy({ enabled: true });
+  const body = { name: `Offered ${hostile}`.slice(0, 100), purpose: hostile, tools: {}, clients: [] };
+  const made = await world.call('POST', '/config/agents/definitions', {
+    as: root,
+    body: { ...body, isOffered: true },
+  });
+  const gil = await world.h.person('Gil');
+  const context = await world.browser.newContext({ viewport: { width: 1280, height: 800 } });
+  const { page } = await visit(context);
+  const callback = 'http://127.0.0.1:45123/callback';
+  const query = new URLSearchParams({
+    client_id: 'postern-mcp',
+    redirect_uri: callback,
+    response_type: 'code',
+    scope: 'openid mcp',
+    resource: `${world.uiUrl}/mcp`,
+    code_challenge: createHash('sha256').update('a verifier of the tests').digest('base64url'),
+    code_challenge_method: 'S256',
+  });
+  await page.goto(`${world.uiUrl}/identity/auth?${query.toString()}`);
+  await signIn(page, { email: 'gil@example.com', password: 'correct horse battery' });
+  const choice = page.getByLabel('What its agents are for');
+  expect(await choice.inputValue()).toBe('');
+  expect(await barriersOn(page)).toEqual([]);
+  for (const width of [1280, 375, 320]) {
+    await page.setViewportSize({ width, height: 800 });
+    expect([width, await overflowOf(page)]).toEqual([width, 0]);
+  }
+  await choice.focus();
+  await page.keyboard.press('ArrowDown');
+  // Nobody listens there, so the browser stops at the request.
+  const answer = page.waitForRequest((request) => request.url().startsWith(callback));
+  await page.getByRole('button', { name: 'Allow', exact: true }).press('Enter');
+  expect(new URL((await answer).url()).searchParams.get('code')).toBeTruthy();
+  const choices = await world.h.app.services.read.agentDefinitions.choicesOf(gil.user);
+  expect(choices).toMatchObject([{ clientId: 'postern-mcp', definitionId: made.data.id }]);
+  await context.close();
+  await world.call('DELETE', `/config/agents/definitions/${made.data.id}`, { as: root });
+});
+
 test('a session is a timeline: the person reads what was sent, an administrator its names and sizes, another person nothing', async () => {
   const eve = await world.h.person('Eve');
   const secret = 'a private matter';
@@ -324,8 +398,6 @@ test('a call that waits is counted in the menu, shown exactly, and approved or r
   expect(await other.page.getByRole('button', { name: 'Approve' }).count()).toBe(0);
   await other.context.close();
 });
-
-const hostile = `<img src=x onerror=alert(1)> مفتاح 👩‍👩‍👧‍👦 ${'w'.repeat(60)}`;
 
 test.each(['light', 'dark'] as const)(
   'in %s, no page about agents stands in anyone’s way, and each fits a phone',

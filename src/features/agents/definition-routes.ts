@@ -30,6 +30,11 @@ const fields = {
     .describe(
       'The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden',
     ),
+  isOffered: z
+    .boolean()
+    .describe(
+      'People may choose it for a client of theirs that has no definition: at consent, or in Settings',
+    ),
   clients: z
     .array(plainText(256))
     .max(100)
@@ -89,6 +94,7 @@ const inputSchema = z
     model: model.default(null),
     instructions: fields.instructions.default(''),
     workspace: workspaceSchema.default(wholeWorkspace),
+    isOffered: fields.isOffered.default(false),
   })
   .meta({ id: 'AgentDefinitionRequest' });
 const changeSchema = z
@@ -105,6 +111,7 @@ const offeredSchema = z
     instructions: fields.instructions,
     tools: fields.tools,
     workspace: workspaceSchema,
+    isOffered: fields.isOffered,
   })
   .meta({ id: 'OfferedAgentDefinition' });
 const definitionSchema = offeredSchema
@@ -134,6 +141,7 @@ const exampleInput = {
     environmentTtlHours: 24,
     maySites: 'none',
   } as const,
+  isOffered: true,
   clients: ['postern-mcp'],
 };
 const example = {
@@ -251,8 +259,17 @@ function toShown(definition: AgentDefinition): z.infer<typeof definitionSchema> 
 }
 
 function toOffered(definition: AgentDefinition): z.infer<typeof offeredSchema> {
-  const { id, name, purpose, model: named, instructions, tools, workspace } = definition;
-  return { id, name, purpose, model: named, instructions, tools, workspace: toSelection(workspace) };
+  const { id, name, purpose, model: named, instructions, tools, workspace, isOffered } = definition;
+  return {
+    id,
+    name,
+    purpose,
+    model: named,
+    instructions,
+    tools,
+    workspace: toSelection(workspace),
+    isOffered,
+  };
 }
 
 /** Without the names of repositories that the caller does not reach. */

@@ -27,6 +27,8 @@ export type AgentDefinition = {
   /** A tool without a rule is hidden. */
   readonly tools: { readonly [Name in ToolName]?: ToolRule | undefined };
   readonly workspace: AgentWorkspace;
+  /** People may choose it for a client that has no definition. */
+  readonly isOffered: boolean;
   /** OAuth clients, of which each has at most one definition. Without duplicates. */
   readonly clients: readonly string[];
 };

@@ -40,7 +40,6 @@ type Stores = {
 /** @throws AppError name_conflict, state_conflict when a client has another definition */
 export type AgentDefinitions = {
   list(): Promise<AgentDefinition[]>;
-  ofClient(clientId: string): Promise<AgentDefinition | undefined>;
   /** @throws AppError quota_exceeded; repo_not_found and invalid_body, as change does */
   add(auditContext: AuditContext, input: DefinitionInput): Promise<AgentDefinition>;
   /** @throws AppError not_found; so does remove */
@@ -49,14 +48,13 @@ export type AgentDefinitions = {
 };
 
 export function createAgentDefinitions(deps: {
-  readonly read: { readonly agentDefinitions: Pick<AgentDefinitionStore, 'list' | 'ofClient'> };
+  readonly read: { readonly agentDefinitions: Pick<AgentDefinitionStore, 'list'> };
   readonly tx: Tx<Stores>;
   readonly random: Random;
 }): AgentDefinitions {
   const { read, tx, random } = deps;
   return {
     list: read.agentDefinitions.list,
-    ofClient: read.agentDefinitions.ofClient,
     add: (auditContext, input) =>
       tx(async ({ agentDefinitions, repositories, documents, audit }) => {
         const others = await agentDefinitions.hold();

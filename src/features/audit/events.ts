@@ -37,6 +37,8 @@ export const auditEvents = {
     'An agent called a tool that changed something, for a person; the change has an event of its own. The actor’s credential is the client.',
   'mcp.approval_decided':
     'A person approved a call of their agent (reason `approved`) or refused it (`refused`). `mcp.tool_called` is written when the agent makes it.',
+  'mcp.definition_chosen':
+    'A person chose the agent definition for a client of theirs, at consent or in Settings; `details.definitionId` is null when its agents only read.',
   'mcp.session_ended':
     'A person or an administrator ended a session of an agent, and with it the access of its client to the account.',
   'config.agents.changed':

@@ -39,6 +39,8 @@ beforeAll(async () => {
       allowsRegistration: gone,
       registered: gone,
       confirmed: gone,
+      definitionsFor: gone,
+      chosen: gone,
     },
     secrets: ['a secret of the tests'],
     signingKeys: { keys: [{ ...(await exportJWK(privateKey)), alg: 'ES256', kid: 'one', use: 'sig' }] },

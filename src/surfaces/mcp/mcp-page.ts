@@ -13,6 +13,7 @@ import {
   reachUnder,
   scopesUnder,
 } from '../../features/agents/definition.ts';
+import type { PersonGrant } from '../../features/agents/definition-store.ts';
 import type { McpClients } from '../../features/agents/mcp-clients.ts';
 import type { McpPolicy } from '../../features/agents/mcp-policy.ts';
 import { type RateLimiter, retryAfterSeconds } from '../../features/rate-limit/rate-limit.ts';
@@ -34,7 +35,7 @@ export type McpPageDeps = {
   /** Issues the tokens. */
   readonly issuer: string;
   readonly policy: () => Promise<McpPolicy>;
-  readonly definitionOf: (clientId: string) => Promise<AgentDefinition | undefined>;
+  readonly definitionOf: (grant: PersonGrant) => Promise<AgentDefinition | undefined>;
   readonly tools: readonly Tool[];
   readonly authentication: Pick<Authentication, 'authenticateMcp'>;
   readonly authorization: Authorization;
@@ -153,7 +154,7 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
     const [isEnded, status, definition] = await Promise.all([
       deps.sessions.isEnded({ userId: user.id, clientId, grantId: grantId ?? '' }),
       deps.clients.statusOf(clientId),
-      deps.definitionOf(clientId),
+      deps.definitionOf({ issuer: user.issuer, subject: user.subject, clientId, grantId: grantId ?? '' }),
     ]);
     if (isEnded) throw accessEnded;
     if (status !== 'allowed') throw status === 'waiting' ? clientWaits : new AppError('client_not_allowed');

@@ -114,6 +114,8 @@ const table: Record<string, Line> = {
   'GET /me/agents/approvals/{id}': ['a session', '404 not_found'],
   'POST /me/agents/approvals/{id}/approve': ['a session', '404 not_found'],
   'POST /me/agents/approvals/{id}/refuse': ['a session', '404 not_found'],
+  'GET /me/agents/access': ['a session', '200'],
+  'PUT /me/agents/sessions/{id}/definition': ['a session', '404 not_found', { definitionId: null }],
   'GET /me/agents/sessions': ['a session', '200'],
   'GET /me/agents/sessions/{id}': ['a session', '404 not_found'],
   'POST /me/agents/sessions/{id}/end': ['a session', '404 not_found'],

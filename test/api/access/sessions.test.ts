@@ -231,6 +231,7 @@ describe('requests of other pages', () => {
       'PATCH /config/mcp/clients/{id}': { status: 'blocked' },
       'PUT /config/agents/models': { models: [] },
       'POST /config/agents/models/revert': { version: 0 },
+      'PUT /me/agents/sessions/{id}/definition': { definitionId: null },
       'POST /config/agents/definitions': agents,
       'PATCH /config/agents/definitions/{id}': { purpose: 'Other' },
       'POST /config/metadata': link,

@@ -109,6 +109,7 @@ test('an approval is for its arguments, client, tool and version only, for ten m
     tools: { update_site: 'allow' },
     model: null,
     workspace: wholeWorkspace,
+    isOffered: false,
     clients: [another.clientId],
   });
   expect(await ask('update_site', input, another)).not.toBe(first);

@@ -78,6 +78,7 @@ test('a definition gives a client the tools that it names, of those that the pol
       model: null,
       ...body,
       workspace,
+      isOffered: false,
       instructionsStatus: 'current',
       instructionsDefault: defaultInstructionsHash,
     },

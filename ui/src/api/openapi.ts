@@ -2388,6 +2388,50 @@ export interface paths {
         patch: operations["changeAgentDefinition"];
         trace?: never;
     };
+    "/me/agents/access": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the consents that your agents use
+         * @description Each with the agent definition under which its agents work, the one used last first; at most 100. Without those whose access was ended.
+         *
+         *     **Who may call it:** A browser session.
+         */
+        get: operations["listMyAgentAccess"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/me/agents/sessions/{id}/definition": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Choose the agent definition of a client of yours
+         * @description For the consent behind this session, from the next call on: one of the definitions that administrators offer, or null, so that its agents only read. A client for which an administrator chose a definition has no choice.
+         *
+         *     **Who may call it:** A browser session. The person must have the role `user`.
+         */
+        put: operations["chooseMyAgentDefinition"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/config/agents/models": {
         parameters: {
             query?: never;
@@ -4981,6 +5025,8 @@ export interface components {
             instructions: string;
             tools: components["schemas"]["AgentDefinitionTools"];
             workspace: components["schemas"]["AgentWorkspace"];
+            /** @description People may choose it for a client of theirs that has no definition: at consent, or in Settings */
+            isOffered: boolean;
             /**
              * @description `default`: it has none of its own. `stale`: they were written against other default instructions than those of this version. Sent again, they are `current`
              * @enum {string}
@@ -5025,6 +5071,8 @@ export interface components {
             instructions: string;
             tools: components["schemas"]["OfferedAgentDefinitionTools"];
             workspace: components["schemas"]["AgentWorkspace"];
+            /** @description People may choose it for a client of theirs that has no definition: at consent, or in Settings */
+            isOffered: boolean;
         };
         AgentDefinitionRequest: {
             name: string;
@@ -5036,6 +5084,11 @@ export interface components {
              */
             instructions?: string;
             tools: components["schemas"]["AgentDefinitionRequestTools"];
+            /**
+             * @description People may choose it for a client of theirs that has no definition: at consent, or in Settings
+             * @default false
+             */
+            isOffered?: boolean;
             /** @description Ids of OAuth clients. A client has at most one definition; without one, its agents only read */
             clients: string[];
             /**
@@ -5062,11 +5115,31 @@ export interface components {
             /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy. Empty: the default instructions */
             instructions?: string;
             tools?: components["schemas"]["AgentDefinitionChangeTools"];
+            /** @description People may choose it for a client of theirs that has no definition: at consent, or in Settings */
+            isOffered?: boolean;
             /** @description Ids of OAuth clients. A client has at most one definition; without one, its agents only read */
             clients?: string[];
             /** @description One of the models for agents; it is for people who set up a client. Null: any */
             model?: string | null;
             workspace?: components["schemas"]["AgentWorkspace"];
+        };
+        AgentAccess: {
+            /** @description The newest session of this consent */
+            sessionId: string;
+            /** @description The MCP client */
+            clientId: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            lastCallAt: string;
+            /** @description Under which its agents work. Null: they only read */
+            definition: components["schemas"]["AgentAccessDefinition"] | null;
+            /** @description True: an administrator chose the definition for the client */
+            isPinned: boolean;
+        };
+        AgentDefinitionChoice: {
+            definitionId: string | null;
         };
         AgentModelsVersion: {
             /**
@@ -6310,6 +6383,10 @@ export interface components {
             destroy_environment?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             cancel_build?: "allow" | "ask" | "hidden";
+        };
+        AgentAccessDefinition: {
+            id: string;
+            name: string;
         };
         AgentModelsChangeDryRunNamedItem: {
             model: string;
@@ -10802,6 +10879,71 @@ export interface operations {
             };
         };
     };
+    listMyAgentAccess: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: {
+                            access: components["schemas"]["AgentAccess"][];
+                        };
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    chooseMyAgentDefinition: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AgentDefinitionChoice"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentAccess"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
     readAgentModels: {
         parameters: {
             query?: never;
@@ -11965,7 +12107,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.mcp.client_changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.definition_chosen" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.mcp.client_changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;
@@ -12043,7 +12185,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.mcp.client_changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.definition_chosen" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.mcp.client_changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;

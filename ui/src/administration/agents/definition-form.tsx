@@ -1,4 +1,4 @@
-import { Button, Group, SegmentedControl, Select, Textarea, TextInput } from '@mantine/core';
+import { Button, Group, SegmentedControl, Select, Switch, Textarea, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useId, useState } from 'react';
 import { type ToolGroup, toolGroups, toolRules } from '../../agents/tools.ts';
@@ -29,6 +29,7 @@ const empty = {
   instructions: '',
   tools: {},
   workspace: wholeWorkspace,
+  isOffered: false,
   clients: [],
 };
 
@@ -37,9 +38,9 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
   const change = (part: Partial<Body>) => setDraft((before) => ({ ...before, ...part }));
   // As it is typed; the draft keeps what was read.
   const [clients, setClients] = useState((known?.clients ?? []).join('\n'));
-  const { name, purpose, model, instructions, tools, workspace } = draft;
+  const { name, purpose, model, instructions, tools, workspace, isOffered } = draft;
   const { data: offered } = useQuery(agentModels);
-  const fields = { name, purpose, model, tools, workspace, clients: linesOf(clients) };
+  const fields = { name, purpose, model, tools, workspace, isOffered, clients: linesOf(clients) };
   const body = { ...fields, instructions };
   // Instructions that are sent again count as compared with the default of now.
   const changed = instructions === known?.instructions ? fields : body;
@@ -121,6 +122,12 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
           rows={3}
           value={clients}
           onChange={({ currentTarget }) => setClients(currentTarget.value)}
+        />
+        <Switch
+          label="Offer it to people"
+          description="They can choose it when they allow a client, or in Settings under My agents. A client in the list above has no choice."
+          checked={isOffered}
+          onChange={({ currentTarget }) => change({ isOffered: currentTarget.checked })}
         />
         {toolGroups.map((group) => (
           <ToolRules

@@ -18,7 +18,10 @@ const steps = [
     why: 'They get no other tools, and never more than the MCP policy allows.',
   },
   { do: 'Choose its workspace:', why: 'the repositories, Environments and sites that its agents reach.' },
-  { do: 'Name its clients.', why: 'Without a definition, agents of a client only read.' },
+  {
+    do: 'Name its clients, or let people choose it.',
+    why: 'Without a definition, agents of a client only read.',
+  },
 ];
 
 /** What agents are for, and which tools they get. */
@@ -51,7 +54,7 @@ export function DefinitionsPage() {
       )}
       {all.length > 0 && (
         <Table caption="Agent definitions" columns={['Name', 'Purpose', 'Clients', 'Tools']} isStale={false}>
-          {all.map(({ id, name, purpose, clients, tools, instructionsStatus }) => (
+          {all.map(({ id, name, purpose, clients, tools, instructionsStatus, isOffered }) => (
             <tr key={id}>
               <th scope="row" dir="auto" className={common['name']}>
                 <TextLink to="/admin/agents/$id" params={{ id }} inherit>
@@ -67,11 +70,9 @@ export function DefinitionsPage() {
                 <bdi>{purpose}</bdi>
               </td>
               <td data-label="Clients" className={common['address']}>
-                {clients.length === 0 ? (
-                  <span className="quiet">None</span>
-                ) : (
-                  <code>{clients.join(', ')}</code>
-                )}
+                {clients.length > 0 && <code>{clients.join(', ')}</code>}
+                {isOffered && <span className="quiet"> People may choose it</span>}
+                {clients.length === 0 && !isOffered && <span className="quiet">None</span>}
               </td>
               <td data-label="Tools">{Object.values(tools).filter((rule) => rule !== 'hidden').length}</td>
             </tr>

@@ -28,6 +28,7 @@ export const eventWords: Readonly<Record<EventName, string>> = {
   'config.api-environments.changed': 'Environment policy changed or reverted',
   'mcp.tool_called': 'Agent changed something',
   'mcp.approval_decided': 'Call of an agent approved or refused',
+  'mcp.definition_chosen': 'Agent definition chosen for a client',
   'mcp.session_ended': 'Session of an agent ended',
   'config.agents.changed': 'Agent definition or models for agents changed',
   'config.mcp.changed': 'MCP policy changed or reverted',
