@@ -15,6 +15,7 @@ import {
 import { surfaces } from '../src/features/settings/surfaces.ts';
 import { isLimitedChange, type Route } from '../src/platform/http.ts';
 import { descriptorOf, mcpRevisions } from '../src/surfaces/mcp/mcp-server.ts';
+import { listedPrompts } from '../src/surfaces/mcp/prompts.ts';
 import { listedResources } from '../src/surfaces/mcp/resources.ts';
 import { tools } from '../src/surfaces/mcp/tools.ts';
 import { createCommandLine, exitCodes, pathOf } from '../src/run/command-line.ts';
@@ -76,10 +77,14 @@ function mcpPage(): string {
     ['Resource', 'Meaning'],
     listedResources.map(({ uri, description }) => [`\`${uri}\``, description]),
   );
+  const prompts = table(
+    ['Prompt', 'Meaning'],
+    listedPrompts('any').map(({ name, description }) => [`\`${name}\``, description]),
+  );
   return page(
     'MCP endpoint',
     sentences.join('\n'),
-    [...sections, `## Resources\n\n${resources}`].join('\n\n'),
+    [...sections, `## Resources\n\n${resources}`, `## Prompts\n\n${prompts}`].join('\n\n'),
   );
 }
 

@@ -105,6 +105,8 @@ export async function openIdentityApp(
         mayFetch: async () => false,
         read: () => Promise.reject(new Error('No document is read.')),
       },
+      definitionsFor: async () => ({ pinned: null, offered: [] }),
+      chosen: async () => undefined,
     },
     holder: `test-${Math.random()}`,
     signInsPerMinute: () => 60,

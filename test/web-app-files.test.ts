@@ -31,6 +31,7 @@ const adminPages = [
   '/admin/mcp/clients',
   '/admin/agents',
   '/admin/agents/new',
+  '/admin/agents/models',
   '/admin/agents/sessions',
   '/admin/agents/sessions/ags_3kTq9ZpW1xYb7LcD5mNa',
   '/admin/agents/agd_2mTq9ZpW1xYb7LcD5mNa',

@@ -25,7 +25,7 @@ import { encryptedTables } from './encrypted-tables.ts';
 import { identityStores } from './identity-stores.ts';
 import { identityTimeoutMs } from '../features/people/directory/bounded.ts';
 import { createAccessConfig } from './access-config.ts';
-import { createMcpPolicy } from './mcp.ts';
+import { createAgentModels, createMcpPolicy } from './mcp.ts';
 import { createIdentityServices, providerPages } from './identity-choice.ts';
 import type { Workload } from '../config/names.ts';
 import { administratorSession, decide, type RoutePolicy } from '../core/authorize.ts';
@@ -50,10 +50,13 @@ import { signInReader } from '../features/audit/sign-ins.ts';
 import { summaryRoute } from '../features/audit/summary-route.ts';
 import { productionCost } from '../features/accounts/passwords.ts';
 import { createIdentityCheck } from '../features/people/identity-check.ts';
+import { agentModelRoutes } from '../features/agents/agent-model-routes.ts';
 import { createAgentDefinitions } from '../features/agents/definitions.ts';
 import { agentDefinitionRoutes } from '../features/agents/definition-routes.ts';
 import { agentExportRoutes } from '../features/agents/export-routes.ts';
 import { agentDefinitionStore } from '../features/agents/definition-store.ts';
+import { createGrantDefinitions } from '../features/agents/grant-definitions.ts';
+import { grantDefinitionRoutes } from '../features/agents/grant-definition-routes.ts';
 import { createAgentSessions } from '../features/agents/agents.ts';
 import { agentApprovalRoutes } from '../features/agents/approval-routes.ts';
 import { agentApprovalStore } from '../features/agents/approval-store.ts';
@@ -238,6 +241,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     builtin: keycloak === null ? [mcpClientId] : [],
     clock,
   });
+  const grantDefinitions = createGrantDefinitions({ read, tx, clock });
   const { identity, provider } = createIdentityServices({
     uiOrigin: uiUrl,
     keycloak,
@@ -280,6 +284,16 @@ function createServices(settings: AppSettings, backends: AppBackends) {
           backends.readDocument ??
           // Whatever OUTBOUND_ALLOW_PRIVATE says: a client chose the address, not an administrator.
           documentReader({ outbound: createOutbound({ allowsPrivate: false }), maxBytes: maxDocumentBytes }),
+      },
+      async definitionsFor(clientId) {
+        const { pinned, offered } = await grantDefinitions.choicesFor(clientId);
+        return { pinned: pinned ?? null, offered };
+      },
+      async chosen(origin, grant, definitionId) {
+        const user = await identity.learnUser({ issuer: identity.issuer, subject: grant.subject });
+        const actor = { kind: 'user', id: user.id, name: user.name, credential: grant.clientId } as const;
+        const ofPerson = { ...grant, issuer: identity.issuer };
+        await grantDefinitions.chooseAtConsent({ actor, origin }, ofPerson, definitionId);
       },
     },
     noteIdentity: metrics.noteIdentity,
@@ -614,6 +628,8 @@ function createServices(settings: AppSettings, backends: AppBackends) {
       random,
     }),
     agentDefinitions: createAgentDefinitions({ read, tx, random }),
+    grantDefinitions,
+    agentModels: createAgentModels({ read, tx, feed, isFresh, clock }),
     agentSessions,
     limiter,
     policies,
@@ -696,6 +712,8 @@ function createRoutes(services: Services): Route[] {
     ...mcpPolicyRoutes({ policy: services.mcpPolicy, usage: services.agentSessions.usage }),
     ...mcpClientRoutes(services.mcpClients),
     ...agentDefinitionRoutes(services.agentDefinitions),
+    ...grantDefinitionRoutes(services.grantDefinitions),
+    ...agentModelRoutes({ models: services.agentModels, definitions: services.agentDefinitions }),
     ...agentExportRoutes({ definitions: services.agentDefinitions, address: services.uiUrl + mcpPath }),
     ...agentSessionRoutes({ sessions: services.agentSessions, names }),
     ...agentApprovalRoutes({
@@ -815,6 +833,7 @@ function createJobList(
         if (services.provider !== null) await services.mcpClients.prune(services.provider);
       },
     },
+    { name: 'agent-choices', everyMs: day, leased: true, run: services.grantDefinitions.prune },
     { name: 'agent-sessions', everyMs: hour, leased: true, run: services.agentSessions.prune },
     ...identity.jobs,
     ...services.grantServices.jobs,
@@ -962,7 +981,7 @@ export async function createApp(
   const agentSteps = {
     uiOrigin: settings.uiUrl,
     policy: async () => (await services.mcpPolicy.inForce()).value,
-    definitionOf: services.agentDefinitions.ofClient,
+    definitionOf: services.grantDefinitions.of,
     authorization,
     limiter: services.limiter,
     callRoute,

@@ -1,4 +1,4 @@
-import type { Caller, CallerKind, Role } from './caller.ts';
+import { type Caller, type CallerKind, repositoryAccessOf, type Role } from './caller.ts';
 import type { ErrorCode, ErrorDetails } from './errors.ts';
 import { isScope, satisfies, type Scope } from './scopes.ts';
 
@@ -279,11 +279,11 @@ export const unregistered = 'unregistered';
 
 function repositoryCheck(caller: Caller, repositoryId: string): Check {
   const passed = canReachRepository(caller, repositoryId);
-  // A key with a selected list gets the same message for a missing repository as for one outside its list.
-  const isSelected = 'key' in caller && caller.key.repositories.mode === 'selected';
-  const missing = isSelected
-    ? 'The repository is not in the key’s selection.'
-    : 'There is no such repository.';
+  // A credential with a selected list gets the same message for a missing repository as for one outside its list.
+  const missing =
+    repositoryAccessOf(caller).mode === 'selected'
+      ? `The repository is not in the ${'key' in caller ? 'key’s' : 'agent definition’s'} selection.`
+      : 'There is no such repository.';
   return {
     rule: 'repository',
     passed,
@@ -292,19 +292,17 @@ function repositoryCheck(caller: Caller, repositoryId: string): Check {
   };
 }
 
-/** Sessions and tokens reach every registered repository; a key reaches only those its repository access allows. */
+/** A session reaches every registered repository; a key and an agent reach only those that their repository access allows. */
 export function canReachRepository(caller: Caller, repositoryId: string): boolean {
-  if (repositoryId === unregistered) return false;
-  if (caller.kind !== 'personal_key' && caller.kind !== 'service_key') return caller.kind !== 'anonymous';
-  const { repositories } = caller.key;
-  return repositories.mode === 'all' || repositories.repositoryIds.includes(repositoryId);
+  if (repositoryId === unregistered || caller.kind === 'anonymous') return false;
+  const reach = reachOf(caller);
+  return reach === 'all' || reach.includes(repositoryId);
 }
 
 /** Ids of the repositories that the caller reaches, for lists. */
 export function reachOf(caller: Caller): readonly string[] | 'all' {
-  return 'key' in caller && caller.key.repositories.mode === 'selected'
-    ? caller.key.repositories.repositoryIds
-    : 'all';
+  const access = repositoryAccessOf(caller);
+  return access.mode === 'selected' ? access.repositoryIds : 'all';
 }
 
 function words(kind: CallerKind): string {

@@ -10,6 +10,16 @@ export type RepositoryAccess =
   | { readonly mode: 'all' }
   | { readonly mode: 'selected'; readonly repositoryIds: readonly string[] };
 
+/** What the agents of a definition reach. The scopes of the caller say what they may do there. */
+export type AgentReach = {
+  readonly definitionId: string;
+  readonly repositories: RepositoryAccess;
+  /** Of one person under this definition; null: as many as the Environment policy allows. */
+  readonly maxEnvironments: number | null;
+  /** The longest lease; null: as long as the Environment policy allows. */
+  readonly environmentTtlHours: number | null;
+};
+
 /** A person as this service knows them: `id` is ours, (issuer, subject) is the provider's and immutable. */
 export type UserRef = {
   readonly id: string;
@@ -52,9 +62,23 @@ export type Caller =
       readonly scopes: readonly string[];
       readonly clientId: string;
       readonly expiresAt: number;
+      /** Null: no agent, or one without a definition. */
+      readonly agent: AgentReach | null;
     }
   | { readonly kind: 'personal_key'; readonly key: CallerKey; readonly user: UserRef | null }
   | { readonly kind: 'service_key'; readonly key: CallerKey };
+
+/** The repositories that the caller reaches. */
+export function repositoryAccessOf(caller: Caller): RepositoryAccess {
+  if ('key' in caller) return caller.key.repositories;
+  if (caller.kind === 'access_token' && caller.agent !== null) return caller.agent.repositories;
+  return { mode: 'all' };
+}
+
+/** Null: no agent with a definition. */
+export function agentOf(caller: Caller): AgentReach | null {
+  return caller.kind === 'access_token' ? caller.agent : null;
+}
 
 export const anonymous: Caller = { kind: 'anonymous' };
 

@@ -894,6 +894,7 @@ test('who is no administrator is told so on every page, and asks the server for 
     '/admin/mcp',
     '/admin/mcp/clients',
     '/admin/agents',
+    '/admin/agents/models',
     '/admin/agents/sessions',
     '/admin/users',
     `/admin/users/${nell.user.id}`,

@@ -1,9 +1,10 @@
+import { createHash } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemAuditContext } from '../../src/core/caller.ts';
 import { defaultMcpPolicy, type McpPolicy } from '../../src/features/agents/mcp-policy.ts';
 import type { Person } from '../harness.ts';
-import { barriersOn, overflowOf } from './app-pages.ts';
+import { barriersOn, overflowOf, signIn, visit } from './app-pages.ts';
 import { openWorld, type World } from './real-ports.ts';
 import { atPage } from './site-pages.ts';
 
@@ -52,6 +53,7 @@ async function record(person: Person, called: Called) {
   });
 }
 
+const hostile = `<img src=x onerror=alert(1)> مفتاح 👩‍👩‍👧‍👦 ${'w'.repeat(60)}`;
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
 const dialog = (page: Page) => page.getByRole('dialog');
 const closed = (page: Page) => dialog(page).waitFor({ state: 'detached' });
@@ -125,6 +127,7 @@ test('what to paste into each client has the address of this installation, in th
 });
 
 test('a definition is created, refused a name that is taken, changed and deleted', async () => {
+  await world.h.repository('acme/agents');
   const { page, context, complaints } = await atPage(world, root, '/admin/agents');
   await page.getByText('No agent definitions yet').waitFor();
   await page.getByRole('link', { name: 'New definition' }).click();
@@ -133,13 +136,26 @@ test('a definition is created, refused a name that is taken, changed and deleted
     await page.getByLabel('Purpose').fill('Deploys branches for reviewers');
   };
   await fill('Review apps');
-  await page.getByLabel('Instructions').fill('Say the address.');
+  await page.getByText('What its agents are told').click();
+  const told = page.getByLabel('What its agents are told');
+  await told.getByText('Call get_context first').waitFor();
+  await page.getByRole('textbox', { name: 'Instructions' }).fill('Say the address.');
+  expect(await told.textContent()).toMatch(/(?:^|\n)Say the address\.$/);
+  expect(await told.textContent()).not.toContain('get_context');
   await page.getByLabel('Clients').fill('postern-mcp');
   const rule = (tool: string, label: string) =>
     page.getByRole('radiogroup', { name: tool }).getByText(label, { exact: true }).click();
   await rule('Tools that read get_environment', 'Allow');
   await rule('Tools that destroy something destroy_environment', 'Ask');
   await page.getByText('Tears an Environment down. The MCP policy hides it.').waitFor();
+  await page.getByLabel('Only those I choose').check();
+  await page.getByLabel('Choose repositories').fill('agents');
+  await page.getByRole('option', { name: 'acme/agents' }).click();
+  await page.getByLabel('Environments at once').fill('3');
+  await page
+    .getByRole('radiogroup', { name: 'Sites', exact: true })
+    .getByText('Read', { exact: true })
+    .click();
   await press(page, 'Create definition');
   await page.getByRole('row', { name: 'Review apps' }).getByText('postern-mcp').waitFor();
 
@@ -160,6 +176,12 @@ test('a definition is created, refused a name that is taken, changed and deleted
       name: 'Review apps',
       instructions: 'Say the address.',
       tools: { get_environment: 'allow', destroy_environment: 'hidden' },
+      workspace: {
+        repositories: { mode: 'selected', repositories: ['acme/agents'] },
+        maxEnvironments: 3,
+        environmentTtlHours: null,
+        maySites: 'read',
+      },
       clients: ['postern-mcp'],
     },
   ]);
@@ -173,6 +195,128 @@ test('a definition is created, refused a name that is taken, changed and deleted
   await page.getByText('No agent definitions yet').waitFor();
   expect(complaints()).toEqual([]);
   await context.close();
+});
+
+test('models are added, named by a definition, and stay while one names them', async () => {
+  const { page, context, complaints } = await atPage(world, root, '/admin/agents/models');
+  await page.getByText('No models. Definitions name none.').waitFor();
+  await press(page, 'Add model');
+  await page.getByLabel('Name').fill('large 1');
+  await page.getByLabel('Note').fill('Approved for source code');
+  await press(page, 'Save');
+  await page.getByText('This must begin with a letter or digit').waitFor();
+  await page.getByLabel('Name').fill('large-1');
+  await press(page, 'Save');
+  await page.getByRole('status').filter({ hasText: 'Saved.' }).waitFor();
+  await page.getByRole('link', { name: '← Agents' }).click();
+  await page.getByRole('link', { name: 'New definition' }).click();
+  await page.getByLabel('Name').fill('Modelled');
+  await page.getByLabel('Purpose').fill('Names a model');
+  await page.getByRole('combobox', { name: 'Model' }).click();
+  await page.getByRole('option', { name: 'large-1 (Approved for source code)' }).click();
+  await press(page, 'Create definition');
+  await page.getByRole('row', { name: 'Modelled' }).waitFor();
+  await page.goto(`${world.uiUrl}/admin/agents/models`);
+  await page.getByText('Named by Modelled.').waitFor();
+  await press(page, 'Remove model 1');
+  await press(page, 'Save');
+  await page.getByText('large-1 (Modelled).').waitFor();
+  expect(complaints()).toEqual([]);
+  await context.close();
+  const { data } = await world.call('GET', '/config/agents/definitions', { as: root });
+  const { id } = data.definitions.find(({ name }: { name: string }) => name === 'Modelled');
+  await world.call('DELETE', `/config/agents/definitions/${id}`, { as: root });
+});
+
+test('instructions that were written against an older default are marked until an administrator keeps them', async () => {
+  const body = { name: 'Older', purpose: 'Was written before', tools: {}, clients: [], instructions: 'Own.' };
+  await world.call('POST', '/config/agents/definitions', { as: root, body });
+  const { agentDefinitions } = world.h.app.services.read;
+  const stored = (await agentDefinitions.list()).find(({ name }) => name === 'Older');
+  if (stored === undefined) throw new Error('There is no definition.');
+  await agentDefinitions.put({ ...stored, instructionsDefault: 'e'.repeat(64) });
+  const { page, context, complaints } = await atPage(world, root, '/admin/agents');
+  await page.getByRole('row', { name: 'Older' }).getByText('Older default').waitFor();
+  await page.getByRole('link', { name: 'Older' }).click();
+  await page.getByLabel('Default instructions').getByText('Call get_context first').waitFor();
+  expect(await barriersOn(page)).toEqual([]);
+  await press(page, 'Keep the instructions as they are');
+  await page.getByText('written against an older default').waitFor({ state: 'detached' });
+  expect(complaints()).toEqual([]);
+  await context.close();
+  await world.call('DELETE', `/config/agents/definitions/${stored.id}`, { as: root });
+});
+
+test('a person chooses what the agents of a client are for, unless an administrator chose', async () => {
+  const body = { name: 'Chosen', purpose: 'Changes sites', tools: { get_site: 'allow' }, clients: [] };
+  const made = await world.call('POST', '/config/agents/definitions', { as: root, body });
+  const { page: form, context: ofRoot } = await atPage(world, root, `/admin/agents/${made.data.id}`);
+  await form.getByLabel('Offer it to people').press('Space');
+  await press(form, 'Save');
+  await form.getByRole('status').filter({ hasText: 'Saved.' }).waitFor();
+  await ofRoot.close();
+
+  const fay = await world.h.person('Fay');
+  await record(fay, { clientId: 'mcp_of_fay' });
+  const { page, context, complaints } = await atPage(world, fay, '/settings/agents');
+  await page.getByRole('combobox', { name: 'What agents of mcp_of_fay are for' }).click();
+  await page.getByRole('option', { name: 'Chosen' }).click();
+  await page.getByText('Changes sites').waitFor();
+  await press(page, 'Save');
+  await page.getByRole('status').filter({ hasText: 'Your choice is saved.' }).waitFor();
+  const { data } = await world.call('GET', '/me/agents/access', { as: fay });
+  expect(data.access).toMatchObject([{ clientId: 'mcp_of_fay', definition: { name: 'Chosen' } }]);
+  expect(await barriersOn(page)).toEqual([]);
+  await world.call('PATCH', `/config/agents/definitions/${made.data.id}`, {
+    as: root,
+    body: { clients: ['mcp_of_fay'] },
+  });
+  await page.reload();
+  await page.getByText('Chosen by an administrator').waitFor();
+  expect(complaints()).toEqual([]);
+  await context.close();
+  await world.call('DELETE', `/config/agents/definitions/${made.data.id}`, { as: root });
+});
+
+test('the page that allows a client offers the definitions, also on a phone and by the keyboard', async () => {
+  await setPolicy({ enabled: true });
+  const body = { name: `Offered ${hostile}`.slice(0, 100), purpose: hostile, tools: {}, clients: [] };
+  const made = await world.call('POST', '/config/agents/definitions', {
+    as: root,
+    body: { ...body, isOffered: true },
+  });
+  const gil = await world.h.person('Gil');
+  const context = await world.browser.newContext({ viewport: { width: 1280, height: 800 } });
+  const { page } = await visit(context);
+  const callback = 'http://127.0.0.1:45123/callback';
+  const query = new URLSearchParams({
+    client_id: 'postern-mcp',
+    redirect_uri: callback,
+    response_type: 'code',
+    scope: 'openid mcp',
+    resource: `${world.uiUrl}/mcp`,
+    code_challenge: createHash('sha256').update('a verifier of the tests').digest('base64url'),
+    code_challenge_method: 'S256',
+  });
+  await page.goto(`${world.uiUrl}/identity/auth?${query.toString()}`);
+  await signIn(page, { email: 'gil@example.com', password: 'correct horse battery' });
+  const choice = page.getByLabel('What its agents are for');
+  expect(await choice.inputValue()).toBe('');
+  expect(await barriersOn(page)).toEqual([]);
+  for (const width of [1280, 375, 320]) {
+    await page.setViewportSize({ width, height: 800 });
+    expect([width, await overflowOf(page)]).toEqual([width, 0]);
+  }
+  await choice.focus();
+  await page.keyboard.press('ArrowDown');
+  // Nobody listens there, so the browser stops at the request.
+  const answer = page.waitForRequest((request) => request.url().startsWith(callback));
+  await page.getByRole('button', { name: 'Allow', exact: true }).press('Enter');
+  expect(new URL((await answer).url()).searchParams.get('code')).toBeTruthy();
+  const choices = await world.h.app.services.read.agentDefinitions.choicesOf(gil.user);
+  expect(choices).toMatchObject([{ clientId: 'postern-mcp', definitionId: made.data.id }]);
+  await context.close();
+  await world.call('DELETE', `/config/agents/definitions/${made.data.id}`, { as: root });
 });
 
 test('a session is a timeline: the person reads what was sent, an administrator its names and sizes, another person nothing', async () => {
@@ -273,8 +417,6 @@ test('a call that waits is counted in the menu, shown exactly, and approved or r
   await other.context.close();
 });
 
-const hostile = `<img src=x onerror=alert(1)> مفتاح 👩‍👩‍👧‍👦 ${'w'.repeat(60)}`;
-
 test.each(['light', 'dark'] as const)(
   'in %s, no page about agents stands in anyone’s way, and each fits a phone',
   async (colorScheme) => {
@@ -306,6 +448,7 @@ test.each(['light', 'dark'] as const)(
       '/admin/agents',
       '/admin/agents/new',
       `/admin/agents/${made.data.id}`,
+      '/admin/agents/models',
       '/admin/agents/sessions',
       `/admin/agents/sessions/${sessions[0].id}`,
       '/settings/agents',

@@ -1,15 +1,21 @@
 import { parse as parseToml } from 'smol-toml';
 import { expect, test } from 'vitest';
 import { parse as parseYaml } from 'yaml';
+import { defaultInstructions } from './default-instructions.ts';
 import { exportClients, exportFor } from './definition-export.ts';
 
 const address = 'https://postern.example.com/mcp';
 const hostileClient = 'a"b\\c\'d]\u007f\u202e</script> # = {x}';
 const hostileText =
   '---\nalwaysApply: false\n---\n```\nrm -rf\n``` ````\n@~/.ssh/id_rsa <!-- "quoted" \\ ${env:HOME}\r\nاقرأ';
-const definition = { id: 'agd_2mTq9ZpW1xYb7LcD5mNa', instructions: hostileText, clients: [hostileClient] };
+const definition = {
+  id: 'agd_2mTq9ZpW1xYb7LcD5mNa',
+  model: null,
+  instructions: hostileText,
+  clients: [hostileClient],
+};
 
-const filesOf = (client: (typeof exportClients)[number], of = definition) =>
+const filesOf = (client: (typeof exportClients)[number], of: Parameters<typeof exportFor>[1] = definition) =>
   Object.fromEntries(exportFor(client, of, address).map(({ path, content }) => [path, content]));
 
 test('each client gets the entry of the server in its own format, with the address and the client of the definition', () => {
@@ -52,11 +58,12 @@ test.each([
   },
 );
 
-test('a definition without instructions has no file for them, and one without clients names none', () => {
+test('a definition without instructions has those of the default, and one without clients names none', () => {
   for (const client of exportClients) {
     const files = Object.values(filesOf(client, { ...definition, instructions: ' \n', clients: [] }));
-    expect(files).toHaveLength(1);
+    expect(files).toHaveLength(2);
     expect(files[0]).not.toMatch(/client/i);
+    expect(files[1]).toContain(defaultInstructions);
   }
 });
 
@@ -67,4 +74,18 @@ test('no variable of the person’s machine gets into the client id', () => {
     expect(files.join()).not.toContain('$');
     expect(files.join()).toContain('postern-mcp');
   }
+});
+
+test('the model is where a client reads one from a repository, and nowhere else', () => {
+  const model = 'vendor/large-1:2026@x';
+  const named = Object.fromEntries(
+    exportClients.map((client) => [client, filesOf(client, { ...definition, instructions: '', model })]),
+  );
+  expect(JSON.parse(named['claude-code']?.['.claude/settings.json'] ?? '')).toEqual({ model });
+  expect(parseToml(named['codex']?.['.codex/config.toml'] ?? '')).toMatchObject({
+    model,
+    mcp_servers: { postern: { url: address } },
+  });
+  for (const client of ['vscode', 'cursor', 'generic'] as const)
+    expect(named[client]).toEqual(filesOf(client, { ...definition, instructions: '' }));
 });

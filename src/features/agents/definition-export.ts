@@ -1,3 +1,4 @@
+import { instructionsOf } from './default-instructions.ts';
 import type { AgentDefinition } from './definition.ts';
 
 /**
@@ -15,22 +16,27 @@ export type ExportedFile = {
 
 export function exportFor(
   client: ExportClient,
-  definition: Pick<AgentDefinition, 'id' | 'instructions' | 'clients'>,
+  definition: Pick<AgentDefinition, 'id' | 'model' | 'instructions' | 'clients'>,
   address: string,
 ): ExportedFile[] {
-  const { server, instructions } = formats[client];
+  const { server, instructions, model } = formats[client];
   const text = instructionsText(definition, address);
   return [
-    { path: server.path, content: server.content(address, clientIdOf(definition)) },
-    ...(text === undefined ? [] : [{ path: instructions.path, content: `${instructions.head}${text}` }]),
+    { path: server.path, content: server.content(address, clientIdOf(definition), definition.model) },
+    ...(model === undefined || definition.model === null
+      ? []
+      : [{ path: model.path, content: model.content(definition.model) }]),
+    { path: instructions.path, content: `${instructions.head}${text}` },
   ];
 }
 
 type Format = {
   readonly server: {
     readonly path: string;
-    readonly content: (url: string, clientId: string | undefined) => string;
+    readonly content: (url: string, clientId: string | undefined, model: string | null) => string;
   };
+  /** The file that names the model, for a client that reads it from a file of its own. */
+  readonly model?: { readonly path: string; readonly content: (model: string) => string };
   /** `head` is the front matter by which the client always reads the file. */
   readonly instructions: { readonly path: string; readonly head: string };
 };
@@ -41,6 +47,7 @@ const mcpServers = (url: string, clientId: string | undefined) =>
 const formats: Readonly<Record<ExportClient, Format>> = {
   'claude-code': {
     server: { path: '.mcp.json', content: mcpServers },
+    model: { path: '.claude/settings.json', content: (model) => json({ model }) },
     instructions: { path: '.claude/rules/postern.md', head: '' },
   },
   codex: {
@@ -81,16 +88,13 @@ function clientIdOf({ clients }: Pick<AgentDefinition, 'clients'>): string | und
 }
 
 /** In a code block, because clients read front matter, comments and imports of files elsewhere. */
-function instructionsText(
-  { id, instructions }: Pick<AgentDefinition, 'id' | 'instructions'>,
-  address: string,
-): string | undefined {
-  if (instructions.trim() === '') return undefined;
+function instructionsText(definition: Pick<AgentDefinition, 'id' | 'instructions'>, address: string): string {
+  const instructions = instructionsOf(definition);
   const runs = instructions.match(/`+/g) ?? [];
   const fence = '`'.repeat(Math.max(3, ...runs.map(({ length }) => length + 1)));
   return `# Postern
 
-Follow these instructions when you use the tools of ${address}. They are those of the agent definition ${id}.
+Follow these instructions when you use the tools of ${address}. They are those of the agent definition ${definition.id}.
 
 ${fence}text
 ${instructions}
@@ -98,8 +102,10 @@ ${fence}
 `;
 }
 
-function codexToml(url: string, clientId: string | undefined): string {
-  const server = `[mcp_servers.postern]\nurl = ${tomlString(url)}\n`;
+/** A field of the whole file comes before its tables. */
+function codexToml(url: string, clientId: string | undefined, model: string | null): string {
+  const head = model === null ? '' : `model = ${tomlString(model)}\n\n`;
+  const server = `${head}[mcp_servers.postern]\nurl = ${tomlString(url)}\n`;
   if (clientId === undefined) return server;
   return `${server}
 [mcp_servers.postern.oauth]

@@ -1,8 +1,17 @@
 import { z } from 'zod';
+import { canReachRepository } from '../../core/authorize.ts';
+import { type Caller, callerKinds } from '../../core/caller.ts';
 import { defineRoute, type Route } from '../../platform/http.ts';
 import { idParams, plainText } from '../../platform/schemas.ts';
 import { byAdministrators } from '../settings/settings.ts';
-import { type AgentDefinitions, maxDefinitions } from './definitions.ts';
+import {
+  defaultInstructions,
+  defaultInstructionsHash,
+  instructionsStatuses,
+  instructionsStatusOf,
+} from './default-instructions.ts';
+import { type AgentDefinition, siteRights } from './definition.ts';
+import { type AgentDefinitions, maxDefinitions, toSelection, wholeWorkspace } from './definitions.ts';
 import { forEachTool, toolRules } from './mcp-policy.ts';
 import { toolNames } from './tool-names.ts';
 
@@ -13,11 +22,18 @@ const fields = {
     .string()
     .max(4_000)
     .refine((text) => !text.includes('\0'), 'must not contain NUL')
-    .describe('Postern tells its agents this when they connect, after the instructions of the MCP policy'),
+    .describe(
+      'Postern tells its agents this when they connect, after the instructions of the MCP policy. Empty: the default instructions',
+    ),
   tools: z
     .strictObject(forEachTool(toolNames, () => z.enum(toolRules).optional()))
     .describe(
       'The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden',
+    ),
+  isOffered: z
+    .boolean()
+    .describe(
+      'People may choose it for a client of theirs that has no definition: at consent, or in Settings',
     ),
   clients: z
     .array(plainText(256))
@@ -25,17 +41,90 @@ const fields = {
     .describe('Ids of OAuth clients. A client has at most one definition; without one, its agents only read'),
 };
 
+const repositoryName = z
+  .string()
+  .max(201)
+  .regex(/^[A-Za-z0-9._-]+\/[A-Za-z0-9._-]+$/, 'must look like owner/name');
+const workspaceFields = {
+  maxEnvironments: z
+    .number()
+    .int()
+    .min(0)
+    .max(10_000)
+    .nullable()
+    .describe(
+      'Environments that its agents may have at once for one person. Null: as many as the Environment policy allows',
+    ),
+  environmentTtlHours: z
+    .number()
+    .int()
+    .min(1)
+    .max(8_760)
+    .nullable()
+    .describe('The longest lease that its agents can choose. Null: that of the Environment policy'),
+  maySites: z
+    .enum(siteRights)
+    .describe('`none`: no tool for sites. `read`: tools that read. `publish`: those that change, too'),
+};
+const workspaceSchema = z
+  .strictObject({
+    repositories: z
+      .discriminatedUnion('mode', [
+        z.strictObject({ mode: z.literal('all') }),
+        z.strictObject({
+          mode: z.literal('selected'),
+          repositories: z.array(repositoryName).max(50).describe('Full names. An empty list means none'),
+        }),
+      ])
+      .describe('What its agents reach; bound to the repositories, not to their names')
+      .meta({ id: 'AgentRepositories' }),
+    ...workspaceFields,
+  })
+  .describe('What its agents reach, of what the person may. It applies from the next call')
+  .meta({ id: 'AgentWorkspace' });
+const model = z
+  .string()
+  .max(100)
+  .nullable()
+  .describe('One of the models for agents; it is for people who set up a client. Null: any');
+
 const inputSchema = z
-  .strictObject({ ...fields, instructions: fields.instructions.default('') })
+  .strictObject({
+    ...fields,
+    model: model.default(null),
+    instructions: fields.instructions.default(''),
+    workspace: workspaceSchema.default(wholeWorkspace),
+    isOffered: fields.isOffered.default(false),
+  })
   .meta({ id: 'AgentDefinitionRequest' });
-const changeSchema = z.strictObject(fields).partial().meta({ id: 'AgentDefinitionChange' });
+const changeSchema = z
+  .strictObject({ ...fields, model, workspace: workspaceSchema })
+  .partial()
+  .meta({ id: 'AgentDefinitionChange' });
 /** What was stored needs no form: a text of the input has a type that OpenAPI cannot name. */
-const definitionSchema = z
+const offeredSchema = z
   .strictObject({
     id: z.string(),
-    ...fields,
     name: z.string(),
     purpose: z.string().describe('For people who choose among definitions'),
+    model,
+    instructions: fields.instructions,
+    tools: fields.tools,
+    workspace: workspaceSchema,
+    isOffered: fields.isOffered,
+  })
+  .meta({ id: 'OfferedAgentDefinition' });
+const definitionSchema = offeredSchema
+  .extend({
+    instructionsStatus: z
+      .enum(instructionsStatuses)
+      .describe(
+        '`default`: it has none of its own. `stale`: they were written against other default instructions than those of this version. Sent again, they are `current`',
+      ),
+    instructionsDefault: z
+      .string()
+      .nullable()
+      .describe('SHA-256 of the default that they were written against. Null: none, or they are older'),
     clients: z.array(z.string()).describe('Ids of OAuth clients'),
   })
   .meta({ id: 'AgentDefinition' });
@@ -43,11 +132,26 @@ const definitionSchema = z
 const exampleInput = {
   name: 'Review apps',
   purpose: 'Deploys branches for reviewers',
+  model: 'large-1',
   instructions: 'Deploy the branch that the person names, and say its address.',
   tools: { list_repositories: 'allow', create_environment: 'ask', get_environment: 'allow' } as const,
+  workspace: {
+    repositories: { mode: 'selected', repositories: ['acme/website'] },
+    maxEnvironments: 3,
+    environmentTtlHours: 24,
+    maySites: 'none',
+  } as const,
+  isOffered: true,
   clients: ['postern-mcp'],
 };
-const example = { id: 'agd_2mTq9ZpW1xYb7LcD5mNa', ...exampleInput };
+const example = {
+  id: 'agd_2mTq9ZpW1xYb7LcD5mNa',
+  ...exampleInput,
+  instructionsStatus: 'current',
+  instructionsDefault: defaultInstructionsHash,
+} as const;
+const shippedDefault = { text: defaultInstructions, hash: defaultInstructionsHash };
+const { clients: _, instructionsStatus: _status, instructionsDefault: _default, ...exampleOffered } = example;
 const params = idParams('Id of the definition', example.id);
 const tag = 'Agent definitions';
 const path = '/config/agents/definitions';
@@ -62,10 +166,35 @@ export function agentDefinitionRoutes(definitions: AgentDefinitions): Route[] {
       summary: 'List the agent definitions',
       description: 'By name.',
       policy: byAdministrators,
-      success: { status: 200, data: z.strictObject({ definitions: z.array(definitionSchema) }) },
-      example: { data: { definitions: [example] } },
+      success: {
+        status: 200,
+        data: z.strictObject({
+          definitions: z.array(definitionSchema),
+          defaultInstructions: z
+            .strictObject({ text: z.string(), hash: z.string().describe('SHA-256') })
+            .describe('Of this version; definitions without instructions use them'),
+        }),
+      },
+      example: { data: { definitions: [example], defaultInstructions: shippedDefault } },
       async handle() {
-        return { data: { definitions: await definitions.list() } };
+        const all = (await definitions.list()).map(toShown);
+        return { data: { definitions: all, defaultInstructions: shippedDefault } };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/agents/definitions',
+      operationId: 'listAgentDefinitionsForEveryone',
+      tag,
+      summary: 'List the agent definitions, for everyone',
+      description:
+        'What agents may be for here. By name, without their clients. A credential with a repository selection reads only the names of repositories that it reaches.',
+      policy: { callers: callerKinds, scope: 'repos:read', role: 'user', identity: 'people' },
+      success: { status: 200, data: z.strictObject({ definitions: z.array(offeredSchema) }) },
+      example: { data: { definitions: [exampleOffered] } },
+      async handle({ caller }) {
+        const all = await definitions.list();
+        return { data: { definitions: all.map((one) => toOffered(withinReach(one, caller))) } };
       },
     }),
     defineRoute({
@@ -77,11 +206,11 @@ export function agentDefinitionRoutes(definitions: AgentDefinitions): Route[] {
       description: `At most ${maxDefinitions}. Takes effect with the next call of an agent.`,
       policy: byAdministrators,
       body: inputSchema,
-      errors: ['quota_exceeded', 'name_conflict', 'state_conflict'],
+      errors: ['quota_exceeded', 'name_conflict', 'state_conflict', 'repo_not_found'],
       success: { status: 201, data: definitionSchema },
-      example: { body: example, data: example },
+      example: { body: exampleInput, data: example },
       async handle({ auditContext, body }) {
-        return { data: await definitions.add(auditContext, body) };
+        return { data: toShown(await definitions.add(auditContext, body)) };
       },
     }),
     defineRoute({
@@ -90,15 +219,15 @@ export function agentDefinitionRoutes(definitions: AgentDefinitions): Route[] {
       operationId: 'changeAgentDefinition',
       tag,
       summary: 'Change an agent definition',
-      description: 'Fields that are not sent stay; `tools` and `clients` are replaced whole.',
+      description: 'Fields that are not sent stay; `tools`, `workspace` and `clients` are replaced whole.',
       policy: byAdministrators,
       params,
       body: changeSchema,
-      errors: ['not_found', 'name_conflict', 'state_conflict'],
+      errors: ['not_found', 'name_conflict', 'state_conflict', 'repo_not_found'],
       success: { status: 200, data: definitionSchema },
       example: { body: { clients: [] }, data: { ...example, clients: [] } },
       async handle({ auditContext, params: { id }, body }) {
-        return { data: await definitions.change(auditContext, id, body) };
+        return { data: toShown(await definitions.change(auditContext, id, body)) };
       },
     }),
     defineRoute({
@@ -118,4 +247,38 @@ export function agentDefinitionRoutes(definitions: AgentDefinitions): Route[] {
       },
     }),
   ];
+}
+
+function toShown(definition: AgentDefinition): z.infer<typeof definitionSchema> {
+  return {
+    ...toOffered(definition),
+    instructionsStatus: instructionsStatusOf(definition),
+    instructionsDefault: definition.instructionsDefault,
+    clients: [...definition.clients],
+  };
+}
+
+function toOffered(definition: AgentDefinition): z.infer<typeof offeredSchema> {
+  const { id, name, purpose, model: named, instructions, tools, workspace, isOffered } = definition;
+  return {
+    id,
+    name,
+    purpose,
+    model: named,
+    instructions,
+    tools,
+    workspace: toSelection(workspace),
+    isOffered,
+  };
+}
+
+/** Without the names of repositories that the caller does not reach. */
+function withinReach(definition: AgentDefinition, caller: Caller): AgentDefinition {
+  const { workspace } = definition;
+  const { repositories: access, repositoryNames } = workspace;
+  if (access.mode === 'all') return definition;
+  const names = repositoryNames.filter((_name, at) =>
+    canReachRepository(caller, access.repositoryIds[at] ?? ''),
+  );
+  return { ...definition, workspace: { ...workspace, repositoryNames: names } };
 }

@@ -1,27 +1,60 @@
 import { sql } from 'kysely';
+import type { RepositoryAccess } from '../../core/caller.ts';
 import type { Sql } from '../../platform/database/database.ts';
 import type { AgentDefinition } from './definition.ts';
+
+/** What a person allowed a client once. */
+export type PersonGrant = {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly clientId: string;
+  /** As introspection names it. */
+  readonly grantId: string;
+};
+
+export type DefinitionChoice = Pick<PersonGrant, 'clientId' | 'grantId'> & { readonly definitionId: string };
 
 export type AgentDefinitionStore = {
   /** By name. */
   list(): Promise<AgentDefinition[]>;
   /** The same; other changes wait until the transaction ends. */
   hold(): Promise<AgentDefinition[]>;
-  ofClient(clientId: string): Promise<AgentDefinition | undefined>;
+  /** That of the client; else the one that the person chose for this grant, while it is offered. */
+  ofGrant(grant: PersonGrant): Promise<AgentDefinition | undefined>;
+  /** The definitions that a person chose. */
+  choicesOf(person: Pick<PersonGrant, 'issuer' | 'subject'>): Promise<DefinitionChoice[]>;
+  /** `definitionId` null: none any more. */
+  choose(grant: PersonGrant, definitionId: string | null, at: number): Promise<void>;
+  /** Removes choices from before, of grants without a session that is kept. */
+  pruneChoices(before: number, limit: number): Promise<number>;
   /** Adds it, or replaces the one with this id. */
   put(definition: AgentDefinition): Promise<void>;
   remove(id: string): Promise<void>;
 };
 
+type Row = Omit<AgentDefinition, 'workspace' | 'instructionsDefault' | 'isOffered'> & {
+  is_offered: boolean;
+  instructions_default: string | null;
+  repository_mode: RepositoryAccess['mode'];
+  max_environments: number | null;
+  environment_ttl_hours: number | null;
+  may_sites: AgentDefinition['workspace']['maySites'];
+  repositories: { id: string; name: string }[];
+};
+
 export function agentDefinitionStore(db: Sql): AgentDefinitionStore {
   const selected = sql`
-    select d.id, d.name, d.purpose, d.instructions, d.tools,
+    select d.id, d.name, d.purpose, d.model, d.instructions, d.instructions_default, d.tools, d.repository_mode, d.max_environments,
+      d.environment_ttl_hours, d.may_sites, d.is_offered,
+      coalesce((select jsonb_agg(jsonb_build_object('id', r.id, 'name', r.full_name) order by lower(r.full_name))
+        from agent_definition_repositories s join repositories r on r.id = s.repository_id
+        where s.definition_id = d.id), '[]') as repositories,
       coalesce((select jsonb_agg(c.client_id order by c.client_id) from agent_definition_clients c
         where c.definition_id = d.id), '[]') as clients
       from agent_definitions d`;
 
   async function list(): Promise<AgentDefinition[]> {
-    return (await sql<AgentDefinition>`${selected} order by d.name`.execute(db)).rows;
+    return (await sql<Row>`${selected} order by d.name`.execute(db)).rows.map(toDefinition);
   }
   return {
     list,
@@ -29,27 +62,107 @@ export function agentDefinitionStore(db: Sql): AgentDefinitionStore {
       await sql`select pg_advisory_xact_lock(hashtextextended('agents:definitions', 0))`.execute(db);
       return await list();
     },
-    async ofClient(clientId) {
-      const { rows } = await sql<AgentDefinition>`
-        ${selected} join agent_definition_clients of_client on of_client.definition_id = d.id
-         where of_client.client_id = ${clientId}`.execute(db);
-      return rows[0];
+    async ofGrant({ issuer, subject, clientId, grantId }) {
+      const { rows } = await sql<Row>`
+        ${selected} where d.id = coalesce(
+          (select definition_id from agent_definition_clients where client_id = ${clientId}),
+          (select g.definition_id from agent_grant_definitions g join agent_definitions o on o.id = g.definition_id
+            where g.issuer = ${issuer} and g.subject = ${subject} and g.client_id = ${clientId}
+              and g.grant_id = ${grantId} and o.is_offered))`.execute(db);
+      return rows[0] && toDefinition(rows[0]);
     },
-    async put({ id, name, purpose, instructions, tools, clients }) {
+    async choicesOf({ issuer, subject }) {
+      const { rows } = await sql<{ client_id: string; grant_id: string; definition_id: string }>`
+        select client_id, grant_id, definition_id from agent_grant_definitions
+         where issuer = ${issuer} and subject = ${subject}`.execute(db);
+      return rows.map((row) => ({
+        clientId: row.client_id,
+        grantId: row.grant_id,
+        definitionId: row.definition_id,
+      }));
+    },
+    async choose({ issuer, subject, clientId, grantId }, definitionId, at) {
+      if (definitionId === null) {
+        await sql`
+          delete from agent_grant_definitions
+           where issuer = ${issuer} and subject = ${subject} and client_id = ${clientId} and grant_id = ${grantId}`.execute(
+          db,
+        );
+        return;
+      }
       await sql`
-        insert into agent_definitions (id, name, purpose, instructions, tools)
-        values (${id}, ${name}, ${purpose}, ${instructions}, ${JSON.stringify(tools)}::jsonb)
-        on conflict (id) do update set name = excluded.name, purpose = excluded.purpose,
-          instructions = excluded.instructions, tools = excluded.tools`.execute(db);
+        insert into agent_grant_definitions (issuer, subject, client_id, grant_id, definition_id, chosen_at)
+        values (${issuer}, ${subject}, ${clientId}, ${grantId}, ${definitionId}, ${new Date(at)})
+        on conflict (issuer, subject, client_id, grant_id) do update
+          set definition_id = excluded.definition_id, chosen_at = excluded.chosen_at`.execute(db);
+    },
+    async pruneChoices(before, limit) {
+      const { numAffectedRows } = await sql`
+        delete from agent_grant_definitions where (issuer, subject, client_id, grant_id) in (
+          select g.issuer, g.subject, g.client_id, g.grant_id from agent_grant_definitions g
+           where g.chosen_at < ${new Date(before)} and not exists (
+             select 1 from agent_sessions s join users u on u.id = s.user_id
+              where u.issuer = g.issuer and u.subject = g.subject
+                and s.client_id = g.client_id and s.grant_id = g.grant_id)
+           order by g.chosen_at limit ${limit})`.execute(db);
+      return Number(numAffectedRows ?? 0);
+    },
+    async put(definition) {
+      const { id, name, purpose, model, instructions, instructionsDefault } = definition;
+      const { tools, workspace, isOffered, clients } = definition;
+      const { repositories, maxEnvironments, environmentTtlHours, maySites } = workspace;
+      await sql`
+        insert into agent_definitions (id, name, purpose, model, instructions, instructions_default, tools, repository_mode, max_environments,
+          environment_ttl_hours, may_sites, is_offered)
+        values (${id}, ${name}, ${purpose}, ${model}, ${instructions}, ${instructionsDefault}, ${JSON.stringify(tools)}::jsonb, ${repositories.mode},
+          ${maxEnvironments}, ${environmentTtlHours}, ${maySites}, ${isOffered})
+        on conflict (id) do update set name = excluded.name, purpose = excluded.purpose, model = excluded.model,
+          instructions = excluded.instructions, instructions_default = excluded.instructions_default, tools = excluded.tools, repository_mode = excluded.repository_mode,
+          max_environments = excluded.max_environments, environment_ttl_hours = excluded.environment_ttl_hours,
+          may_sites = excluded.may_sites, is_offered = excluded.is_offered`.execute(db);
       await sql`delete from agent_definition_clients where definition_id = ${id}`.execute(db);
       await sql`
         insert into agent_definition_clients (client_id, definition_id)
         select client_id, ${id} from jsonb_array_elements_text(${JSON.stringify(clients)}::jsonb) as client_id`.execute(
         db,
       );
+      const ids = repositories.mode === 'selected' ? repositories.repositoryIds : [];
+      await sql`delete from agent_definition_repositories where definition_id = ${id}`.execute(db);
+      await sql`
+        insert into agent_definition_repositories (definition_id, repository_id)
+        select ${id}, repository_id from jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb) as repository_id`.execute(
+        db,
+      );
     },
     async remove(id) {
       await sql`delete from agent_definitions where id = ${id}`.execute(db);
     },
+  };
+}
+
+function toDefinition(row: Row): AgentDefinition {
+  const { id, name, purpose, model, instructions, instructions_default: instructionsDefault } = row;
+  const { tools, clients, repositories } = row;
+  const isSelected = row.repository_mode === 'selected';
+  const workspace = {
+    repositories: isSelected
+      ? ({ mode: 'selected', repositoryIds: repositories.map((one) => one.id) } as const)
+      : ({ mode: 'all' } as const),
+    repositoryNames: repositories.map((one) => one.name),
+    maxEnvironments: row.max_environments,
+    environmentTtlHours: row.environment_ttl_hours,
+    maySites: row.may_sites,
+  };
+  return {
+    id,
+    name,
+    purpose,
+    model,
+    instructions,
+    instructionsDefault,
+    tools,
+    workspace,
+    isOffered: row.is_offered,
+    clients,
   };
 }

@@ -20,6 +20,7 @@ export function agentExportRoutes({
 }): Route[] {
   const exampleDefinition = {
     id: 'agd_2mTq9ZpW1xYb7LcD5mNa',
+    model: null,
     instructions: '',
     clients: ['postern-mcp'],
   };
@@ -31,7 +32,7 @@ export function agentExportRoutes({
       tag: 'Agent definitions',
       summary: 'Read the files that connect a client under a definition',
       description:
-        'For a repository: the entry of the MCP server and the instructions, in the format that the client reads. They hold no secret. A repository may have such a file already; then merge them.',
+        'For a repository: the entry of the MCP server and the instructions, in the format that the client reads. They hold no secret. The model is in them where the client reads it from a file of a repository. A repository may have such a file already; then merge them.',
       policy: { callers: callerKinds, scope: 'repos:read', role: 'user', identity: 'people' },
       params: idParams('Id of the definition', exampleDefinition.id),
       query: z.strictObject({

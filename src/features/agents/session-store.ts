@@ -64,6 +64,8 @@ export type AgentSessionStore = {
   /** Newest first. */
   list(filter: SessionFilter, page: number, limit: number): Promise<{ items: AgentSession[]; total: number }>;
   find(id: string): Promise<AgentSession | undefined>;
+  /** The newest session of each grant of a person that was not ended, the one used last first. */
+  grantsOf(userId: string, limit: number): Promise<AgentSession[]>;
   /** False: it was ended already. */
   endGrant(grant: AgentGrant, at: number): Promise<boolean>;
   isEnded(grant: AgentGrant): Promise<boolean>;
@@ -142,6 +144,15 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
     async find(id) {
       const { rows } = await sql<SessionRow>`${selected} where s.id = ${id}`.execute(db);
       return rows[0] && toSession(rows[0]);
+    },
+    async grantsOf(userId, limit) {
+      const { rows } = await sql<SessionRow>`
+        select * from (
+          select distinct on (g.client_id, g.grant_id) g.* from (${selected} where s.user_id = ${userId}) g
+           where g.ended_at is null
+           order by g.client_id, g.grant_id, g.last_call_at desc, g.id) newest
+         order by last_call_at desc, id limit ${limit}`.execute(db);
+      return rows.map(toSession);
     },
     async endGrant({ userId, clientId, grantId }, at) {
       const { numAffectedRows } = await sql`

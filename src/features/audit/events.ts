@@ -37,10 +37,12 @@ export const auditEvents = {
     'An agent called a tool that changed something, for a person; the change has an event of its own. The actor’s credential is the client.',
   'mcp.approval_decided':
     'A person approved a call of their agent (reason `approved`) or refused it (`refused`). `mcp.tool_called` is written when the agent makes it.',
+  'mcp.definition_chosen':
+    'A person chose the agent definition for a client of theirs, at consent or in Settings; `details.definitionId` is null when its agents only read.',
   'mcp.session_ended':
     'A person or an administrator ended a session of an agent, and with it the access of its client to the account.',
   'config.agents.changed':
-    'An agent definition was added (reason `definition_added`), changed (`definition_changed`), or deleted (`definition_removed`).',
+    'An agent definition was added (reason `definition_added`), changed (`definition_changed`), or deleted (`definition_removed`); or the models for agents were changed (`changed`) or reverted (`reverted`).',
   'config.mcp.changed': 'The MCP policy was changed (reason `changed`) or reverted (`reverted`).',
   'config.mcp.client_changed':
     'An administrator allowed an MCP client (reason `allowed`) or blocked it (`blocked`).',

@@ -34,8 +34,12 @@ export type EnvironmentFilter = {
 export type CreationRequest = { readonly key: string; readonly digest: string };
 
 export type EnvironmentStore = {
-  /** @throws a unique violation when the name is taken */
-  insert(environment: Environment, request: CreationRequest | null): Promise<void>;
+  /** `definitionId`: of the agent that creates it. @throws a unique violation when the name is taken */
+  insert(
+    environment: Environment,
+    request: CreationRequest | null,
+    definitionId?: string | null,
+  ): Promise<void>;
   find(id: string): Promise<Environment | undefined>;
   /** Of those that live. */
   findByName(name: string): Promise<Environment | undefined>;
@@ -57,8 +61,11 @@ export type EnvironmentStore = {
   ): Promise<{ items: Environment[]; total: number }>;
   /** Allows one creation at a time, so that quotas hold. */
   lockCreations(): Promise<void>;
-  /** Environments that live: of the creator, and of everyone. */
-  count(creator: Creator): Promise<{ own: number; total: number }>;
+  /** Environments that live: of the creator, those of them that agents of this definition created, and of everyone. */
+  count(
+    creator: Creator,
+    definitionId?: string | null,
+  ): Promise<{ own: number; ofDefinition: number; total: number }>;
   addLabel(label: string, environmentId: string, now: number): Promise<void>;
   retireLabels(environmentId: string, now: number): Promise<void>;
   /** By Environment, in the order of the file, and those that were switched off last. */
@@ -163,11 +170,12 @@ export function environmentStore(db: Sql): EnvironmentStore {
   const ids = async (query: RawBuilder<{ id: string }>) => (await query.execute(db)).rows.map(({ id }) => id);
 
   return {
-    async insert(environment, request) {
+    async insert(environment, request, definitionId = null) {
       await sql`
         insert into environments (id, uuid, repository_id, repository, branch, pinned_sha, creator_kind, creator_id, trigger,
           access, access_open, label, services, env, init_env, ttl_hours, deploy_enabled, auto_track, track_default_branches,
-          status, status_message, created_at, updated_at, expires_at, idempotency_key, request_digest)
+          status, status_message, created_at, updated_at, expires_at, idempotency_key, request_digest,
+          agent_definition_id)
         values (${environment.id}, ${environment.uuid}, ${environment.repositoryId}, ${environment.repository},
           ${environment.branch}, ${environment.pinnedSha}, ${environment.creator.kind}, ${environment.creator.id},
           ${environment.trigger}, ${environment.access}, ${environment.isAccessOpen}, ${environment.label},
@@ -175,7 +183,7 @@ export function environmentStore(db: Sql): EnvironmentStore {
           ${JSON.stringify(environment.initEnv)}::jsonb, ${environment.ttlHours}, ${environment.deployEnabled},
           ${environment.autoTrack}, ${environment.trackDefaultBranches}, ${environment.status}, ${environment.statusMessage},
           ${toDate(environment.createdAt)}, ${toDate(environment.updatedAt)}, ${toDate(environment.expiresAt)},
-          ${request?.key ?? null}, ${request?.digest ?? null})`.execute(db);
+          ${request?.key ?? null}, ${request?.digest ?? null}, ${definitionId})`.execute(db);
     },
     find: (id) => one(sql`select ${columns} from ${from} where e.id = ${id}`),
     findByName: (name) =>
@@ -221,12 +229,14 @@ export function environmentStore(db: Sql): EnvironmentStore {
     async lockCreations() {
       await sql`select pg_advisory_xact_lock(hashtextextended('environments:creations', 0))`.execute(db);
     },
-    async count(creator) {
-      const { rows } = await sql<{ own: number; total: number }>`
+    async count(creator, definitionId = null) {
+      const { rows } = await sql<{ own: number; of_definition: number; total: number }>`
         select count(*)::int as total,
-               (count(*) filter (where ${isOwn(creator)}))::int as own
+               (count(*) filter (where ${isOwn(creator)}))::int as own,
+               (count(*) filter (where ${isOwn(creator)} and e.agent_definition_id = ${definitionId}))::int as of_definition
           from environments e where status <> 'torn_down'`.execute(db);
-      return rows[0] ?? { own: 0, total: 0 };
+      const { own = 0, of_definition: ofDefinition = 0, total = 0 } = rows[0] ?? {};
+      return { own, ofDefinition, total };
     },
     async addLabel(label, environmentId, now) {
       await sql`

@@ -1,5 +1,5 @@
 import { canReachRepository } from '../../core/authorize.ts';
-import { type Caller, type CallerKey, ownerOf } from '../../core/caller.ts';
+import { agentOf, type Caller, type CallerKey, ownerOf } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import { type DesiredEnvironment, secretVariablesOf } from './configuration-file/plan.ts';
 import { type Access, accessKinds } from './configuration-file/schema.ts';
@@ -65,6 +65,26 @@ export function requireAccess(creator: Creator, access: Access, policy: Environm
     message: `The Environment policy does not allow the access ${access}.`,
     hint: `Send one of: ${policy.allowedAccess.join(', ')}.`,
     details: { field: 'access', allowed: policy.allowedAccess },
+  });
+}
+
+/** The longest lease that this caller can choose, and what limits it. */
+export function leaseLimit(
+  { maxTtlHours }: EnvironmentPolicy,
+  caller: Caller,
+): { readonly maxTtlHours: number; readonly by: string } {
+  const ofAgent = agentOf(caller)?.environmentTtlHours ?? maxTtlHours;
+  return ofAgent < maxTtlHours
+    ? { maxTtlHours: ofAgent, by: 'agent definition' }
+    : { maxTtlHours, by: 'Environment policy' };
+}
+
+export function requireLease(field: string, hours: number, policy: EnvironmentPolicy, caller: Caller): void {
+  const { maxTtlHours, by } = leaseLimit(policy, caller);
+  if (hours <= maxTtlHours) return;
+  throw new AppError('lifetime_too_long', {
+    message: `${field} is ${hours}; the ${by} allows at most ${maxTtlHours}.`,
+    details: { maxTtlHours },
   });
 }
 

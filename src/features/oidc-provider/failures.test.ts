@@ -42,6 +42,8 @@ beforeAll(async () => {
       documentAllowed: gone,
       nameOf: gone,
       documents: { allowsHost: gone, allowsAny: gone, mayFetch: gone, read: gone },
+      definitionsFor: gone,
+      chosen: gone,
     },
     secrets: ['a secret of the tests'],
     signingKeys: { keys: [{ ...(await exportJWK(privateKey)), alg: 'ES256', kid: 'one', use: 'sig' }] },

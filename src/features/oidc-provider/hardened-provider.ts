@@ -7,6 +7,7 @@ import Provider, {
   type KoaContextWithOIDC,
 } from 'oidc-provider';
 import type { JWK } from 'jose';
+import type { RequestOrigin } from '../../core/caller.ts';
 import type { Log } from '../../platform/log.ts';
 import { mcpScope } from '../../core/scopes.ts';
 import { mac } from '../../platform/encryption.ts';
@@ -43,12 +44,28 @@ export type McpResource = {
   /** What a client calls itself. Undefined: it is not known. */
   nameOf(clientId: string): Promise<string | undefined>;
   readonly documents: ClientDocuments;
+  /** What the agents of a client may be for. */
+  definitionsFor(clientId: string): Promise<DefinitionOffer>;
+  /** A person allowed a client something under this definition. @throws AppError state_conflict */
+  chosen(
+    origin: RequestOrigin,
+    grant: { readonly subject: string; readonly clientId: string; readonly grantId: string },
+    definitionId: string,
+  ): Promise<void>;
 };
 
 export type McpResourceClient = {
   readonly clientId: string;
   readonly name: string;
   readonly redirectHosts: readonly string[];
+};
+
+export type OfferedDefinition = { readonly id: string; readonly name: string; readonly purpose: string };
+
+/** `pinned`: an administrator chose it, so the person does not. */
+export type DefinitionOffer = {
+  readonly pinned: OfferedDefinition | null;
+  readonly offered: readonly OfferedDefinition[];
 };
 
 export type ProviderDeps = {

@@ -5,7 +5,9 @@ import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
 import type { PasswordAnswer } from '../accounts/accounts.ts';
 import { isMcpClient, isUnverified, webClientId } from './clients.ts';
+import { grantName } from './connected-clients.ts';
 import { cookieNames } from './cookies.ts';
+import type { DefinitionOffer, McpResource } from './hardened-provider.ts';
 
 /**
  * What a sign-in or consent page shows and does. An interaction belongs to the browser that has its cookie. `gone`
@@ -30,6 +32,8 @@ export type Interaction =
       readonly account: string;
       readonly redirectHost: string | null;
       readonly scopes: readonly string[];
+      /** What its agents may be for; null: it is no MCP client. */
+      readonly definitions: DefinitionOffer | null;
       readonly formTarget: string | null;
     }
   | { readonly kind: 'gone' };
@@ -47,8 +51,15 @@ export type Interactions = {
   decide(
     request: IncomingMessage,
     response: ServerResponse,
-    decision: 'allow' | 'deny',
+    answer: ConsentAnswer,
   ): Promise<{ kind: 'continue'; location: string } | { kind: 'gone' }>;
+};
+
+export type ConsentAnswer = {
+  readonly decision: 'allow' | 'deny';
+  /** The agent definition that the person chose; empty: none. */
+  readonly definitionId: string;
+  readonly origin: RequestOrigin;
 };
 
 export type InteractionsDeps = {
@@ -58,6 +69,7 @@ export type InteractionsDeps = {
   emailOf: (subject: string | undefined) => Promise<string>;
   /** A person allows a client something, so its registration stays. */
   keepClient: (clientId: string) => Promise<void>;
+  mcp: Pick<McpResource, 'definitionsFor' | 'chosen'>;
   clock: Clock;
 };
 
@@ -128,6 +140,7 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
         account: await emailOf(interaction.session?.accountId),
         redirectHost: redirectUri === '' ? null : (URL.parse(redirectUri)?.host ?? null),
         scopes: scopesFor(clientId, text(interaction.params['scope'])),
+        definitions: isMcpClient(clientId) ? await deps.mcp.definitionsFor(clientId) : null,
         formTarget,
       };
     },
@@ -141,7 +154,7 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
       const login = { accountId: answer.subject, amr: ['pwd'], ts: clock.now() / 1_000 };
       return await finish(request, response, interaction.uid, { login });
     },
-    async decide(request, response, decision) {
+    async decide(request, response, { decision, definitionId, origin }) {
       const interaction = await details(request, response);
       if (interaction === undefined) return { kind: 'gone' };
       const accountId = interaction.session?.accountId;
@@ -151,12 +164,20 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
           error_description: 'The person declined the request.',
         });
       }
-      const grant = new (provider().Grant)({ accountId, clientId: text(interaction.params['client_id']) });
+      const clientId = text(interaction.params['client_id']);
+      const grant = new (provider().Grant)({ accountId, clientId });
       grant.addOIDCScope(text(interaction.params['scope']));
       for (const [resource, scopes] of Object.entries(missingScopes(interaction.prompt.details)))
         grant.addResourceScope(resource, scopes);
-      await deps.keepClient(text(interaction.params['client_id']));
+      await deps.keepClient(clientId);
       const consent = { grantId: await grant.save() };
+      // If this fails, the client gets nothing of the grant.
+      if (definitionId !== '' && isMcpClient(clientId))
+        await deps.mcp.chosen(
+          origin,
+          { subject: accountId, clientId, grantId: grantName(consent.grantId) },
+          definitionId,
+        );
       return await finish(request, response, interaction.uid, { consent }, true);
     },
   };

@@ -126,6 +126,7 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
         await clients.upsert(clientId, registered, undefined as never);
         await deps.mcp.confirmed(clientId);
       },
+      mcp: deps.mcp,
       clock,
     }),
     connectedClients: createConnectedClients({

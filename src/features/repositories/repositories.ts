@@ -433,11 +433,11 @@ export function createRepositories({
   }
 }
 
-/** Names are unique over all repositories, so a conflict would reveal to a restricted key a repository that it may not see. */
+/** Names are unique over all repositories, so a conflict would reveal to a restricted caller a repository that it may not see. */
 function refuseSelected(caller: Caller): void {
-  if (!('key' in caller) || caller.key.repositories.mode === 'all') return;
+  if (reachOf(caller) === 'all') return;
   throw new AppError('forbidden_repository', {
-    message: 'A key with a repository selection cannot register or rename repositories.',
+    message: 'A credential with a repository selection cannot register or rename repositories.',
   });
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { RoutePolicy } from '../../core/authorize.ts';
 import type { AuditContext } from '../../core/caller.ts';
+import type { ErrorCode } from '../../core/errors.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
 import { pageQuery } from '../../platform/schemas.ts';
 import type { ConfigDocument, InForce } from './document.ts';
@@ -23,6 +24,8 @@ type DocumentRoutesSpec<T, Shown extends object, Impact> = {
   readonly title: { readonly one: string; readonly many: string };
   readonly policy: RoutePolicy;
   readonly changeDescription: string;
+  /** Of a change and of a revert, besides those of every document. */
+  readonly errors?: readonly ErrorCode[];
   readonly body: z.ZodObject & z.ZodType<T>;
   readonly shown: z.ZodType<Shown>;
   readonly change: z.ZodType<Shown & { dryRun: Impact | null }>;
@@ -39,7 +42,7 @@ type DocumentRoutesSpec<T, Shown extends object, Impact> = {
 export function documentRoutes<T, Shown extends object, Impact>(
   spec: DocumentRoutesSpec<T, Shown, Impact>,
 ): Route[] {
-  const { operation, tag, title, policy, document, example, toShown } = spec;
+  const { operation, tag, title, policy, document, example, toShown, errors = [] } = spec;
   const path = `/config/${spec.path}`;
   const success = { status: 200, data: spec.shown, etag: true } as const;
   const withEtag = (one: InForce<T>) => ({ data: toShown(one), headers: { etag: one.etag } });
@@ -71,7 +74,7 @@ export function documentRoutes<T, Shown extends object, Impact>(
       fieldCodes: Object.fromEntries(
         Object.keys(spec.body.shape).map((field) => [field, 'config_invalid' as const]),
       ),
-      errors: ['precondition_required', 'precondition_failed'],
+      errors: ['precondition_required', 'precondition_failed', ...errors],
       success: { status: 200, data: spec.change, etag: true },
       example: { body: example.body, data: { ...example.data, dryRun: null } },
       async handle({ auditContext, body, query, header }) {
@@ -110,7 +113,7 @@ export function documentRoutes<T, Shown extends object, Impact>(
       description: 'Writes the earlier document as a new version.',
       policy,
       body: z.strictObject({ version: z.number().int().min(0).max(1_000_000_000) }),
-      errors: ['not_found', 'precondition_required', 'precondition_failed'],
+      errors: ['not_found', 'precondition_required', 'precondition_failed', ...errors],
       success,
       example: { body: { version: 0 }, data: { ...example.data, version: 2 } },
       async handle({ auditContext, body, header }) {

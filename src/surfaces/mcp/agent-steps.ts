@@ -1,12 +1,20 @@
 import type { RoutePolicy } from '../../core/authorize.ts';
+import type { Caller } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import { mcpScope } from '../../core/scopes.ts';
 import type { AgentSessions } from '../../features/agents/agents.ts';
-import { type AgentDefinition, policyUnder } from '../../features/agents/definition.ts';
+import {
+  type AgentDefinition,
+  policyUnder,
+  reachUnder,
+  scopesUnder,
+} from '../../features/agents/definition.ts';
 import type { McpClients } from '../../features/agents/mcp-clients.ts';
 import type { McpPolicy } from '../../features/agents/mcp-policy.ts';
-import type { AgentGrant } from '../../features/agents/session-store.ts';
+import type { PersonGrant } from '../../features/agents/definition-store.ts';
 import { type RateLimiter, retryAfterSeconds } from '../../features/rate-limit/rate-limit.ts';
+
+export type AgentCaller = Extract<Caller, { kind: 'access_token' }>;
 
 /** Any person who may use Postern, through a client that the person allowed. */
 export const agents: RoutePolicy = {
@@ -19,7 +27,7 @@ export const agents: RoutePolicy = {
 /** Steps of every request of an agent, to the endpoint and to an upload address. */
 export type AgentStepsDeps = {
   readonly policy: () => Promise<McpPolicy>;
-  readonly definitionOf: (clientId: string) => Promise<AgentDefinition | undefined>;
+  readonly definitionOf: (grant: PersonGrant) => Promise<AgentDefinition | undefined>;
   readonly limiter: Pick<RateLimiter, 'spend'>;
   readonly sessions: Pick<AgentSessions, 'isEnded'>;
   readonly clients: Pick<McpClients, 'statusOf'>;
@@ -49,25 +57,29 @@ export async function limitAgents(
   });
 }
 
-/** The policy for the client, while the grant holds and the client is allowed. @throws AppError */
-export async function policyForClient(
+/** What policy and definition leave of what a person may do through a client. */
+export type AgentAccess = { readonly policy: McpPolicy; readonly definition: AgentDefinition | undefined };
+
+/** While the grant holds and the client is allowed. @throws AppError */
+export async function accessUnder(
   { sessions, clients, definitionOf }: Pick<AgentStepsDeps, 'sessions' | 'clients' | 'definitionOf'>,
-  grant: AgentGrant,
+  { user, clientId }: AgentCaller,
+  grantId: string,
   policy: McpPolicy,
-): Promise<McpPolicy> {
+): Promise<AgentAccess> {
   const [isEnded, status, definition] = await Promise.all([
-    sessions.isEnded(grant),
-    clients.statusOf(grant.clientId),
-    definitionOf(grant.clientId),
+    sessions.isEnded({ userId: user.id, clientId, grantId }),
+    clients.statusOf(clientId),
+    definitionOf({ issuer: user.issuer, subject: user.subject, clientId, grantId }),
   ]);
   if (isEnded) throw accessEnded;
   if (status !== 'allowed') throw status === 'waiting' ? clientWaits : new AppError('client_not_allowed');
-  return policyUnder(policy, definition);
+  return { policy: policyUnder(policy, definition), definition };
 }
 
-/** Policy and definition decide what agents may do; the consent of a person covers all of it. */
-export function scopesUnder({ allowChanges }: McpPolicy): readonly string[] {
-  return allowChanges ? ['env:write', 'sites:write', 'repos:read'] : ['env:read', 'sites:read', 'repos:read'];
+/** The caller of routes: with the scopes and the reach that are left. */
+export function agentUnder(caller: AgentCaller, { policy, definition }: AgentAccess): AgentCaller {
+  return { ...caller, scopes: scopesUnder(policy, definition), agent: reachUnder(definition) };
 }
 
 export const accessEnded = new AppError('invalid_credential', {

@@ -85,6 +85,7 @@ export const changeTools: readonly Tool[] = [
     description:
       'Publishes files as a new site, or as the whole new version of a site of the person. Either all of it goes live, or nothing changes. Send files of at most 200 KiB together in the call. For more, send their manifest: the answer is an address to which you send them, once. Publishing for everyone may need the approval of the person.',
     effect: 'change',
+    scope: 'sites:write',
     hides: ['files', 'manifest'],
     subject: ({ siteId: id }) => (id === undefined ? undefined : siteOf({ siteId: id })),
     async makesPublic({ siteId: id, visibility: asked }, { call }) {
@@ -148,6 +149,7 @@ export const changeTools: readonly Tool[] = [
     description:
       'Renames a site of the person, or makes it private or public. Making it public may need the approval of the person.',
     effect: 'change',
+    scope: 'sites:write',
     isIdempotent: true,
     subject: siteOf,
     makesPublic: async ({ visibility: asked }) => asked === 'public',
@@ -167,6 +169,7 @@ export const changeTools: readonly Tool[] = [
     title: 'Extend the expiry of a site',
     description: 'Extends the expiry of a site of the person by the configured days.',
     effect: 'change',
+    scope: 'sites:write',
     subject: siteOf,
     input: z.strictObject({ siteId }),
     output: siteAfter,
@@ -180,6 +183,7 @@ export const changeTools: readonly Tool[] = [
     description:
       'Deletes a site of the person. Postern stops serving it at once; the person can restore it for some days.',
     effect: 'destroy',
+    scope: 'sites:write',
     subject: siteOf,
     input: z.strictObject({ siteId }),
     output: siteAfter,
@@ -193,6 +197,7 @@ export const changeTools: readonly Tool[] = [
     description:
       'Builds and runs a branch at addresses of its own. Returns at once; then call wait_for_environment. Repeat a call with the same idempotencyKey when its answer was lost.',
     effect: 'change',
+    scope: 'env:write',
     isIdempotent: true,
     hides: ['env'],
     input: z.strictObject({
@@ -239,6 +244,7 @@ export const changeTools: readonly Tool[] = [
     description:
       'Changes the choices of an Environment. Access changes at once, everything else with the next deploy.',
     effect: 'change',
+    scope: 'env:write',
     isIdempotent: true,
     hides: ['env'],
     subject: environmentOf,
@@ -262,6 +268,7 @@ export const changeTools: readonly Tool[] = [
     title: 'Deploy an Environment',
     description: 'Deploys the newest commit. A deploy that is under way ends as superseded.',
     effect: 'change',
+    scope: 'env:write',
     subject: environmentOf,
     input: z.strictObject({ environmentId }),
     output: z.strictObject({ buildId: z.string() }),
@@ -276,6 +283,7 @@ export const changeTools: readonly Tool[] = [
     title: 'Extend the lease of an Environment',
     description: 'Adds hours to the end of the lease, at most to the maximum of the policy.',
     effect: 'change',
+    scope: 'env:write',
     subject: environmentOf,
     input: z.strictObject({
       environmentId,
@@ -293,6 +301,7 @@ export const changeTools: readonly Tool[] = [
     description:
       'Ends everything that runs of an Environment and removes it, also its databases. Nobody can undo it.',
     effect: 'destroy',
+    scope: 'env:write',
     subject: environmentOf,
     input: z.strictObject({ environmentId }),
     output: environmentAfter,
@@ -306,6 +315,7 @@ export const changeTools: readonly Tool[] = [
     title: 'Cancel a build',
     description: 'Cancels a build that is under way. What is served stays as it is.',
     effect: 'change',
+    scope: 'env:write',
     subject: ({ buildId: id }) => ({ operationId: 'getBuild', id, fields: ['id', 'environment'] }),
     input: z.strictObject({ buildId }),
     output: z.strictObject({ id: z.string(), status: z.literal('cancelled') }),

@@ -1,24 +1,24 @@
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { RoutePolicy } from '../../core/authorize.ts';
+import { decide, type RoutePolicy } from '../../core/authorize.ts';
 import { actorOf, type Caller, type RequestOrigin } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { mcpScope } from '../../core/scopes.ts';
 import type { AgentSessions } from '../../features/agents/agents.ts';
 import type { AgentApprovals } from '../../features/agents/approvals.ts';
-import type { McpPolicy } from '../../features/agents/mcp-policy.ts';
 import type { McpUploads } from '../../features/agents/mcp-uploads.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Authentication, McpCaller } from '../web/authentication.ts';
 import type { Authorization } from '../web/authorization.ts';
 import {
+  type AgentAccess,
+  accessUnder,
   agents,
   type AgentStepsDeps,
+  agentUnder,
   limitAgents,
-  policyForClient,
   requireEnabled,
-  scopesUnder,
 } from './agent-steps.ts';
 import type { CallRoute } from './call-route.ts';
 import type { Confirmations } from './confirmations.ts';
@@ -50,7 +50,7 @@ export type McpPageDeps = Omit<AgentStepsDeps, 'sessions'> & {
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set on requests to the MCP endpoint. The policy is that for the client. */
-    mcp: (McpCaller & { readonly policy: McpPolicy }) | null;
+    mcp: (McpCaller & AgentAccess) | null;
   }
 }
 
@@ -69,16 +69,20 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
       // Passed by the handler below, which is the only caller.
       const request = authInfo?.extra?.['request'] as FastifyRequest;
       if (request.mcp === null) throw new Error('The request was not authenticated.');
-      const { caller, grantId, policy } = request.mcp;
+      const { grantId, policy, definition } = request.mcp;
+      const caller = agentUnder(request.mcp.caller, request.mcp);
       const { user, clientId } = caller;
       const startedAt = clock.now();
       return toolServer({
         tools: deps.tools,
         context: {
-          call: deps.callRoute({ ...caller, scopes: scopesUnder(policy) }, request.origin),
+          call: deps.callRoute(caller, request.origin),
           person: { id: user.id, name: user.name },
           clientId,
           policy,
+          workspace: definition?.workspace ?? null,
+          may: (scope) =>
+            decide(caller, { callers: [caller.kind], scope, identity: 'none' }, { kind: 'not_asked' }),
           pause: deps.pause,
           approvalId: null,
           async offerUpload(asked) {
@@ -131,8 +135,7 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
       throw new AppError('forbidden_origin', { hint: foreignOrigin });
     await authorization.authorize(caller, agents);
     await limitAgents(deps, caller.user.id, policy.callsPerMinute);
-    const grant = { userId: caller.user.id, clientId: caller.clientId, grantId: grantId ?? '' };
-    request.mcp = { caller, grantId, policy: await policyForClient(deps, grant, policy) };
+    request.mcp = { caller, grantId, ...(await accessUnder(deps, caller, grantId ?? '', policy)) };
   }
 
   return (scope) => {

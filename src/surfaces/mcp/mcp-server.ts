@@ -16,8 +16,9 @@ import { inputWords } from '../../platform/input-words.ts';
 import { version } from '../../platform/version.ts';
 import { type ApprovalStep, askPerson, openPage, type PersonAtClient, personAt } from './approval-step.ts';
 import type { Confirmations } from './confirmations.ts';
+import { listedPrompts, readPrompt } from './prompts.ts';
 import { listedResources, readResource } from './resources.ts';
-import { type Tool, type ToolContext, versionOf } from './tool.ts';
+import { denialOf, type Tool, type ToolContext, versionOf } from './tool.ts';
 
 /** The revisions of the protocol that the endpoint speaks. The library counts the older ones apart. */
 export const mcpRevisions: readonly string[] = ['2026-07-28', ...SUPPORTED_PROTOCOL_VERSIONS];
@@ -51,11 +52,16 @@ export function toolServer(deps: ToolServerDeps): McpServer {
   const { instructions } = context.policy;
   const product = new McpServer(
     { name: 'postern', title: 'Postern', version },
-    { capabilities: { tools: {}, resources: {} }, ...(instructions === '' ? {} : { instructions }) },
+    {
+      capabilities: { tools: {}, resources: {}, prompts: {} },
+      ...(instructions === '' ? {} : { instructions }),
+    },
   );
   const { server } = product;
   server.setRequestHandler('tools/list', () => ({
-    tools: tools.filter(({ name }) => isUsable(context.policy, name)).map(describe),
+    tools: tools
+      .filter((tool) => isUsable(context.policy, tool.name) && denialOf(tool, context) === null)
+      .map(describe),
   }));
   server.setRequestHandler('resources/list', () => ({ resources: listedResources }));
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [] }));
@@ -63,6 +69,8 @@ export function toolServer(deps: ToolServerDeps): McpServer {
     'resources/read',
     async ({ params }) => await readResource(params.uri, context, deps.onFailure),
   );
+  server.setRequestHandler('prompts/list', () => ({ prompts: listedPrompts(instructions) }));
+  server.setRequestHandler('prompts/get', ({ params }) => readPrompt(params.name, instructions));
   server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
     const tool = tools.find(({ name }) => name === params.name);
     if (tool === undefined)
@@ -104,6 +112,9 @@ async function outcomeOf(
   let approvalId: string | null = null;
   try {
     if (!isUsable(policy, tool.name)) throw new AppError('tool_hidden');
+    const denial = denialOf(tool, deps.context);
+    // Before the person is asked to approve what its route would refuse.
+    if (denial !== null) throw new AppError(denial.code, denial);
     if ((await ruleOf(tool, sent, deps.context)) === 'ask') {
       const asked = await askPerson(tool, parsedArguments(tool, sent), deps, person);
       approvalId = asked.id;

@@ -101,12 +101,15 @@ export const readTools: readonly Tool[] = [
       person: z.strictObject({ id: z.string(), name: z.string() }).describe('For whom you act'),
       client: z.string(),
       mayChange: z.boolean().describe('False: an administrator allows agents to read only'),
-      sites: z.strictObject({
-        enabled: z.boolean(),
-        allowedVisibility: z.array(visibility),
-        sitesUsed: z.number(),
-        sitesAllowed: z.number(),
-      }),
+      sites: z
+        .strictObject({
+          enabled: z.boolean(),
+          allowedVisibility: z.array(visibility),
+          sitesUsed: z.number(),
+          sitesAllowed: z.number(),
+        })
+        .nullable()
+        .describe('Null: an administrator gives you no sites'),
       environments: z.strictObject({
         enabled: z.boolean(),
         allowedAccess: z.array(access),
@@ -114,9 +117,17 @@ export const readTools: readonly Tool[] = [
         maxTtlHours: z.number(),
         maxPerOwner: z.number(),
       }),
+      workspace: z
+        .strictObject({
+          repositories: z.array(z.string()).nullable().describe('Null: all'),
+          maxEnvironments: z.number().nullable().describe('That you may have at once. Null: maxPerOwner'),
+          environmentTtlHours: z.number().nullable().describe('The longest lease. Null: maxTtlHours'),
+        })
+        .nullable()
+        .describe('What an administrator lets you reach. Null: what the person reaches'),
       version: z.string().describe('Of Postern'),
     }),
-    async run(_input, { call, person, clientId, policy }) {
+    async run(_input, { call, person, clientId, policy, workspace, may }) {
       type Capabilities = {
         enabled: boolean;
         allowedVisibility: ('public' | 'private')[];
@@ -129,20 +140,27 @@ export const readTools: readonly Tool[] = [
         maxTtlHours: number;
         maxPerOwner: number;
       };
-      const { data: sites } = await call<Capabilities>('readSiteCapabilities');
+      const sites = may('sites:read').allowed
+        ? (await call<Capabilities>('readSiteCapabilities')).data
+        : null;
       const { data: limits } = await call<EnvironmentLimits>('readEnvironmentPolicyForEveryone');
       const { enabled, allowedAccess, defaultTtlHours, maxTtlHours, maxPerOwner } = limits;
       return {
         person,
         client: clientId,
         mayChange: policy.allowChanges && changeToolNames.some((name) => isUsable(policy, name)),
-        sites: {
+        sites: sites && {
           enabled: sites.enabled,
           allowedVisibility: sites.allowedVisibility,
           sitesUsed: sites.quotas.sitesUsed,
           sitesAllowed: sites.quotas.sitesPerOwner,
         },
         environments: { enabled, allowedAccess, defaultTtlHours, maxTtlHours, maxPerOwner },
+        workspace: workspace && {
+          repositories: workspace.repositories.mode === 'all' ? null : [...workspace.repositoryNames],
+          maxEnvironments: workspace.maxEnvironments,
+          environmentTtlHours: workspace.environmentTtlHours,
+        },
         version,
       };
     },
@@ -152,6 +170,7 @@ export const readTools: readonly Tool[] = [
     title: 'List repositories',
     description: 'Lists the git repositories from which Environments can be created.',
     effect: 'read',
+    scope: 'repos:read',
     input: z.strictObject({
       search: plainText(100).optional().describe('Part of the name'),
       ...cursorInput,
@@ -186,6 +205,7 @@ export const readTools: readonly Tool[] = [
     title: 'List sites',
     description: 'Lists your sites and the public ones of others, newest first.',
     effect: 'read',
+    scope: 'sites:read',
     input: z.strictObject({
       mine: z.boolean().optional().describe('True: only yours'),
       search: plainText(100).optional().describe('Part of the name, or a whole id'),
@@ -203,6 +223,7 @@ export const readTools: readonly Tool[] = [
     title: 'Read a site',
     description: 'Reads one site: its address, who sees it, its live version, its size and its expiry.',
     effect: 'read',
+    scope: 'sites:read',
     input: z.strictObject({ siteId }),
     output: siteRow.extend({
       link: z.string().describe('A permanent link; the url changes with the visibility'),
@@ -251,6 +272,7 @@ export const readTools: readonly Tool[] = [
     description:
       'Reads what Postern found in a version of a site of the person: broken links, addresses of the author’s own machine, insecure resources, and what changed.',
     effect: 'read',
+    scope: 'sites:read',
     input: z.strictObject({
       siteId,
       version: z.number().int().min(1).max(999_999_999).optional().describe('Default: the live version'),
@@ -311,6 +333,7 @@ export const readTools: readonly Tool[] = [
     description:
       'Lists the Environments that you may see, newest first: branches of repositories that run at addresses of their own.',
     effect: 'read',
+    scope: 'env:read',
     input: z.strictObject({
       mine: z.boolean().optional().describe('True: only those that you created'),
       repository: z.string().max(201).optional().describe('owner/name'),
@@ -332,6 +355,7 @@ export const readTools: readonly Tool[] = [
     title: 'Read an Environment',
     description: 'Reads one Environment: its status, its services with their addresses, and when it ends.',
     effect: 'read',
+    scope: 'env:read',
     input: z.strictObject({ environmentId }),
     output: environmentRow.extend({
       statusMessage: z.string().nullable(),

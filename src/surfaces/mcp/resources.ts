@@ -1,6 +1,7 @@
 import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelcontextprotocol/server';
 import { AppError } from '../../core/errors.ts';
 import { publishedSchema } from '../../features/environments/environments.ts';
+import { toSelection } from '../../features/agents/definitions.ts';
 import type { ToolContext } from './tool.ts';
 
 /** What an agent may read besides tools: documents for the person, each small enough for a conversation. */
@@ -28,9 +29,9 @@ const resources: readonly Resource[] = [
     name: 'capabilities',
     title: 'Limits of this installation',
     description: 'What the person may publish and create: visibilities, lifetimes, quotas.',
-    async read({ call }) {
-      const [{ data: sites }, { data: environments }] = await Promise.all([
-        call<object>('readSiteCapabilities'),
+    async read({ call, may }) {
+      const [sites, { data: environments }] = await Promise.all([
+        may('sites:read').allowed ? call<object>('readSiteCapabilities').then(({ data }) => data) : null,
         call<object>('readEnvironmentPolicyForEveryone'),
       ]);
       return { sites, environments };
@@ -40,9 +41,16 @@ const resources: readonly Resource[] = [
     uri: 'postern://policy',
     name: 'policy',
     title: 'What agents may do here',
-    description: 'The rule of each tool for this client. `ask`: the person approves each call.',
-    async read({ policy: { allowChanges, tools, publicSites, callsPerMinute } }) {
-      return { allowChanges, tools, publicSites, callsPerMinute };
+    description:
+      'The rule of each tool for this client, and what it reaches. `ask`: the person approves each call.',
+    async read({ policy: { allowChanges, tools, publicSites, callsPerMinute }, workspace }) {
+      return {
+        allowChanges,
+        tools,
+        publicSites,
+        callsPerMinute,
+        workspace: workspace && toSelection(workspace),
+      };
     },
   },
 ];

@@ -1,4 +1,7 @@
 import { z } from 'zod';
+import type { Decision, Denial } from '../../core/authorize.ts';
+import type { Scope } from '../../core/scopes.ts';
+import type { AgentWorkspace } from '../../features/agents/definition.ts';
 import type { McpPolicy } from '../../features/agents/mcp-policy.ts';
 import type { UploadOffer } from '../../features/agents/mcp-upload-store.ts';
 import type { CallStep } from '../../features/agents/session-store.ts';
@@ -14,6 +17,10 @@ export type ToolContext = {
   readonly person: { readonly id: string; readonly name: string };
   readonly clientId: string;
   readonly policy: McpPolicy;
+  /** Of the definition; null: there is none, and agents reach what the person does. */
+  readonly workspace: AgentWorkspace | null;
+  /** What the routes of this scope would answer. */
+  readonly may: (scope: Scope) => Decision;
   readonly pause: (ms: number) => Promise<void>;
   /** Gives an address to which the agent may upload files, once. @throws AppError state_conflict */
   readonly offerUpload: (
@@ -30,6 +37,8 @@ type Described = {
   readonly title: string;
   /** For the language model: what it does, and when to use it. */
   readonly description: string;
+  /** Of the routes that it calls; a caller without it gets no such tool. Absent: none. */
+  readonly scope?: Scope;
   /** A tool that destroys needs a second call, with the confirmation that the first returned. */
   readonly effect: 'read' | 'change' | 'destroy';
   /** True: a repeated call changes nothing more. */
@@ -97,4 +106,9 @@ export const nextCursor = z.string().nullable().describe('Null: this was the las
 /** The query of a list route for a cursor. */
 export function pageOf(cursor: string | undefined): Record<string, string> {
   return { page: cursor ?? '1', limit: String(pageRows) };
+}
+
+/** Null: the caller has the scope of the tool. */
+export function denialOf({ scope }: Pick<Tool, 'scope'>, { may }: ToolContext): Denial | null {
+  return scope === undefined ? null : may(scope).denial;
 }

@@ -16,12 +16,13 @@ import { successBody } from '../web/envelope.ts';
 import { acceptUploads } from '../web/upload-bodies.ts';
 import {
   accessEnded,
+  accessUnder,
+  type AgentCaller,
   agents,
+  agentUnder,
   type AgentStepsDeps,
   limitAgents,
-  policyForClient,
   requireEnabled,
-  scopesUnder,
 } from './agent-steps.ts';
 import type { CallRoute } from './call-route.ts';
 import { foreignOrigin, mcpPath } from './mcp-page.ts';
@@ -48,7 +49,6 @@ export type UploadPageDeps = AgentStepsDeps & {
   readonly log: Log;
 };
 
-type AgentCaller = Extract<Caller, { kind: 'access_token' }>;
 /** `caller`: with the scopes that policy and definition leave. */
 type Sender = { readonly upload: McpUpload; readonly caller: AgentCaller };
 
@@ -101,21 +101,20 @@ export function uploadPage(deps: UploadPageDeps): (scope: FastifyInstance) => Pr
   async function senderOf({ userId, clientId, expiresAt }: McpUpload): Promise<AgentCaller> {
     const user = await deps.findUser(userId);
     if (user === undefined) throw noSuchUpload;
-    return { kind: 'access_token', user, scopes: [mcpScope], clientId, expiresAt };
+    return { kind: 'access_token', user, scopes: [mcpScope], clientId, expiresAt, agent: null };
   }
 
   /** Everything that the call of the tool was checked for, as it is now. Resolves with the rights that are left. */
   async function check(upload: McpUpload, caller: AgentCaller, origin: RequestOrigin): Promise<AgentCaller> {
     const { userId, clientId, grantId, siteId, visibility, replaces, approvalId } = upload;
-    const grant = { userId, clientId, grantId };
-    const policy = await policyForClient(deps, grant, await requireEnabled(deps));
+    const access = await accessUnder(deps, caller, grantId, await requireEnabled(deps));
     await deps.authorization.authorize(caller, agents);
-    const isLive = await deps.isGrantLive(grant);
+    const isLive = await deps.isGrantLive({ userId, clientId, grantId });
     // Unsure, for example after a change of the identity provider.
     if (isLive === null) throw new AppError('identity_unavailable');
     if (!isLive) throw accessEnded;
-    const narrowed = { ...caller, scopes: scopesUnder(policy) };
-    if (ruleNow(policy, 'publish_site', visibility === 'public') === 'ask' && approvalId === null)
+    const narrowed = agentUnder(caller, access);
+    if (ruleNow(access.policy, 'publish_site', visibility === 'public') === 'ask' && approvalId === null)
       throw new AppError('approval_required', {
         message: 'Publishing needs the approval of the person by now.',
         hint: 'Call publish_site again with the same manifest.',

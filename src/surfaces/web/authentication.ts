@@ -159,7 +159,7 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
     if (!isForUs(found.audiences)) return refuse(origin);
     const user = await deps.userOfToken(found);
     const { scopes, clientId, expiresAt, grantId } = found;
-    return { caller: { kind: 'access_token', user, scopes, clientId, expiresAt }, grantId };
+    return { caller: { kind: 'access_token', user, scopes, clientId, expiresAt, agent: null }, grantId };
   }
 
   function refusalOfKey(

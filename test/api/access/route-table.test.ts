@@ -98,12 +98,24 @@ const table: Record<string, Line> = {
   'PATCH /config/agents/definitions/{id}': ['an administrator’s session or token', '404 not_found', {}],
   'DELETE /config/agents/definitions/{id}': ['an administrator’s session or token', '404 not_found'],
 
+  'GET /config/agents/models': ['an administrator’s session or token', '200'],
+  'PUT /config/agents/models': ['an administrator’s session or token', '422 config_invalid', {}],
+  'GET /config/agents/models/history': ['an administrator’s session or token', '200'],
+  'POST /config/agents/models/revert': [
+    'an administrator’s session or token',
+    '428 precondition_required',
+    { version: 0 },
+  ],
+
+  'GET /agents/definitions': ['whoever reads repositories', '200'],
   'GET /agents/definitions/{id}/export': ['whoever reads repositories', '400 invalid_query'],
 
   'GET /me/agents/approvals': ['a session', '200'],
   'GET /me/agents/approvals/{id}': ['a session', '404 not_found'],
   'POST /me/agents/approvals/{id}/approve': ['a session', '404 not_found'],
   'POST /me/agents/approvals/{id}/refuse': ['a session', '404 not_found'],
+  'GET /me/agents/access': ['a session', '200'],
+  'PUT /me/agents/sessions/{id}/definition': ['a session', '404 not_found', { definitionId: null }],
   'GET /me/agents/sessions': ['a session', '200'],
   'GET /me/agents/sessions/{id}': ['a session', '404 not_found'],
   'POST /me/agents/sessions/{id}/end': ['a session', '404 not_found'],

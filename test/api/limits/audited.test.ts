@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { systemAuditContext } from '../../../src/core/caller.ts';
 import { defaultMcpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { defaultEnvironmentPolicy } from '../../../src/features/environments/policy/environment-policy.ts';
 import type { Answer, Harness, Person, TestKey } from '../../harness.ts';
@@ -72,13 +73,13 @@ const decide = async (verb: 'approve' | 'refuse') => {
   const path = `/me/agents/approvals/${id}/${verb}`;
   return () => send('POST', path, ada, { target: () => 'postern-mcp' });
 };
-/** Ends a session of an agent of Ada. */
-const endSession = async (of: '/me' | '', by: () => Person) => {
+/** A session of an agent of Ada. */
+const newSession = async () => {
   const { agentSessions } = h.app.services;
   await agentSessions.record({
     userId: ada.user.id,
     clientId: 'postern-mcp',
-    grantId: 'of-ada',
+    grantId: `of-ada-${alone}`,
     at: h.clock.now(),
     tool: 'get_context',
     code: null,
@@ -89,8 +90,11 @@ const endSession = async (of: '/me' | '', by: () => Person) => {
     change: null,
   });
   const [session] = (await agentSessions.list({ userId: ada.user.id }, 1, 1)).items;
-  return () =>
-    send('POST', `${of}/agents/sessions/${session?.id}/end`, by(), { target: () => 'postern-mcp' });
+  return session?.id ?? '';
+};
+const endSession = async (of: '/me' | '', by: () => Person) => {
+  const id = await newSession();
+  return () => send('POST', `${of}/agents/sessions/${id}/end`, by(), { target: () => 'postern-mcp' });
 };
 const newLink = async () =>
   (await h.call('POST', '/config/metadata', { as: root, body: metadataLink })).data.links[0].id as string;
@@ -262,8 +266,39 @@ const drills: Record<string, Drill> = {
       return () => send('DELETE', at, root, { target: () => 'agents' });
     },
   },
+  changeAgentModels: {
+    event: 'config.agents.changed',
+    prepare: ready(() =>
+      send('PUT', '/config/agents/models', root, {
+        headers: { 'if-match': '*' },
+        body: { models: [] },
+        target: () => 'agent-models',
+      }),
+    ),
+  },
+  revertAgentModels: {
+    event: 'config.agents.changed',
+    prepare: ready(() =>
+      send('POST', '/config/agents/models/revert', root, {
+        headers: { 'if-match': '*' },
+        body: { version: 0 },
+        target: () => 'agent-models',
+      }),
+    ),
+  },
   approveAgentCall: { event: 'mcp.approval_decided', prepare: () => decide('approve') },
   refuseAgentCall: { event: 'mcp.approval_decided', prepare: () => decide('refuse') },
+  chooseMyAgentDefinition: {
+    event: 'mcp.definition_chosen',
+    async prepare() {
+      // Nobody chooses for a client that has a definition.
+      const { agentDefinitions } = h.app.services;
+      for (const { id } of await agentDefinitions.list())
+        await agentDefinitions.remove(systemAuditContext, id);
+      const at = `/me/agents/sessions/${await newSession()}/definition`;
+      return () => send('PUT', at, ada, { body: { definitionId: null }, target: () => 'postern-mcp' });
+    },
+  },
   endMyAgentSession: { event: 'mcp.session_ended', prepare: () => endSession('/me', () => ada) },
   endAgentSession: { event: 'mcp.session_ended', prepare: () => endSession('', () => root) },
   changeMcpClient: {

@@ -6,6 +6,7 @@ import {
 } from '@modelcontextprotocol/client';
 import { inject } from 'light-my-request';
 import { systemAuditContext } from '../../../src/core/caller.ts';
+import { wholeWorkspace } from '../../../src/features/agents/definitions.ts';
 import { defaultMcpPolicy, forEachTool, type McpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { toolNames } from '../../../src/features/agents/tool-names.ts';
 import { type Harness, uiOrigin } from '../../harness.ts';
@@ -40,6 +41,7 @@ export async function connectAgent(
     client: knownClient = 'postern-mcp',
     registersAs,
     opensPage,
+    definition = '',
   }: {
     mode?: Revision;
     client?: string;
@@ -47,6 +49,8 @@ export async function connectAgent(
     registersAs?: string;
     /** It can open pages for the person: what it does with one, and whether the person agrees to open it. */
     opensPage?: (url: string) => Promise<'accept' | 'decline'>;
+    /** The id of the definition that the person chooses. */
+    definition?: string;
   } = {},
 ): Promise<Agent> {
   const fetch = fetchOf(h);
@@ -90,7 +94,7 @@ export async function connectAgent(
     if (page === undefined) throw error;
   });
   if (page === undefined) throw new Error('The client did not ask for a sign-in.');
-  const { callback, consent } = await allow(new Browser(h.app.web), page, name);
+  const { callback, consent } = await allow(new Browser(h.app.web), page, name, definition);
   await first.transport.finishAuth(callback.searchParams);
   const { transport, client } = connect();
   await client.connect(transport);
@@ -117,7 +121,7 @@ export async function connectAgent(
 }
 
 /** Signs in and allows the client, on the pages that it opened. */
-async function allow(browser: Browser, start: URL, name: string) {
+async function allow(browser: Browser, start: URL, name: string, definition: string) {
   const actionOf = (text: string) => /<form method="post" action="([^"]+)"/.exec(text)?.[1] ?? '';
   let page = await browser.follow(await browser.get(start.pathname + start.search));
   if (page.text.includes('type="password"')) {
@@ -129,7 +133,7 @@ async function allow(browser: Browser, start: URL, name: string) {
     page = await browser.follow(await browser.post(actionOf(page.text), form));
   }
   const consent = page.text;
-  page = await browser.follow(await browser.post(actionOf(page.text), { decision: 'allow' }));
+  page = await browser.follow(await browser.post(actionOf(page.text), { decision: 'allow', definition }));
   if (page.location === undefined) throw new Error(`No redirect: ${page.status} ${page.text}`);
   return { callback: new URL(page.location), consent };
 }
@@ -164,8 +168,17 @@ export async function setMcpPolicy(h: Harness, change: Partial<McpPolicy> = {}):
 
 async function giveEveryTool(h: Harness, clientId: string): Promise<void> {
   const { agentDefinitions } = h.app.services;
-  if ((await agentDefinitions.ofClient(clientId)) !== undefined) return;
+  const known = await agentDefinitions.list();
+  if (known.some(({ clients }) => clients.includes(clientId))) return;
   const texts = { name: `Everything for ${clientId}`, purpose: 'For tests', instructions: '' };
   const tools = forEachTool(toolNames, () => 'allow' as const);
-  await agentDefinitions.add(systemAuditContext, { ...texts, tools, clients: [clientId] });
+  const definition = {
+    ...texts,
+    tools,
+    model: null,
+    workspace: wholeWorkspace,
+    isOffered: false,
+    clients: [clientId],
+  };
+  await agentDefinitions.add(systemAuditContext, definition);
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { systemAuditContext } from '../../../src/core/caller.ts';
 import { minute } from '../../../src/core/clock.ts';
 import { defaultMcpPolicy, type McpPolicy, type ToolRule } from '../../../src/features/agents/mcp-policy.ts';
+import { wholeWorkspace } from '../../../src/features/agents/definitions.ts';
 import { type Harness, type Person, uiOrigin } from '../../harness.ts';
 import { dump, openFrozenHarness } from '../access/cast.ts';
 import { type Agent, connectAgent, setMcpPolicy } from './agent.ts';
@@ -106,6 +107,9 @@ test('an approval is for its arguments, client, tool and version only, for ten m
     purpose: 'For tests',
     instructions: '',
     tools: { update_site: 'allow' },
+    model: null,
+    workspace: wholeWorkspace,
+    isOffered: false,
     clients: [another.clientId],
   });
   expect(await ask('update_site', input, another)).not.toBe(first);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { minute } from '../../../src/core/clock.ts';
+import { defaultInstructions } from '../../../src/features/agents/default-instructions.ts';
 import { defaultMcpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { changeToolNames, type ToolName } from '../../../src/features/agents/tool-names.ts';
 import type { Harness, Person } from '../../harness.ts';
@@ -93,7 +94,7 @@ describe('the policy', () => {
   test('agents get the instructions of the policy', async () => {
     await setMcpPolicy(h, { instructions: 'Name sites after their team.' });
     const { client } = await connectAgent(h, 'Ada');
-    expect(client.getInstructions()).toBe('Name sites after their team.');
+    expect(client.getInstructions()).toBe(`Name sites after their team.\n\n${defaultInstructions}`);
   });
 });
 

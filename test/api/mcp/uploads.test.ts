@@ -234,8 +234,9 @@ describe('an upload passes every check again', () => {
     await decide('blocked');
     expect(await put(address)).toMatchObject({ status: 403, code: 'client_not_allowed' });
     await decide('allowed');
-    const definition = await h.app.services.agentDefinitions.ofClient('postern-mcp');
-    await h.app.services.agentDefinitions.remove(systemAuditContext, definition?.id ?? '');
+    const { agentDefinitions } = h.app.services;
+    const pinned = (await agentDefinitions.list()).find(({ clients }) => clients.includes('postern-mcp'));
+    await agentDefinitions.remove(systemAuditContext, pinned?.id ?? '');
     expect(await put(address)).toMatchObject({ status: 403, code: 'tool_hidden' });
     await allowing();
     expect((await put(address)).status).toBe(200);

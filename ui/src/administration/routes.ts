@@ -137,6 +137,12 @@ const definition = createRoute({
 
 const pageSearch = (raw: Raw) => given({ page: pageFrom(raw['page']) });
 
+const agentModels = createRoute({
+  getParentRoute: () => area,
+  path: '/admin/agents/models',
+  component: lazyRouteComponent(() => import('./agents/models-page.tsx'), 'ModelsPage'),
+});
+
 const agentSessions = createRoute({
   getParentRoute: () => area,
   path: '/admin/agents/sessions',
@@ -224,6 +230,7 @@ export const adminRoutes = [
     agents,
     newDefinition,
     definition,
+    agentModels,
     agentSessions,
     agentSession,
     users,

@@ -2338,6 +2338,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/agents/definitions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the agent definitions, for everyone
+         * @description What agents may be for here. By name, without their clients. A credential with a repository selection reads only the names of repositories that it reaches.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `repos:read`.
+         */
+        get: operations["listAgentDefinitionsForEveryone"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/config/agents/definitions/{id}": {
         parameters: {
             query?: never;
@@ -2359,11 +2381,127 @@ export interface paths {
         head?: never;
         /**
          * Change an agent definition
-         * @description Fields that are not sent stay; `tools` and `clients` are replaced whole.
+         * @description Fields that are not sent stay; `tools`, `workspace` and `clients` are replaced whole.
          *
          *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
          */
         patch: operations["changeAgentDefinition"];
+        trace?: never;
+    };
+    "/me/agents/access": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the consents that your agents use
+         * @description Each with the agent definition under which its agents work, the one used last first; at most 100. Without those whose access was ended.
+         *
+         *     **Who may call it:** A browser session.
+         */
+        get: operations["listMyAgentAccess"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/me/agents/sessions/{id}/definition": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Choose the agent definition of a client of yours
+         * @description For the consent behind this session, from the next call on: one of the definitions that administrators offer, or null, so that its agents only read. A client for which an administrator chose a definition has no choice.
+         *
+         *     **Who may call it:** A browser session. The person must have the role `user`.
+         */
+        put: operations["chooseMyAgentDefinition"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/agents/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the models for agents
+         * @description Send the ETag of the response in If-Match when you change the document.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        get: operations["readAgentModels"];
+        /**
+         * Change the models for agents
+         * @description Replaces the whole document. A model that a definition names cannot be left out. Postern runs no model and stores no key of a provider.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        put: operations["changeAgentModels"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/agents/models/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read earlier models for agents
+         * @description Newest first. The last one is version 0, the built-in default. You can also revert to it.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        get: operations["readAgentModelsHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/agents/models/revert": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore an earlier models for agents
+         * @description Writes the earlier document as a new version.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        post: operations["revertAgentModels"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/agents/definitions/{id}/export": {
@@ -2375,7 +2513,7 @@ export interface paths {
         };
         /**
          * Read the files that connect a client under a definition
-         * @description For a repository: the entry of the MCP server and the instructions, in the format that the client reads. They hold no secret. A repository may have such a file already; then merge them.
+         * @description For a repository: the entry of the MCP server and the instructions, in the format that the client reads. They hold no secret. The model is in them where the client reads it from a file of a repository. A repository may have such a file already; then merge them.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `repos:read`.
          */
@@ -4881,34 +5019,169 @@ export interface components {
             name: string;
             /** @description For people who choose among definitions */
             purpose: string;
-            /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy */
+            /** @description One of the models for agents; it is for people who set up a client. Null: any */
+            model: string | null;
+            /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy. Empty: the default instructions */
             instructions: string;
             tools: components["schemas"]["AgentDefinitionTools"];
+            workspace: components["schemas"]["AgentWorkspace"];
+            /** @description People may choose it for a client of theirs that has no definition: at consent, or in Settings */
+            isOffered: boolean;
+            /**
+             * @description `default`: it has none of its own. `stale`: they were written against other default instructions than those of this version. Sent again, they are `current`
+             * @enum {string}
+             */
+            instructionsStatus: "default" | "current" | "stale";
+            /** @description SHA-256 of the default that they were written against. Null: none, or they are older */
+            instructionsDefault: string | null;
             /** @description Ids of OAuth clients */
             clients: string[];
+        };
+        /** @description What its agents reach, of what the person may. It applies from the next call */
+        AgentWorkspace: {
+            repositories: components["schemas"]["AgentRepositories"];
+            /** @description Environments that its agents may have at once for one person. Null: as many as the Environment policy allows */
+            maxEnvironments: number | null;
+            /** @description The longest lease that its agents can choose. Null: that of the Environment policy */
+            environmentTtlHours: number | null;
+            /**
+             * @description `none`: no tool for sites. `read`: tools that read. `publish`: those that change, too
+             * @enum {string}
+             */
+            maySites: "none" | "read" | "publish";
+        };
+        /** @description What its agents reach; bound to the repositories, not to their names */
+        AgentRepositories: {
+            /** @constant */
+            mode: "all";
+        } | {
+            /** @constant */
+            mode: "selected";
+            /** @description Full names. An empty list means none */
+            repositories: string[];
+        };
+        OfferedAgentDefinition: {
+            id: string;
+            name: string;
+            /** @description For people who choose among definitions */
+            purpose: string;
+            /** @description One of the models for agents; it is for people who set up a client. Null: any */
+            model: string | null;
+            /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy. Empty: the default instructions */
+            instructions: string;
+            tools: components["schemas"]["OfferedAgentDefinitionTools"];
+            workspace: components["schemas"]["AgentWorkspace"];
+            /** @description People may choose it for a client of theirs that has no definition: at consent, or in Settings */
+            isOffered: boolean;
         };
         AgentDefinitionRequest: {
             name: string;
             /** @description For people who choose among definitions */
             purpose: string;
             /**
-             * @description Postern tells its agents this when they connect, after the instructions of the MCP policy
+             * @description Postern tells its agents this when they connect, after the instructions of the MCP policy. Empty: the default instructions
              * @default
              */
             instructions?: string;
             tools: components["schemas"]["AgentDefinitionRequestTools"];
+            /**
+             * @description People may choose it for a client of theirs that has no definition: at consent, or in Settings
+             * @default false
+             */
+            isOffered?: boolean;
             /** @description Ids of OAuth clients. A client has at most one definition; without one, its agents only read */
             clients: string[];
+            /**
+             * @description One of the models for agents; it is for people who set up a client. Null: any
+             * @default null
+             */
+            model?: string | null;
+            /**
+             * @default {
+             *       "repositories": {
+             *         "mode": "all"
+             *       },
+             *       "maxEnvironments": null,
+             *       "environmentTtlHours": null,
+             *       "maySites": "publish"
+             *     }
+             */
+            workspace?: components["schemas"]["AgentWorkspace"];
         };
         AgentDefinitionChange: {
             name?: string;
             /** @description For people who choose among definitions */
             purpose?: string;
-            /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy */
+            /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy. Empty: the default instructions */
             instructions?: string;
             tools?: components["schemas"]["AgentDefinitionChangeTools"];
+            /** @description People may choose it for a client of theirs that has no definition: at consent, or in Settings */
+            isOffered?: boolean;
             /** @description Ids of OAuth clients. A client has at most one definition; without one, its agents only read */
             clients?: string[];
+            /** @description One of the models for agents; it is for people who set up a client. Null: any */
+            model?: string | null;
+            workspace?: components["schemas"]["AgentWorkspace"];
+        };
+        AgentAccess: {
+            /** @description The newest session of this consent */
+            sessionId: string;
+            /** @description The MCP client */
+            clientId: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            lastCallAt: string;
+            /** @description Under which its agents work. Null: they only read */
+            definition: components["schemas"]["AgentAccessDefinition"] | null;
+            /** @description True: an administrator chose the definition for the client */
+            isPinned: boolean;
+        };
+        AgentDefinitionChoice: {
+            definitionId: string | null;
+        };
+        AgentModelsVersion: {
+            /**
+             * Format: int64
+             * @description 0 = the built-in default
+             */
+            version: number;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            changedAt: string | null;
+            changedBy: string | null;
+            /** @description In the order in which they are offered */
+            models: components["schemas"]["AgentModel"][];
+        };
+        AgentModel: {
+            /** @description As the client names it */
+            name: string;
+            /** @description For people who choose a model, such as “approved for source code” */
+            note: string;
+        };
+        AgentModels: {
+            /** @description In the order in which they are offered */
+            models: components["schemas"]["AgentModel"][];
+        };
+        AgentModelsChange: {
+            /**
+             * Format: int64
+             * @description 0 = the built-in default
+             */
+            version: number;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            changedAt: string | null;
+            changedBy: string | null;
+            /** @description In the order in which they are offered */
+            models: components["schemas"]["AgentModel"][];
+            /** @description With ?dryRun=true; nothing was changed */
+            dryRun: components["schemas"]["AgentModelsChangeDryRun"] | null;
         };
         AgentDefinitionFile: {
             /** @description From the root of a repository */
@@ -5979,6 +6252,55 @@ export interface components {
             cancel_build?: "allow" | "ask" | "hidden";
         };
         /** @description The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden */
+        OfferedAgentDefinitionTools: {
+            /** @enum {string} */
+            get_context?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_repositories?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_sites?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_site_report?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_environments?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            wait_for_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            list_builds?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            get_logs?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            diagnose_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            preview_environment_config?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            validate_configuration?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            publish_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            update_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            extend_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            delete_site?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            create_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            configure_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            deploy_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            extend_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            destroy_environment?: "allow" | "ask" | "hidden";
+            /** @enum {string} */
+            cancel_build?: "allow" | "ask" | "hidden";
+        };
+        /** @description The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden */
         AgentDefinitionRequestTools: {
             /** @enum {string} */
             get_context?: "allow" | "ask" | "hidden";
@@ -6075,6 +6397,20 @@ export interface components {
             destroy_environment?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             cancel_build?: "allow" | "ask" | "hidden";
+        };
+        AgentAccessDefinition: {
+            id: string;
+            name: string;
+        };
+        AgentModelsChangeDryRunNamedItem: {
+            model: string;
+            definitions: string[];
+        };
+        AgentModelsChangeDryRun: {
+            /** @description Models that the document in force has */
+            removed: string[];
+            /** @description Models that are left out though definitions name them: the change would be refused */
+            named: components["schemas"]["AgentModelsChangeDryRunNamedItem"][];
         };
         AgentSessionOfAnyoneUser: {
             id: string;
@@ -10426,6 +10762,12 @@ export interface operations {
                         request_id: components["schemas"]["RequestId"];
                         data: {
                             definitions: components["schemas"]["AgentDefinition"][];
+                            /** @description Of this version; definitions without instructions use them */
+                            defaultInstructions: {
+                                text: string;
+                                /** @description SHA-256 */
+                                hash: string;
+                            };
                         };
                         /**
                          * @description Always null here.
@@ -10459,6 +10801,36 @@ export interface operations {
                     "application/json": {
                         request_id: components["schemas"]["RequestId"];
                         data: components["schemas"]["AgentDefinition"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    listAgentDefinitionsForEveryone: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: {
+                            definitions: components["schemas"]["OfferedAgentDefinition"][];
+                        };
                         /**
                          * @description Always null here.
                          * @enum {unknown}
@@ -10515,6 +10887,207 @@ export interface operations {
                     "application/json": {
                         request_id: components["schemas"]["RequestId"];
                         data: components["schemas"]["AgentDefinition"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    listMyAgentAccess: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: {
+                            access: components["schemas"]["AgentAccess"][];
+                        };
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    chooseMyAgentDefinition: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AgentDefinitionChoice"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentAccess"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    readAgentModels: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentModelsVersion"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    changeAgentModels: {
+        parameters: {
+            query?: {
+                dryRun?: ("true" | "false") | undefined;
+            };
+            header: {
+                /** @description The ETag of the document that you read and now change. */
+                "If-Match": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AgentModels"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentModelsChange"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    readAgentModelsHistory: {
+        parameters: {
+            query?: {
+                page?: number | undefined;
+                limit?: number | undefined;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentModelsVersion"][];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                        metadata: {
+                            pagination: components["schemas"]["PagePagination"];
+                        };
+                    };
+                };
+            };
+        };
+    };
+    revertAgentModels: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The ETag of the document that you read and now change. */
+                "If-Match": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    version: number;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AgentModelsVersion"];
                         /**
                          * @description Always null here.
                          * @enum {unknown}
@@ -11558,7 +12131,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.mcp.client_changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.definition_chosen" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.mcp.client_changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;
@@ -11636,7 +12209,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.mcp.client_changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.definition_chosen" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.mcp.client_changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;

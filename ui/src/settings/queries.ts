@@ -41,6 +41,18 @@ export const myAgentSessions = (query: SessionsAsked) =>
     placeholderData: keepPreviousData,
   });
 
+/** The consents that one's agents use, and the definitions that one may choose for them. */
+export const myAgentAccess = queryOptions({
+  queryKey: ['agents', 'access'],
+  queryFn: async ({ signal }) => {
+    const [own, all] = await Promise.all([
+      dataOf(api.GET('/me/agents/access', { signal })),
+      dataOf(api.GET('/agents/definitions', { signal })),
+    ]);
+    return { access: own.access, offered: all.definitions.filter(({ isOffered }) => isOffered) };
+  },
+});
+
 export const myAgentCalls = (id: string, query: SessionsAsked) =>
   queryOptions({
     queryKey: ['agents', 'calls', id, query],

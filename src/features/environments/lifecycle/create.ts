@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { agentOf } from '../../../core/caller.ts';
 import { hour } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import { newId } from '../../../core/ids.ts';
@@ -10,7 +11,14 @@ import { queueDeploy } from '../deploys/queue-deploy.ts';
 import { generateEnvironmentLabel } from '../labels.ts';
 import { nameFor, nameTaken, requireName } from '../names.ts';
 import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
-import { holdCredential, requireAccess, requireCreator, requireEnabled, seen } from '../rights.ts';
+import {
+  holdCredential,
+  requireAccess,
+  requireCreator,
+  requireEnabled,
+  requireLease,
+  seen,
+} from '../rights.ts';
 import { factsOf } from './facts.ts';
 
 export type Creation = {
@@ -58,11 +66,7 @@ export function creating(deps: EnvironmentDeps) {
       requireAccess(creator, wanted.access ?? 'members', policy);
     if (wanted.autoTrack === true && wanted.sha !== undefined) throw new AppError('auto_track_pinned_source');
     const { ttlHours, branch } = wanted;
-    if (ttlHours !== undefined && ttlHours > policy.maxTtlHours)
-      throw new AppError('lifetime_too_long', {
-        message: `ttlHours is ${ttlHours}; the Environment policy allows at most ${policy.maxTtlHours}.`,
-        details: { maxTtlHours: policy.maxTtlHours },
-      });
+    if (ttlHours !== undefined) requireLease('ttlHours', ttlHours, policy, caller);
     const known = await branches.list(caller, wanted.repository, undefined);
     if (!known.some(({ name }) => name === branch))
       throw new AppError('invalid_branch', { message: `The repository has no branch ${branch}.` });
@@ -71,23 +75,29 @@ export function creating(deps: EnvironmentDeps) {
 
   async function insert(
     stores: EnvironmentStores,
+    caller: Asked['caller'],
     environment: Environment,
     request: { readonly key: string; readonly digest: string } | null,
     policy: EnvironmentPolicy,
   ): Promise<void> {
-    const { own, total } = await stores.environments.count(environment.creator);
+    const agent = agentOf(caller);
+    const definitionId = agent?.definitionId ?? null;
+    const { own, ofDefinition, total } = await stores.environments.count(environment.creator, definitionId);
+    const maxOfDefinition = agent?.maxEnvironments ?? Number.POSITIVE_INFINITY;
     const excess =
-      own >= policy.maxPerOwner
-        ? `You have ${own} Environments, which is the maximum for one owner.`
-        : total >= policy.maxTotal
-          ? `There are ${total} Environments, which is the maximum of this installation.`
-          : null;
+      ofDefinition >= maxOfDefinition
+        ? `Agents of this definition have ${ofDefinition} Environments of this person; the definition allows at most ${maxOfDefinition}.`
+        : own >= policy.maxPerOwner
+          ? `You have ${own} Environments, which is the maximum for one owner.`
+          : total >= policy.maxTotal
+            ? `There are ${total} Environments, which is the maximum of this installation.`
+            : null;
     if (excess !== null)
       throw new AppError('quota_exceeded', {
         message: excess,
         hint: 'Tear down an Environment that is no longer needed.',
       });
-    await stores.environments.insert(environment, request);
+    await stores.environments.insert(environment, request, definitionId);
     await stores.environments.addLabel(environment.label, environment.id, environment.createdAt);
   }
 
@@ -104,6 +114,7 @@ export function creating(deps: EnvironmentDeps) {
     const repository = await repositories.get(caller, wanted.repository);
     const policy = await check(asked, creator, wanted);
     const now = clock.now();
+    const ttlHours = wanted.ttlHours ?? leaseOfAgent(caller, policy);
     const isQueued = wanted.deployEnabled ?? true;
     const environment: Environment = {
       id: newId(random, 'env'),
@@ -122,7 +133,7 @@ export function creating(deps: EnvironmentDeps) {
       services: wanted.services ?? [],
       env: wanted.env ?? {},
       initEnv: wanted.initEnv ?? {},
-      ttlHours: wanted.ttlHours ?? null,
+      ttlHours,
       deployEnabled: isQueued,
       autoTrack: wanted.autoTrack ?? (wanted.sha === undefined ? null : false),
       trackDefaultBranches: wanted.trackDefaultBranches ?? false,
@@ -131,7 +142,7 @@ export function creating(deps: EnvironmentDeps) {
       liveDeployId: null,
       createdAt: now,
       updatedAt: now,
-      expiresAt: now + (wanted.ttlHours ?? policy.defaultTtlHours) * hour,
+      expiresAt: now + (ttlHours ?? policy.defaultTtlHours) * hour,
       deletedAt: null,
       revision: 1,
     };
@@ -142,7 +153,7 @@ export function creating(deps: EnvironmentDeps) {
         // Another request with the same key may have taken the last place of the quota.
         const other = await replayIn(stores);
         if (other !== undefined) return other;
-        await insert(stores, environment, key === undefined ? null : { key, digest }, policy);
+        await insert(stores, caller, environment, key === undefined ? null : { key, digest }, policy);
         await stores.audit.append({
           event: 'environment.created',
           auditContext,
@@ -162,6 +173,12 @@ export function creating(deps: EnvironmentDeps) {
     feed.announce({ topic: 'environment', subject: environment.id });
     return { environment, isReplay: false };
   };
+}
+
+/** For an agent whose definition limits leases, the file of the repository cannot choose a longer one later. */
+function leaseOfAgent(caller: Asked['caller'], { defaultTtlHours }: EnvironmentPolicy): number | null {
+  const limit = agentOf(caller)?.environmentTtlHours ?? null;
+  return limit === null ? null : Math.min(limit, defaultTtlHours);
 }
 
 /** The same for the same request, whatever the order of its variables. */

@@ -14,8 +14,10 @@ import {
   changeable,
   holdCredential,
   isWider,
+  leaseLimit,
   requireAccess,
   requireEnabled,
+  requireLease,
   requireNoSecret,
   seen,
 } from '../rights.ts';
@@ -185,13 +187,10 @@ export function lifecycle(deps: EnvironmentDeps) {
 
     /** From now or from the end of the lease, whichever is later. A lower maximum never shortens a lease. */
     async extend(asked: Asked, idOrName: string, hours: number | undefined): Promise<Environment> {
-      const { extensionHours, maxTtlHours } = await deps.policy();
-      const added = hours ?? extensionHours;
-      if (added > maxTtlHours)
-        throw new AppError('lifetime_too_long', {
-          message: `hours is ${added}; the Environment policy allows at most ${maxTtlHours}.`,
-          details: { maxTtlHours },
-        });
+      const policy = await deps.policy();
+      const { maxTtlHours } = leaseLimit(policy, asked.caller);
+      const added = hours ?? Math.min(policy.extensionHours, maxTtlHours);
+      requireLease('hours', added, policy, asked.caller);
       return await byCaller(asked, idOrName, (_stores, held, now) => {
         const environment = changeable(asked.caller, held);
         const wanted = Math.max(now, environment.expiresAt) + added * hour;

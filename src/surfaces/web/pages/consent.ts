@@ -2,6 +2,21 @@ import { html } from '../html.ts';
 import { type Page, page } from './layout.ts';
 import { scopeWords } from './scope-words.ts';
 
+type Definition = { readonly id: string; readonly name: string; readonly purpose: string };
+type Choices = { readonly pinned: Definition | null; readonly offered: readonly Definition[] };
+
+/** What the agents of the client may do: what an administrator chose for it, or what the person chooses. */
+function definitionChoice({ pinned, offered }: Choices) {
+  if (pinned !== null)
+    return html`<p>An administrator chose what its agents are for: <strong>${pinned.name}</strong>. ${pinned.purpose}</p>`;
+  if (offered.length === 0) return html`<p>Its agents can only read.</p>`;
+  const purposes = offered.map(({ name, purpose }) => html`<li>${name}<small>${purpose}</small></li>`);
+  const options = offered.map(({ id, name }) => html`<option value="${id}">${name}</option>`);
+  return html`<label>What its agents are for
+<select name="definition"><option value="">Only reading</option>${options}</select></label>
+<ul class="facts" aria-label="What you can choose">${purposes}</ul>`;
+}
+
 export function consentPage(view: {
   action: string;
   clientName: string;
@@ -11,6 +26,7 @@ export function consentPage(view: {
   account: string;
   redirectHost: string | null;
   scopes: readonly string[];
+  definitions: Choices | null;
   formTarget: string | null;
 }): Page {
   const items = view.scopes.map(
@@ -29,6 +45,7 @@ ${warning}
 <ul class="facts" aria-label="What it could do">${items}</ul>
 ${where}
 <form method="post" action="${view.action}">
+${view.definitions === null ? null : definitionChoice(view.definitions)}
 <button name="decision" value="allow">Allow</button>
 <button class="quiet" name="decision" value="deny">Do not allow</button>
 </form>`;

@@ -45,7 +45,11 @@ export function interactionPages({ identity, uiOrigin, records }: Deps): (scope:
       checkOwnOrigin(request, uiOrigin);
       const decision = field(request, 'decision', 20);
       if (decision === 'allow' || decision === 'deny') {
-        const outcome = await interactions.decide(request.raw, reply.raw, decision);
+        const outcome = await interactions.decide(request.raw, reply.raw, {
+          decision,
+          definitionId: field(request, 'definition', 60),
+          origin: request.origin,
+        });
         if (outcome.kind === 'gone') return showGone(request, reply);
         return leaveForm(request, reply, { title: 'Your answer was sent', to: outcome.location });
       }

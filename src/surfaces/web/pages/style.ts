@@ -18,7 +18,7 @@ h1{margin:0 0 .35rem;font-size:1.5rem;line-height:1.25;letter-spacing:-.02em;ove
 p{margin:0 0 1rem}.lead{color:var(--soft);margin-bottom:1.5rem}
 label{display:block;margin:0 0 1.1rem;font-weight:550}
 .hint{display:block;font-weight:400;font-size:.875rem;color:var(--soft)}
-input{display:block;width:100%;min-height:2.9rem;margin-top:.35rem;padding:.6rem .8rem;font:inherit;font-weight:400;color:inherit;
+input,select{display:block;width:100%;min-height:2.9rem;margin-top:.35rem;padding:.6rem .8rem;font:inherit;font-weight:400;color:inherit;
 background:var(--page);border:1px solid var(--line);border-radius:.6rem}
 input.code{font:600 1.35rem/1.4 ui-monospace,SFMono-Regular,Menlo,monospace;letter-spacing:.12em;text-transform:uppercase}
 button,.button{display:block;width:100%;min-height:2.9rem;padding:.65rem 1rem;font:inherit;font-weight:600;text-align:center;
@@ -30,8 +30,8 @@ button:hover,.button:hover{background:var(--accent-strong)}
 .problem{margin:0 0 1.25rem;padding:.75rem .9rem;color:var(--bad);background:var(--bad-soft);border-left:.25rem solid var(--bad);
 border-radius:.4rem}
 .facts{overflow:hidden;margin:0 0 1.5rem;padding:0;list-style:none;border:1px solid var(--hair);border-radius:.75rem}
-.facts li{padding:.65rem .9rem;border-top:1px solid var(--hair)}.facts li:first-child{border-top:0}
-.facts small{display:block;color:var(--soft);font-size:.8125rem;overflow-wrap:anywhere}
+.facts li{padding:.65rem .9rem;border-top:1px solid var(--hair);overflow-wrap:anywhere}.facts li:first-child{border-top:0}
+.facts small{display:block;color:var(--soft);font-size:.8125rem}
 .shown{margin:0 0 1.5rem;padding:.9rem;text-align:center;font:650 1.6rem/1.3 ui-monospace,SFMono-Regular,Menlo,monospace;
 letter-spacing:.14em;background:var(--page);border-radius:.75rem}
 .id{font:.8125rem/1.5 ui-monospace,SFMono-Regular,Menlo,monospace;color:var(--soft);overflow-wrap:anywhere}

@@ -58,6 +58,7 @@ const adminPaths = [
   '/admin/mcp/clients',
   '/admin/agents',
   '/admin/agents/new',
+  '/admin/agents/models',
   '/admin/agents/sessions',
   '/admin/agents/sessions/:id',
   '/admin/agents/:id',

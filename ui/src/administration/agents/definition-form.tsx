@@ -1,4 +1,4 @@
-import { Button, Group, SegmentedControl, Textarea, TextInput } from '@mantine/core';
+import { Button, Group, SegmentedControl, Select, Switch, Textarea, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useId, useState } from 'react';
 import { type ToolGroup, toolGroups, toolRules } from '../../agents/tools.ts';
@@ -7,9 +7,11 @@ import type { Schemas } from '../../api/contract.ts';
 import { Problem } from '../../shell/problem.tsx';
 import { useAct } from '../act.tsx';
 import common from '../admin.module.css';
-import { mcpPolicy } from '../queries.ts';
+import { agentModels, mcpPolicy } from '../queries.ts';
 import { wrongIn } from '../wrong-in.ts';
 import styles from './definition-form.module.css';
+import { InstructionsPreview } from './instructions-preview.tsx';
+import { WorkspaceFields, wholeWorkspace } from './workspace-fields.tsx';
 
 type Body = Schemas['AgentDefinitionRequest'];
 type Rules = Readonly<Record<string, string>>;
@@ -20,26 +22,44 @@ type FormProps = {
   readonly onSaved: () => void | Promise<void>;
 };
 
-const empty = { name: '', purpose: '', instructions: '', tools: {}, clients: [] };
+const empty = {
+  name: '',
+  purpose: '',
+  model: null,
+  instructions: '',
+  tools: {},
+  workspace: wholeWorkspace,
+  isOffered: false,
+  clients: [],
+};
 
 export function DefinitionForm({ of: known, onSaved }: FormProps) {
   const [draft, setDraft] = useState<Required<Body>>(known ?? empty);
   const change = (part: Partial<Body>) => setDraft((before) => ({ ...before, ...part }));
   // As it is typed; the draft keeps what was read.
   const [clients, setClients] = useState((known?.clients ?? []).join('\n'));
-  const { name, purpose, instructions, tools } = draft;
-  const body = { name, purpose, instructions, tools, clients: linesOf(clients) };
+  const { name, purpose, model, instructions, tools, workspace, isOffered } = draft;
+  const { data: offered } = useQuery(agentModels);
+  const fields = { name, purpose, model, tools, workspace, isOffered, clients: linesOf(clients) };
+  const body = { ...fields, instructions };
+  // Instructions that are sent again count as compared with the default of now.
+  const changed = instructions === known?.instructions ? fields : body;
   const { run, error, isBusy } = useAct({
     act: () =>
       known === undefined
         ? unwrap(api.POST('/config/agents/definitions', { body }))
-        : unwrap(api.PATCH('/config/agents/definitions/{id}', { params: { path: { id: known.id } }, body })),
+        : unwrap(
+            api.PATCH('/config/agents/definitions/{id}', {
+              params: { path: { id: known.id } },
+              body: changed,
+            }),
+          ),
     said: known === undefined ? 'The definition is added.' : 'Saved.',
     refresh: 'agents',
     onDone: onSaved,
   });
   const wrong = wrongIn(error, 'name');
-  const isBeside = ['name', 'purpose', 'instructions'].some((field) => wrong[field] !== undefined);
+  const isBeside = ['name', 'purpose', 'model', 'instructions'].some((field) => wrong[field] !== undefined);
   return (
     <form
       noValidate
@@ -69,15 +89,31 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
           error={wrong['purpose']}
           onChange={({ currentTarget }) => change({ purpose: currentTarget.value })}
         />
+        <Select
+          label="Model"
+          description="Of those under Models; for people who set up a client. Files for Claude Code and Codex name it."
+          placeholder="Any"
+          radius="md"
+          clearable
+          clearButtonProps={{ 'aria-label': 'Any model' }}
+          value={model}
+          error={wrong['model']}
+          data={modelChoices(offered?.models ?? [], model)}
+          onChange={(next) => change({ model: next })}
+        />
         <Textarea
           label="Instructions"
-          description="Postern gives its agents this text when they connect, after the instructions of the MCP policy. Never put a secret in it."
+          description="Postern gives its agents this text when they connect, after the instructions of the MCP policy. Empty: the default of Postern. Never put a secret in it."
           radius="md"
           rows={5}
           maxLength={4_000}
           value={instructions}
           error={wrong['instructions']}
           onChange={({ currentTarget }) => change({ instructions: currentTarget.value })}
+        />
+        <InstructionsPreview
+          instructions={instructions}
+          onChange={(next) => change({ instructions: next })}
         />
         <Textarea
           label="Clients"
@@ -86,6 +122,12 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
           rows={3}
           value={clients}
           onChange={({ currentTarget }) => setClients(currentTarget.value)}
+        />
+        <Switch
+          label="Offer it to people"
+          description="They can choose it when they allow a client, or in Settings under My agents. A client in the list above has no choice."
+          checked={isOffered}
+          onChange={({ currentTarget }) => change({ isOffered: currentTarget.checked })}
         />
         {toolGroups.map((group) => (
           <ToolRules
@@ -96,6 +138,7 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
             onChange={(next) => change({ tools: next as Body['tools'] })}
           />
         ))}
+        <WorkspaceFields of={workspace} onChange={(next) => change({ workspace: next })} />
         {error !== undefined && !isBeside && <Problem error={error} />}
         <Group justify="flex-end">
           <Button type="submit" loading={isBusy}>
@@ -105,6 +148,17 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
       </div>
     </form>
   );
+}
+
+/** With the one that is chosen, also before the models are read. */
+function modelChoices(models: readonly Schemas['AgentModel'][], chosen: string | null) {
+  const offered = models.map(({ name, note }) => ({
+    value: name,
+    label: note === '' ? name : `${name} (${note})`,
+  }));
+  return chosen === null || offered.some(({ value }) => value === chosen)
+    ? offered
+    : [...offered, { value: chosen, label: chosen }];
 }
 
 type RulesProps = {

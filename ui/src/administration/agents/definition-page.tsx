@@ -11,6 +11,7 @@ import common from '../admin.module.css';
 import { agentDefinitions } from '../queries.ts';
 import { TextLink } from '../text-link.tsx';
 import { DefinitionForm } from './definition-form.tsx';
+import { StaleInstructions } from './instructions-preview.tsx';
 import { ExportCard } from './export-card.tsx';
 
 const route = getRouteApi('/administration/admin/agents/$id');
@@ -68,6 +69,7 @@ function Known({ definition }: { definition: Schemas['AgentDefinition'] }) {
           Delete
         </Button>
       </PageHead>
+      <StaleInstructions of={definition} />
       <DefinitionForm key={id} of={definition} onSaved={() => undefined} />
       <ExportCard id={id} />
       <Dialog isOpen={isLeaving} title="Delete this definition?" onClose={() => setLeaving(false)}>

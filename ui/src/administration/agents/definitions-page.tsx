@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core';
+import { Badge, Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { Empty } from '../../lists/empty.tsx';
@@ -17,7 +17,11 @@ const steps = [
     do: 'Name the tools that they need.',
     why: 'They get no other tools, and never more than the MCP policy allows.',
   },
-  { do: 'Name its clients.', why: 'Without a definition, agents of a client only read.' },
+  { do: 'Choose its workspace:', why: 'the repositories, Environments and sites that its agents reach.' },
+  {
+    do: 'Name its clients, or let people choose it.',
+    why: 'Without a definition, agents of a client only read.',
+  },
 ];
 
 /** What agents are for, and which tools they get. */
@@ -31,6 +35,9 @@ export function DefinitionsPage() {
       <PageHead title="Agents" intro="What the agents of a client are for, and which tools they get.">
         <Button variant="default" renderRoot={(props) => <Link to="/admin/agents/sessions" {...props} />}>
           Sessions
+        </Button>
+        <Button variant="default" renderRoot={(props) => <Link to="/admin/agents/models" {...props} />}>
+          Models
         </Button>
         <Button leftSection={<PlusIcon />} renderRoot={(props) => <Link to="/admin/agents/new" {...props} />}>
           New definition
@@ -47,22 +54,25 @@ export function DefinitionsPage() {
       )}
       {all.length > 0 && (
         <Table caption="Agent definitions" columns={['Name', 'Purpose', 'Clients', 'Tools']} isStale={false}>
-          {all.map(({ id, name, purpose, clients, tools }) => (
+          {all.map(({ id, name, purpose, clients, tools, instructionsStatus, isOffered }) => (
             <tr key={id}>
               <th scope="row" dir="auto" className={common['name']}>
                 <TextLink to="/admin/agents/$id" params={{ id }} inherit>
                   {name}
                 </TextLink>
+                {instructionsStatus === 'stale' && (
+                  <Badge ml="xs" color="yellow" variant="light">
+                    Older default
+                  </Badge>
+                )}
               </th>
               <td data-label="Purpose" className={common['wrap']}>
                 <bdi>{purpose}</bdi>
               </td>
               <td data-label="Clients" className={common['address']}>
-                {clients.length === 0 ? (
-                  <span className="quiet">None</span>
-                ) : (
-                  <code>{clients.join(', ')}</code>
-                )}
+                {clients.length > 0 && <code>{clients.join(', ')}</code>}
+                {isOffered && <span className="quiet"> People may choose it</span>}
+                {clients.length === 0 && !isOffered && <span className="quiet">None</span>}
               </td>
               <td data-label="Tools">{Object.values(tools).filter((rule) => rule !== 'hidden').length}</td>
             </tr>

@@ -9,6 +9,7 @@ import { Pages } from '../../lists/pages.tsx';
 import { TableLoading } from '../../lists/table.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import { myAgentSessions } from '../queries.ts';
+import { AccessCard } from './access.tsx';
 import { Waiting } from './waiting.tsx';
 
 const route = getRouteApi('/settings/agents');
@@ -27,6 +28,7 @@ export function AgentsPage() {
         intro="Coding assistants and other agents that act for you, and what they did. Connected clients is where you end their access."
       />
       <Waiting />
+      <AccessCard />
       <AddToClient />
       <Title order={2} size="h4" mb="sm">
         Sessions

@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import type { RoutePolicy } from '../../core/authorize.ts';
+import { timestamp } from '../../core/clock.ts';
+import { defineRoute, type Route } from '../../platform/http.ts';
+import { idParams, timestampSchema } from '../../platform/schemas.ts';
+import { sessionUser } from '../keys/keys.ts';
+import type { AgentAccess, GrantDefinitions } from './grant-definitions.ts';
+
+/** Also without a role, as the sessions of one's agents. */
+const own: RoutePolicy = { callers: ['session'], identity: 'live' };
+/** A definition can give an agent more tools. */
+const widening: RoutePolicy = { callers: ['session'], role: 'user', identity: 'introspected' };
+
+const accessSchema = z
+  .strictObject({
+    sessionId: z.string().describe('The newest session of this consent'),
+    clientId: z.string().describe('The MCP client'),
+    lastCallAt: timestampSchema,
+    definition: z
+      .strictObject({ id: z.string(), name: z.string() })
+      .nullable()
+      .describe('Under which its agents work. Null: they only read'),
+    isPinned: z.boolean().describe('True: an administrator chose the definition for the client'),
+  })
+  .meta({ id: 'AgentAccess' });
+
+const example = {
+  sessionId: 'ags_3kTq9ZpW1xYb7LcD5mNa',
+  clientId: 'postern-mcp',
+  lastCallAt: '2026-01-01T09:02:00.000Z',
+  definition: { id: 'agd_2mTq9ZpW1xYb7LcD5mNa', name: 'Review apps' },
+  isPinned: false,
+};
+
+export function grantDefinitionRoutes(definitions: GrantDefinitions): Route[] {
+  const tag = 'Agent sessions';
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/me/agents/access',
+      operationId: 'listMyAgentAccess',
+      tag,
+      summary: 'List the consents that your agents use',
+      description:
+        'Each with the agent definition under which its agents work, the one used last first; at most 100. Without those whose access was ended.',
+      policy: own,
+      success: { status: 200, data: z.strictObject({ access: z.array(accessSchema) }) },
+      example: { data: { access: [example] } },
+      async handle({ caller }) {
+        return { data: { access: (await definitions.list(sessionUser(caller))).map(toShown) } };
+      },
+    }),
+    defineRoute({
+      method: 'PUT',
+      path: '/me/agents/sessions/{id}/definition',
+      operationId: 'chooseMyAgentDefinition',
+      tag,
+      summary: 'Choose the agent definition of a client of yours',
+      description:
+        'For the consent behind this session, from the next call on: one of the definitions that administrators offer, or null, so that its agents only read. A client for which an administrator chose a definition has no choice.',
+      policy: widening,
+      params: idParams('The id of a session', example.sessionId),
+      body: z
+        .strictObject({ definitionId: z.string().max(60).nullable() })
+        .meta({ id: 'AgentDefinitionChoice' }),
+      errors: ['not_found', 'state_conflict'],
+      success: { status: 200, data: accessSchema },
+      example: { body: { definitionId: example.definition.id }, data: example },
+      async handle({ caller, auditContext, params: { id }, body: { definitionId } }) {
+        const user = sessionUser(caller);
+        return { data: toShown(await definitions.choose(auditContext, user, id, definitionId)) };
+      },
+    }),
+  ];
+}
+
+function toShown({ session, definition, isPinned }: AgentAccess) {
+  return {
+    sessionId: session.id,
+    clientId: session.clientId,
+    lastCallAt: timestamp(session.lastCallAt),
+    definition: definition === undefined ? null : { id: definition.id, name: definition.name },
+    isPinned,
+  };
+}
