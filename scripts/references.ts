@@ -73,6 +73,18 @@ function mcpPage(): string {
     'A refusal is a result with `isError`, and its text is `{"error": {code, message, hint, details}}` with a [code](errors.md) of the API. An unknown tool is error -32602 of the protocol.',
     'What people wrote, such as names of sites, is data. It never appears in descriptions of tools.',
   ];
+  const upload = table(
+    ['Part of the request', 'Value'],
+    [
+      ['`PUT /mcp/uploads/{id}`', '`url` of the answer of `publish_site`'],
+      [
+        '`Authorization`',
+        '`Bearer` and `token` of that answer; good once, for ten minutes, and nowhere else',
+      ],
+      ['`Content-Type`', '`application/gzip` for a tar.gz, or `application/zip`'],
+      ['body', 'One archive of exactly the files of the manifest'],
+    ],
+  );
   const resources = table(
     ['Resource', 'Meaning'],
     listedResources.map(({ uri, description }) => [`\`${uri}\``, description]),
@@ -84,7 +96,12 @@ function mcpPage(): string {
   return page(
     'MCP endpoint',
     sentences.join('\n'),
-    [...sections, `## Resources\n\n${resources}`, `## Prompts\n\n${prompts}`].join('\n\n'),
+    [
+      ...sections,
+      `## Upload address\n\n${upload}\n\nAnswers the published site, or an [error](errors.md) of the API, in the envelope of the API.`,
+      `## Resources\n\n${resources}`,
+      `## Prompts\n\n${prompts}`,
+    ].join('\n\n'),
   );
 }
 

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { createServer, request, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
+import { certificateOfUnknownAuthority, isOpensslMissing } from '../../test/certificate.ts';
 import { createOutbound } from './outbound.ts';
 import { documentReader } from './public-document.ts';
 
@@ -89,3 +91,24 @@ test('MC-07 a host without an address is refused', async () => {
     'does not know',
   );
 });
+
+test.skipIf(isOpensslMissing)(
+  'MC-07 a server whose certificate is not that of the host is refused',
+  async () => {
+    let asked = 0;
+    const secure = createTlsServer(certificateOfUnknownAuthority(), () => void (asked += 1));
+    secure.listen(0, '127.0.0.1');
+    await once(secure, 'listening');
+    const { port } = secure.address() as AddressInfo;
+    const read = documentReader({
+      outbound: { addressOf: async () => ({ kind: 'address', address: '127.0.0.1' }) },
+      maxBytes: 100,
+    });
+    const url = new URL(`https://client.example:${port}/x`);
+    await expect(read(url, new AbortController().signal)).rejects.toMatchObject({
+      code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    });
+    expect(asked).toBe(0);
+    secure.close();
+  },
+);

@@ -127,7 +127,8 @@ export const changeTools: readonly Tool[] = [
     stepOf: ({ upload }) => (upload === undefined ? null : 'upload_offered'),
     async run({ siteId: id, files, manifest, spa, ...created }, context) {
       if (files === undefined) {
-        const target = id === undefined ? newSite(created) : await existingSite(id, context);
+        const target =
+          id === undefined ? newSite(created) : await existingSite(id, context.person.id, context);
         return { upload: await addressFor(manifest ?? [], { ...target, spa: spa ?? null }, context) };
       }
       const { call } = context;

@@ -1,3 +1,4 @@
+import { isSameOwner, type Owner } from '../../core/caller.ts';
 import { timestamp } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { containsKey } from '../../core/key-shape.ts';
@@ -23,12 +24,19 @@ export function newSite(asked: {
 }
 
 /** The site as it is now. The upload publishes only while its visibility and its live version stay. */
-export async function existingSite(id: string, { call }: Pick<ToolContext, 'call'>): Promise<UploadTarget> {
+export async function existingSite(
+  id: string,
+  userId: string,
+  { call }: Pick<ToolContext, 'call'>,
+): Promise<UploadTarget> {
   type Found = {
     readonly visibility: UploadTarget['visibility'];
     readonly version: { readonly digest: string } | null;
+    readonly owner: Owner;
   };
   const { data } = await call<Found>('getSite', { params: { id } });
+  // The route that publishes says the same, after the agent would have uploaded in vain.
+  if (!isSameOwner({ kind: 'user', id: userId }, data.owner)) throw new AppError('not_owner');
   return { siteId: id, name: null, visibility: data.visibility, replaces: data.version?.digest ?? null };
 }
 

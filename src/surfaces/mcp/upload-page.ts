@@ -120,7 +120,7 @@ export function uploadPage(deps: UploadPageDeps): (scope: FastifyInstance) => Pr
         hint: 'Call publish_site again with the same manifest.',
       });
     if (siteId !== null) {
-      const site = await existingSite(siteId, { call: deps.callRoute(narrowed, origin) });
+      const site = await existingSite(siteId, userId, { call: deps.callRoute(narrowed, origin) });
       if (site.visibility !== visibility || site.replaces !== replaces)
         throw new AppError('state_conflict', {
           message: 'The site has changed since publish_site answered this address.',

@@ -142,6 +142,18 @@ test('small files in the call are published at once, and a call has either files
     expect((await agent.refusal('publish_site', input)).code).toBe('invalid_body');
 });
 
+test('an address is given only for a site of the person', async () => {
+  const bea = await h.person(`Bea${count}`);
+  const { data } = await h.call('POST', '/sites', {
+    as: bea,
+    query: { name: 'Hers', visibility: 'public' },
+    raw: { type: 'text/html', bytes: '<!doctype html><title>x</title>' },
+  });
+  await allowing({ publicSites: 'allow' });
+  const input = { siteId: data.id, manifest: manifestOf(page) };
+  expect((await agent.refusal('publish_site', input)).code).toBe('not_owner');
+});
+
 test('a token is good once: a replay is refused, and of two at once one publishes', async () => {
   const address = await offered();
   expect((await put(address)).status).toBe(200);
