@@ -127,12 +127,15 @@ export async function openWorld(cloneUrl: string): Promise<World> {
 
   await connectAgents();
 
-  /** A definition that may go, and an agent of Ada with a session and calls that wait for her. */
+  /** Definitions that people may choose, and an agent of Ada with a session and calls that wait for her. */
   async function connectAgents(): Promise<void> {
     const tools = { ...defaultMcpPolicy.tools, update_site: 'ask' as const };
     await setMcpPolicy(h, { allowChanges: true, callsPerMinute: 10_000, tools });
+    const models = [{ name: 'large-1', note: 'Approved' }];
+    await h.call('PUT', '/config/agents/models', { as: root, body: { models }, headers: { 'if-match': '*' } });
+    const offered = { purpose: 'Fuzz', model: 'large-1', tools: { list_sites: 'allow' }, isOffered: true };
     for (const name of ['Reviews', 'Releases', 'Reports']) {
-      const body = { name, purpose: 'For tests', tools: { list_sites: 'allow' }, clients: [] };
+      const body = { name, ...offered, clients: [] };
       const { data } = await h.call('POST', '/config/agents/definitions', { as: root, body });
       keep('definitions', data.id);
     }
@@ -178,6 +181,7 @@ export async function openWorld(cloneUrl: string): Promise<World> {
     listPeople: 'people',
     createGroup: 'groups',
     createSite: 'sites',
+    addAgentDefinition: 'definitions',
     createEnvironment: 'environments',
     listBuilds: 'builds',
     startUpload: 'uploads',
