@@ -132,7 +132,11 @@ export async function openWorld(cloneUrl: string): Promise<World> {
     const tools = { ...defaultMcpPolicy.tools, update_site: 'ask' as const };
     await setMcpPolicy(h, { allowChanges: true, callsPerMinute: 10_000, tools });
     const models = [{ name: 'large-1', note: 'Approved' }];
-    await h.call('PUT', '/config/agents/models', { as: root, body: { models }, headers: { 'if-match': '*' } });
+    await h.call('PUT', '/config/agents/models', {
+      as: root,
+      body: { models },
+      headers: { 'if-match': '*' },
+    });
     const offered = { purpose: 'Fuzz', model: 'large-1', tools: { list_sites: 'allow' }, isOffered: true };
     for (const name of ['Reviews', 'Releases', 'Reports']) {
       const body = { name, ...offered, clients: [] };

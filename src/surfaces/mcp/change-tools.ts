@@ -46,13 +46,13 @@ const environmentAfter = z.strictObject({ id: z.string(), status: z.enum(environ
 
 const siteOf = ({ siteId: id }: { siteId: string }): Subject => ({
   operationId: 'getSite',
-  id,
+  params: { id },
   fields: ['id', 'name', 'visibility', 'status', 'spa', 'expiresAt', 'version', 'updatedAt'],
 });
 /** Without its status: an Environment that is deployed again is still the same. */
 const environmentOf = ({ environmentId: id }: { environmentId: string }): Subject => ({
   operationId: 'getEnvironment',
-  id,
+  params: { id },
   fields: ['id', 'uuid', 'branch', 'sha', 'access', 'deployEnabled', 'autoTrack', 'expiresAt'],
 });
 
@@ -66,6 +66,12 @@ const uploadAddress = z.strictObject({
   token: z.string().describe('In the header Authorization: Bearer. Good once; never show or store it'),
   expiresAt: timestampSchema,
 });
+
+/** A name may be another repository's by the time the person approves. */
+const repositoryOf = ({ repository }: { repository: string }): Subject => {
+  const [owner = '', name = ''] = repository.split('/');
+  return { operationId: 'getRepository', params: { owner, name }, fields: ['id', 'cloneUrl'] };
+};
 
 const siteFile = z
   .strictObject({
@@ -201,6 +207,7 @@ export const changeTools: readonly Tool[] = [
     scope: 'env:write',
     isIdempotent: true,
     hides: ['env'],
+    subject: repositoryOf,
     input: z.strictObject({
       repository: repositoryName,
       branch: branchName,
@@ -317,7 +324,11 @@ export const changeTools: readonly Tool[] = [
     description: 'Cancels a build that is under way. What is served stays as it is.',
     effect: 'change',
     scope: 'env:write',
-    subject: ({ buildId: id }) => ({ operationId: 'getBuild', id, fields: ['id', 'environment'] }),
+    subject: ({ buildId: id }) => ({
+      operationId: 'getBuild',
+      params: { id },
+      fields: ['id', 'environment'],
+    }),
     input: z.strictObject({ buildId }),
     output: z.strictObject({ id: z.string(), status: z.literal('cancelled') }),
     async run(input, { call }) {

@@ -50,7 +50,7 @@ type Described = {
 /** What a call changes: the route that reads it, and the fields of its answer that are its version. */
 export type Subject = {
   readonly operationId: string;
-  readonly id: string;
+  readonly params: Readonly<Record<string, string>>;
   readonly fields: readonly string[];
 };
 
@@ -85,8 +85,8 @@ export function defineTool<I, O>(spec: ToolSpec<I, O>): Tool {
 export async function versionOf(tool: Tool, input: unknown, { call }: ToolContext): Promise<unknown[]> {
   const subject = tool.subject?.(input);
   if (subject === undefined) return [];
-  const { operationId, id, fields } = subject;
-  const { data } = await call<Record<string, unknown>>(operationId, { params: { id } });
+  const { operationId, params, fields } = subject;
+  const { data } = await call<Record<string, unknown>>(operationId, { params });
   return fields.map((field) => data[field] ?? null);
 }
 

@@ -160,12 +160,21 @@ test('an approved call passes every check again', async () => {
   await decide(await ask('update_site', input), 'approve');
   await asking({ update_site: 'hidden' });
   expect((await agent.refusal('update_site', input)).code).toBe('tool_hidden');
+});
+
+test('an Environment is created from the repository that the person approved, not from a later one of its name', async () => {
   await asking({ create_environment: 'ask' });
-  const created = { repository: 'acme/none', branch: 'main', idempotencyKey: 'key-12345' };
-  await decide(await ask('create_environment', created), 'approve');
+  const created = { repository: 'acme/moved', branch: 'main', idempotencyKey: 'key-12345' };
   expect((await agent.refusal('create_environment', created)).code).toBe('repo_not_onboarded');
-  // Used up all the same.
-  await ask('create_environment', created);
+  await h.repository('acme/moved');
+  await decide(await ask('create_environment', created), 'approve');
+  await h.call('PATCH', '/repositories/acme/moved', { as: root, body: { fullName: 'acme/first' } });
+  await h.repository('acme/moved');
+  const second = await ask('create_environment', created);
+  await decide(second, 'approve');
+  // Environments are off. The approval is used up all the same.
+  expect((await agent.refusal('create_environment', created)).code).toBe('environments_disabled');
+  expect(await ask('create_environment', created)).not.toBe(second);
 });
 
 test('the approval of a call that destroys takes the place of its confirmation', async () => {

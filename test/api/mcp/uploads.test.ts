@@ -254,6 +254,19 @@ describe('an upload passes every check again', () => {
     expect((await put(address)).status).toBe(200);
   });
 
+  test('after the workspace of its definition was closed for publishing', async () => {
+    const address = await offered();
+    const { agentDefinitions } = h.app.services;
+    const pinned = (await agentDefinitions.list()).find(({ clients }) => clients.includes('postern-mcp'));
+    const at = `/config/agents/definitions/${pinned?.id}`;
+    const everywhere = { repositories: { mode: 'all' }, maxEnvironments: null, environmentTtlHours: null };
+    const workspace = (maySites: string) => ({ as: root, body: { workspace: { ...everywhere, maySites } } });
+    expect((await h.call('PATCH', at, workspace('read'))).status).toBe(200);
+    expect(await put(address)).toMatchObject({ status: 403 });
+    expect((await h.call('PATCH', at, workspace('publish'))).status).toBe(200);
+    expect((await put(address)).status).toBe(200);
+  });
+
   test('after the session was ended, and after the person disconnected the client', async () => {
     const address = await offered();
     const [session] = (await h.call('GET', '/me/agents/sessions', { as: ada })).data;
