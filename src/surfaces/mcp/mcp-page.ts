@@ -4,9 +4,10 @@ import { decide, type RoutePolicy } from '../../core/authorize.ts';
 import { actorOf, type Caller, type RequestOrigin } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
-import { mcpScope } from '../../core/scopes.ts';
+import { mcpScope, type Scope } from '../../core/scopes.ts';
 import type { AgentSessions } from '../../features/agents/agents.ts';
 import type { AgentApprovals } from '../../features/agents/approvals.ts';
+import { isUsable } from '../../features/agents/mcp-policy.ts';
 import type { McpUploads } from '../../features/agents/mcp-uploads.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Authentication, McpCaller } from '../web/authentication.ts';
@@ -23,7 +24,7 @@ import {
 import type { CallRoute } from './call-route.ts';
 import type { Confirmations } from './confirmations.ts';
 import { toolServer } from './mcp-server.ts';
-import type { Tool } from './tool.ts';
+import { denialOf, type Tool } from './tool.ts';
 
 /**
  * The MCP endpoint for the agents of people: `/mcp`, and the metadata that tells a client where to get a token (RFC 9728).
@@ -72,6 +73,8 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
       const { grantId, policy, definition } = request.mcp;
       const caller = agentUnder(request.mcp.caller, request.mcp);
       const { user, clientId } = caller;
+      const may = (scope: Scope) =>
+        decide(caller, { callers: [caller.kind], scope, identity: 'none' }, { kind: 'not_asked' });
       const startedAt = clock.now();
       return toolServer({
         tools: deps.tools,
@@ -81,8 +84,11 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
           clientId,
           policy,
           workspace: definition?.workspace ?? null,
-          may: (scope) =>
-            decide(caller, { callers: [caller.kind], scope, identity: 'none' }, { kind: 'not_asked' }),
+          mayChange: deps.tools.some(
+            (tool) =>
+              tool.effect !== 'read' && isUsable(policy, tool.name) && denialOf(tool, { may }) === null,
+          ),
+          may,
           pause: deps.pause,
           approvalId: null,
           async offerUpload(asked) {

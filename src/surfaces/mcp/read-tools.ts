@@ -8,8 +8,6 @@ import {
   serviceKinds,
   serviceStatuses,
 } from '../../features/environments/environment.ts';
-import { isUsable } from '../../features/agents/mcp-policy.ts';
-import { changeToolNames } from '../../features/agents/tool-names.ts';
 import { siteStatuses } from '../../features/sites/site.ts';
 import type { RouteAnswer } from './call-route.ts';
 import { cursorInput, defineTool, nextCursor, pageOf, type Tool } from './tool.ts';
@@ -127,7 +125,7 @@ export const readTools: readonly Tool[] = [
         .describe('What an administrator lets you reach. Null: what the person reaches'),
       version: z.string().describe('Of Postern'),
     }),
-    async run(_input, { call, person, clientId, policy, workspace, may }) {
+    async run(_input, { call, person, clientId, workspace, mayChange, may }) {
       type Capabilities = {
         enabled: boolean;
         allowedVisibility: ('public' | 'private')[];
@@ -148,7 +146,7 @@ export const readTools: readonly Tool[] = [
       return {
         person,
         client: clientId,
-        mayChange: policy.allowChanges && changeToolNames.some((name) => isUsable(policy, name)),
+        mayChange,
         sites: sites && {
           enabled: sites.enabled,
           allowedVisibility: sites.allowedVisibility,

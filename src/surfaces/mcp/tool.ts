@@ -19,6 +19,8 @@ export type ToolContext = {
   readonly policy: McpPolicy;
   /** Of the definition; null: there is none, and agents reach what the person does. */
   readonly workspace: AgentWorkspace | null;
+  /** True: policy, definition and workspace leave a tool that changes something. */
+  readonly mayChange: boolean;
   /** What the routes of this scope would answer. */
   readonly may: (scope: Scope) => Decision;
   readonly pause: (ms: number) => Promise<void>;
@@ -109,6 +111,6 @@ export function pageOf(cursor: string | undefined): Record<string, string> {
 }
 
 /** Null: the caller has the scope of the tool. */
-export function denialOf({ scope }: Pick<Tool, 'scope'>, { may }: ToolContext): Denial | null {
+export function denialOf({ scope }: Pick<Tool, 'scope'>, { may }: Pick<ToolContext, 'may'>): Denial | null {
   return scope === undefined ? null : may(scope).denial;
 }

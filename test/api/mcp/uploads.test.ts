@@ -264,7 +264,8 @@ describe('an upload passes every check again', () => {
     expect((await h.call('PATCH', at, workspace('read'))).status).toBe(200);
     expect(await put(address)).toMatchObject({ status: 403 });
     expect((await h.call('PATCH', at, workspace('publish'))).status).toBe(200);
-    expect((await put(address)).status).toBe(200);
+    expect(await put(address)).toMatchObject({ status: 401, code: 'invalid_credential' });
+    expect(await sites()).toBe(0);
   });
 
   test('after the session was ended, and after the person disconnected the client', async () => {

@@ -169,6 +169,17 @@ describe('sites', () => {
     expect(names).toContain('create_environment');
   });
 
+  test('get_context says whether a tool is left that changes something', async () => {
+    const { agentDefinitions } = shop.h.app.services;
+    const [definition] = await agentDefinitions.list();
+    const body = { tools: { get_context: 'allow', update_site: 'allow' } };
+    await shop.call('PATCH', `${path}/${definitionId}`, { body });
+    expect(await agent.use('get_context')).toMatchObject({ mayChange: true });
+    await give({ maySites: 'read' });
+    expect(await agent.use('get_context')).toMatchObject({ mayChange: false });
+    await shop.call('PATCH', `${path}/${definitionId}`, { body: { tools: definition?.tools } });
+  });
+
   test('the person is not asked to approve what the workspace refuses', async () => {
     const tools = { ...forEachTool(toolNames, () => 'allow' as const), update_site: 'ask' as const };
     await setMcpPolicy(shop.h, { ...defaultMcpPolicy, enabled: true, allowChanges: true, tools });
