@@ -152,6 +152,7 @@ type Shared = {
   engine: ((blobs: Blobs) => Promise<Engine>) | undefined;
   isolation: IsolationInForce | null;
   databaseServer: DatabaseServer | null;
+  outboundFetch: AppBackends['outboundFetch'] | undefined;
   others: number;
 };
 
@@ -164,6 +165,10 @@ export async function openHarness(
     gatewayLimits?: AppSettings['gatewayLimits'];
     gatewayFastHttp?: boolean;
     allowsFileRepositories?: boolean;
+    /** How to reach external MCP servers. Default: none are reached, because a test's are in a private network. */
+    outboundFetch?: AppBackends['outboundFetch'];
+    /** Milliseconds after which an external MCP server counts as unavailable. */
+    externalServerMs?: number;
     /** Folder of the secrets of repositories. */
     secretsDir?: string;
     /** What builds and runs Environments, on the blobs of the installation; web alone has none. Default: nothing. */
@@ -199,6 +204,7 @@ export async function openHarness(
       engine: options.engine,
       isolation: options.isolation ?? null,
       databaseServer: options.databaseServer ?? null,
+      outboundFetch: options.outboundFetch,
       limitSource: options.limitSource ?? memorySource({ clock }),
       clock,
       settings: {
@@ -210,6 +216,7 @@ export async function openHarness(
         ...(options.allowsFileRepositories === undefined
           ? {}
           : { allowsFileRepositories: options.allowsFileRepositories }),
+        ...(options.externalServerMs === undefined ? {} : { externalServerMs: options.externalServerMs }),
         ...(options.secretsDir === undefined ? {} : { secretsDir: options.secretsDir }),
         ...(options.namespace === undefined ? {} : { namespace: options.namespace }),
         ...(options.uiUrl === undefined ? {} : { uiUrl: options.uiUrl }),
@@ -264,6 +271,7 @@ async function build(
       more: shared.tracing?.ids,
     }),
     tracing: shared.tracing,
+    ...(shared.outboundFetch === undefined ? {} : { outboundFetch: shared.outboundFetch }),
     // Two processes must read each other's changes. A single process is the only one to change the database.
     isOnlyProcess: false,
     webApp: await webApp,

@@ -25,6 +25,7 @@ import { encryptedTables } from './encrypted-tables.ts';
 import { identityStores } from './identity-stores.ts';
 import { identityTimeoutMs } from '../features/people/directory/bounded.ts';
 import { createAccessConfig } from './access-config.ts';
+import { createConnectionServices } from './connections.ts';
 import { createMcpPolicy } from './mcp.ts';
 import { createIdentityServices, providerPages } from './identity-choice.ts';
 import type { Workload } from '../config/names.ts';
@@ -49,6 +50,10 @@ import { createChainWriter } from '../features/audit/chain-writer.ts';
 import { signInReader } from '../features/audit/sign-ins.ts';
 import { summaryRoute } from '../features/audit/summary-route.ts';
 import { productionCost } from '../features/accounts/passwords.ts';
+import { connectionRoutes } from '../features/connections/connection-routes.ts';
+import { connectionStore } from '../features/connections/connection-store.ts';
+import { mcpServerRoutes } from '../features/connections/server-routes.ts';
+import { mcpServerStore } from '../features/connections/server-store.ts';
 import { createIdentityCheck } from '../features/people/identity-check.ts';
 import { createAgentDefinitions } from '../features/agents/definitions.ts';
 import { agentDefinitionRoutes } from '../features/agents/definition-routes.ts';
@@ -187,6 +192,8 @@ function createStores(sql: Sql, backends: Pick<AppBackends, 'random' | 'log'> & 
     agentDefinitions: agentDefinitionStore(sql),
     agentSessions: agentSessionStore(sql),
     mcpClients: mcpClientStore(sql),
+    mcpConnections: connectionStore(sql),
+    mcpServers: mcpServerStore(sql),
   };
 }
 
@@ -576,6 +583,18 @@ function createServices(settings: AppSettings, backends: AppBackends) {
       random,
     }),
     agentDefinitions: createAgentDefinitions({ read, tx, random }),
+    ...createConnectionServices({
+      settings,
+      backends,
+      read,
+      tx,
+      encryption,
+      clock,
+      async isDeleted(userId) {
+        const user = await identity.findUser(userId);
+        return user === undefined || (await stateOfPerson(user)) === 'deleted';
+      },
+    }),
     agentSessions,
     limiter,
     policies,
@@ -657,6 +676,8 @@ function createRoutes(services: Services): Route[] {
     }),
     ...mcpPolicyRoutes({ policy: services.mcpPolicy, usage: services.agentSessions.usage }),
     ...mcpClientRoutes(services.mcpClients),
+    ...mcpServerRoutes(services.mcpServers),
+    ...connectionRoutes(services.connections),
     ...agentDefinitionRoutes(services.agentDefinitions),
     ...agentExportRoutes({ definitions: services.agentDefinitions, address: services.uiUrl + mcpPath }),
     ...agentSessionRoutes({ sessions: services.agentSessions, names }),
@@ -776,6 +797,7 @@ function createJobList(
         if (services.provider !== null) await services.mcpClients.prune(services.provider);
       },
     },
+    { name: 'mcp-connections', everyMs: hour, leased: true, run: services.connections.prune },
     { name: 'agent-sessions', everyMs: hour, leased: true, run: services.agentSessions.prune },
     ...identity.jobs,
     ...services.grantServices.jobs,
@@ -856,7 +878,11 @@ export async function createApp(
     if (topic !== 'principal') return;
     const recheck = identity
       .findUserBySubject(identity.issuer, subject)
-      .then((user) => (user === undefined ? undefined : sweep.checkOwner(user.id)))
+      .then(async (user) => {
+        if (user === undefined) return;
+        await sweep.checkOwner(user.id);
+        await services.connections.checkOwner(user.id);
+      })
       .catch((error: unknown) =>
         log.warn({ err: error }, 'could not check the owner of a key again; the owner sweep does it'),
       )
@@ -941,6 +967,7 @@ export async function createApp(
         policy: async () => (await services.mcpPolicy.inForce()).value,
         definitionOf: services.agentDefinitions.ofClient,
         tools,
+        external: services.connections,
         authentication,
         authorization,
         limiter: services.limiter,
@@ -1027,6 +1054,7 @@ export async function createApp(
       await Promise.all([...rechecks, ...firstUses.values()]);
       await services.grantServices.settled();
       await services.environmentGrantServices.settled();
+      await services.connections.settled();
     },
     /** Completes requests in progress, then writes everything that was held in memory. */
     async stop() {
@@ -1038,6 +1066,7 @@ export async function createApp(
       await jobs.stop();
       await services.buildServices.buildRunner?.stop();
       await Promise.all([...rechecks, ...firstUses.values()]);
+      await services.connections.settled();
       await flushAuditRelay();
       await services.environmentGrantServices.settled();
       await services.grantServices.stop();

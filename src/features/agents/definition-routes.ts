@@ -4,7 +4,7 @@ import { idParams, plainText } from '../../platform/schemas.ts';
 import { byAdministrators } from '../settings/settings.ts';
 import { type AgentDefinitions, maxDefinitions } from './definitions.ts';
 import { forEachTool, toolRules } from './mcp-policy.ts';
-import { toolNames } from './tool-names.ts';
+import { externalToolName, toolNames } from './tool-names.ts';
 
 const fields = {
   name: plainText(100),
@@ -16,8 +16,13 @@ const fields = {
     .describe('Postern tells its agents this when they connect, after the instructions of the MCP policy'),
   tools: z
     .strictObject(forEachTool(toolNames, () => z.enum(toolRules).optional()))
+    .catchall(z.enum(toolRules))
+    .refine(
+      (rules) => Object.keys(rules).every((name) => isToolName(name)),
+      'must have names of tools only; those of external MCP servers are `<slug>__<tool>`',
+    )
     .describe(
-      'The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden',
+      'The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden. Tools of external MCP servers have names such as `tracker__search_issues`',
     ),
   clients: z
     .array(plainText(256))
@@ -51,6 +56,10 @@ const example = { id: 'agd_2mTq9ZpW1xYb7LcD5mNa', ...exampleInput };
 const params = idParams('Id of the definition', example.id);
 const tag = 'Agent definitions';
 const path = '/config/agents/definitions';
+
+function isToolName(name: string): boolean {
+  return toolNames.some((one) => one === name) || externalToolName.test(name);
+}
 
 export function agentDefinitionRoutes(definitions: AgentDefinitions): Route[] {
   return [

@@ -1,5 +1,5 @@
 import { forEachTool, isUsable, type McpPolicy, stricterOf, type ToolRule } from './mcp-policy.ts';
-import { changesSomething, type ToolName, toolNames } from './tool-names.ts';
+import { changesSomething, type ExternalToolName, type ToolName, toolNames } from './tool-names.ts';
 
 /** What the agents of some clients are for, and which tools they get: never more than the MCP policy allows. */
 export type AgentDefinition = {
@@ -9,7 +9,7 @@ export type AgentDefinition = {
   /** Postern tells its agents this when they connect, after the instructions of the policy. */
   readonly instructions: string;
   /** A tool without a rule is hidden. */
-  readonly tools: { readonly [Name in ToolName]?: ToolRule | undefined };
+  readonly tools: { readonly [Name in ToolName | ExternalToolName]?: ToolRule | undefined };
   /** OAuth clients, of which each has at most one definition. Without duplicates. */
   readonly clients: readonly string[];
 };

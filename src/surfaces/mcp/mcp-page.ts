@@ -16,6 +16,7 @@ import type { Authentication, McpCaller } from '../web/authentication.ts';
 import type { Authorization } from '../web/authorization.ts';
 import type { CallRoute } from './call-route.ts';
 import type { Confirmations } from './confirmations.ts';
+import { type ExternalTools, externalToolsFor } from './external-tools.ts';
 import { toolServer } from './mcp-server.ts';
 import type { Tool } from './tool.ts';
 
@@ -31,6 +32,7 @@ export type McpPageDeps = {
   readonly policy: () => Promise<McpPolicy>;
   readonly definitionOf: (clientId: string) => Promise<AgentDefinition | undefined>;
   readonly tools: readonly Tool[];
+  readonly external: ExternalTools;
   readonly authentication: Pick<Authentication, 'authenticateMcp'>;
   readonly authorization: Authorization;
   readonly limiter: Pick<RateLimiter, 'spend'>;
@@ -47,7 +49,12 @@ export type McpPageDeps = {
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set on requests to the MCP endpoint. The policy is that for the client. */
-    mcp: (McpCaller & { readonly policy: McpPolicy }) | null;
+    mcp:
+      | (McpCaller & {
+          readonly policy: McpPolicy;
+          readonly external: () => Promise<readonly Tool[]>;
+        })
+      | null;
   }
 }
 
@@ -73,11 +80,13 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
       // Passed by the handler below, which is the only caller.
       const request = authInfo?.extra?.['request'] as FastifyRequest;
       if (request.mcp === null) throw new Error('The request was not authenticated.');
-      const { caller, grantId, policy } = request.mcp;
+      const { caller, grantId, policy, external } = request.mcp;
       const { user, clientId } = caller;
       const startedAt = clock.now();
       return toolServer({
         tools: deps.tools,
+        external,
+        lookForChanges: () => deps.external.lookForChanges(user.id),
         context: {
           call: deps.callRoute({ ...caller, scopes: scopesUnder(policy) }, request.origin),
           person: { id: user.id, name: user.name },
@@ -142,7 +151,12 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
     ]);
     if (isEnded) throw accessEnded;
     if (status !== 'allowed') throw status === 'waiting' ? clientWaits : new AppError('client_not_allowed');
-    request.mcp = { caller, grantId, policy: policyUnder(policy, definition) };
+    request.mcp = {
+      caller,
+      grantId,
+      policy: policyUnder(policy, definition),
+      external: () => externalToolsFor(deps.external, caller.user.id, policy, definition),
+    };
   }
 
   async function limit(userId: string, perMinute: number): Promise<void> {
