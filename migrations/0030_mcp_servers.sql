@@ -38,8 +38,6 @@ create table mcp_connections (
   status text not null check (status in ('connected', 'broken')),
   -- The credential, encrypted. Null: the server needs none.
   encrypted text,
-  -- OAuth: when the access token ends.
-  token_ends_at timestamptz(3),
   connected_at timestamptz(3) not null,
   last_used_at timestamptz(3),
   -- The process that refreshes the tokens, until this time.
@@ -57,7 +55,7 @@ create table mcp_connection_attempts (
   session_id text not null,
   server_slug text not null references mcp_servers (slug) on delete cascade,
   issuer text not null,
-  -- The PKCE verifier, encrypted.
+  -- The PKCE verifier, and how Postern is registered there. Encrypted.
   encrypted text not null,
   expires_at timestamptz(3) not null
 );

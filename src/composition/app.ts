@@ -146,6 +146,7 @@ import { createMetrics } from '../surfaces/web/metrics.ts';
 import { buildOpenApi } from '../surfaces/web/openapi/openapi.ts';
 import { openApiPage } from '../surfaces/web/openapi/page.ts';
 import { authPages } from '../surfaces/web/pages/auth-routes.ts';
+import { connectionPages } from '../surfaces/web/pages/connection-routes.ts';
 import { homePages } from '../surfaces/web/pages/home.ts';
 import { environmentPages } from '../surfaces/web/pages/environment-routes.ts';
 import { sitePages } from '../surfaces/web/pages/site-routes.ts';
@@ -590,6 +591,8 @@ function createServices(settings: AppSettings, backends: AppBackends) {
       tx,
       encryption,
       clock,
+      holder,
+      pause: (ms) => wait(ms, undefined, { ref: false }),
       async isDeleted(userId) {
         const user = await identity.findUser(userId);
         return user === undefined || (await stateOfPerson(user)) === 'deleted';
@@ -979,6 +982,14 @@ export async function createApp(
         clock,
         pause: (ms) => wait(ms, undefined, { ref: false }),
         log,
+      }),
+      connectionPages({
+        connections: services.connections,
+        sessions: identity.sessions,
+        uiOrigin: settings.uiUrl,
+        authentication,
+        limits,
+        records,
       }),
       environmentPages({
         grants: services.environmentGrantServices.grants,

@@ -4,8 +4,10 @@ import type { AuditWriter } from '../features/audit/audit.ts';
 import type { ConnectionStore } from '../features/connections/connection-store.ts';
 import { createConnections } from '../features/connections/connections.ts';
 import { createExternalClient } from '../features/connections/external-client.ts';
+import { createExternalOAuth } from '../features/connections/oauth.ts';
 import type { McpServerStore } from '../features/connections/server-store.ts';
 import { createMcpServers } from '../features/connections/servers.ts';
+import { createExternalSignIns } from '../features/connections/sign-ins.ts';
 import type { Tx } from '../platform/database/database.ts';
 import type { Encryption } from '../platform/encryption.ts';
 import { createGuardedFetch, maxOutboundBytes } from '../platform/guarded-fetch.ts';
@@ -21,6 +23,8 @@ export function createConnectionServices({
   tx,
   encryption,
   clock,
+  holder,
+  pause,
   isDeleted,
 }: {
   readonly settings: Pick<AppSettings, 'uiUrl' | 'externalServerMs'>;
@@ -29,6 +33,8 @@ export function createConnectionServices({
   readonly tx: Tx<Stores & { readonly audit: AuditWriter }>;
   readonly encryption: Encryption;
   readonly clock: Clock;
+  readonly holder: string;
+  readonly pause: (ms: number) => Promise<void>;
   readonly isDeleted: (userId: string) => Promise<boolean>;
 }) {
   const fetch =
@@ -39,12 +45,27 @@ export function createConnectionServices({
     ...(externalServerMs === undefined ? {} : { listMs: externalServerMs, callMs: externalServerMs }),
   });
   const mcpServers = createMcpServers({ read, tx, uiOrigin: uiUrl, clock });
+  const oauth = createExternalOAuth({ fetch, clock });
+  const signIns = createExternalSignIns({
+    read,
+    tx,
+    servers: mcpServers,
+    oauth,
+    encryption,
+    uiOrigin: uiUrl,
+    clock,
+    random,
+  });
   const connections = createConnections({
     read,
     tx,
     servers: mcpServers,
     isDeleted,
     client,
+    oauth,
+    signIns,
+    holder,
+    pause,
     encryption,
     clock,
     random,

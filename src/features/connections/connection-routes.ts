@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { RoutePolicy } from '../../core/authorize.ts';
+import type { Caller } from '../../core/caller.ts';
 import { timestampOrNull } from '../../core/clock.ts';
+import { AppError } from '../../core/errors.ts';
 import { defineRoute, type Route } from '../../platform/http.ts';
 import { timestampSchema } from '../../platform/schemas.ts';
 import { ownId } from '../people/people.ts';
@@ -87,8 +89,9 @@ export function connectionRoutes(connections: Connections): Route[] {
       },
       example: { body: { value: 'Bearer value-of-the-tracker' }, data: { authorizationUrl: null } },
       async handle({ caller, auditContext, params: { slug }, body }) {
-        await connections.start(auditContext, ownId(caller), slug, body.value);
-        return { data: { authorizationUrl: null } };
+        const person = { userId: ownId(caller), sessionId: sessionOf(caller) };
+        const authorizationUrl = await connections.start(auditContext, person, slug, body.value);
+        return { data: { authorizationUrl } };
       },
     }),
     defineRoute({
@@ -109,6 +112,11 @@ export function connectionRoutes(connections: Connections): Route[] {
       },
     }),
   ];
+}
+
+function sessionOf(caller: Caller): string {
+  if (caller.kind !== 'session') throw new AppError('interactive_auth_required');
+  return caller.sessionId;
 }
 
 function toShown({ server: { slug, name, auth }, connection }: ConnectionView) {

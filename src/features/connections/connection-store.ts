@@ -12,7 +12,6 @@ export type StoredConnection = {
   readonly status: 'connected' | 'broken';
   /** Null: the server needs no credential. */
   readonly encrypted: string | null;
-  readonly tokenEndsAt: number | null;
   readonly connectedAt: number;
   readonly lastUsedAt: number | null;
 };
@@ -61,11 +60,7 @@ export type ConnectionStore = {
   lease(id: string, holder: string, now: number, until: number): Promise<boolean>;
   release(id: string, holder: string): Promise<void>;
   /** False: another process has the lease by now, or the connection was removed or replaced. Ends the lease. */
-  putTokens(
-    id: string,
-    holder: string,
-    tokens: { readonly encrypted: string; readonly tokenEndsAt: number | null },
-  ): Promise<boolean>;
+  putTokens(id: string, holder: string, encrypted: string): Promise<boolean>;
   putAttempt(attempt: ConnectionAttempt): Promise<void>;
   /** Removes it: an attempt is good once, in the browser session that began it. */
   takeAttempt(
@@ -88,14 +83,12 @@ type Row = {
   server_slug: string;
   status: StoredConnection['status'];
   encrypted: string | null;
-  token_ends_at: Date | null;
   connected_at: Date;
   last_used_at: Date | null;
 };
 
 export function connectionStore(db: Sql): ConnectionStore {
-  const columns = sql`id, user_id, server_slug, status, encrypted, token_ends_at, connected_at, last_used_at`;
-  const dateOrNull = (at: number | null) => (at === null ? null : new Date(at));
+  const columns = sql`id, user_id, server_slug, status, encrypted, connected_at, last_used_at`;
   return {
     async ofUser(userId) {
       const { rows } = await sql<Row>`
@@ -117,8 +110,8 @@ export function connectionStore(db: Sql): ConnectionStore {
       await sql`
         insert into mcp_connections (${columns})
         values (${connection.id}, ${connection.userId}, ${connection.slug}, ${connection.status},
-                ${connection.encrypted}, ${dateOrNull(connection.tokenEndsAt)}, ${new Date(connection.connectedAt)},
-                ${dateOrNull(connection.lastUsedAt)})`.execute(db);
+                ${connection.encrypted}, ${new Date(connection.connectedAt)},
+                ${connection.lastUsedAt === null ? null : new Date(connection.lastUsedAt)})`.execute(db);
     },
     async remove(userId, slug) {
       const { rows } = await sql<Row>`
@@ -190,10 +183,9 @@ export function connectionStore(db: Sql): ConnectionStore {
         update mcp_connections set lease_holder = null, lease_until = null
          where id = ${id} and lease_holder = ${holder}`.execute(db);
     },
-    async putTokens(id, holder, { encrypted, tokenEndsAt }) {
+    async putTokens(id, holder, encrypted) {
       const { numAffectedRows } = await sql`
-        update mcp_connections
-           set encrypted = ${encrypted}, token_ends_at = ${dateOrNull(tokenEndsAt)}, lease_holder = null, lease_until = null
+        update mcp_connections set encrypted = ${encrypted}, lease_holder = null, lease_until = null
          where id = ${id} and lease_holder = ${holder}`.execute(db);
       return numAffectedRows === 1n;
     },
@@ -245,7 +237,6 @@ function toConnection(row: Row): StoredConnection {
     slug: row.server_slug,
     status: row.status,
     encrypted: row.encrypted,
-    tokenEndsAt: row.token_ends_at?.getTime() ?? null,
     connectedAt: row.connected_at.getTime(),
     lastUsedAt: row.last_used_at?.getTime() ?? null,
   };

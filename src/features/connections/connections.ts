@@ -1,5 +1,5 @@
 import { type AuditContext, systemAuditContext } from '../../core/caller.ts';
-import type { Clock } from '../../core/clock.ts';
+import { type Clock, minute, second } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { newId, type Random } from '../../core/ids.ts';
 import { containsKey } from '../../core/key-shape.ts';
@@ -10,8 +10,10 @@ import type { AuditEntry, AuditWriter } from '../audit/audit.ts';
 import type { AcceptedTool, ConnectionStore, StoredConnection } from './connection-store.ts';
 import { type Credential, encryptCredential, readCredential } from './credential.ts';
 import type { ExternalAnswer, ExternalClient, ExternalTarget } from './external-client.ts';
+import type { ExternalOAuth, OAuthTokens } from './oauth.ts';
 import type { McpServer, McpServerStore } from './server-store.ts';
 import { found, type McpServers } from './servers.ts';
+import type { AtBrowser, ExternalSignIns } from './sign-ins.ts';
 
 /**
  * The accounts of people at external MCP servers, and the use of them by their agents. A credential is stored encrypted and
@@ -21,10 +23,18 @@ export type Connections = {
   /** Every server at which the person can connect an account, or has one. By name. */
   list(userId: string): Promise<ConnectionView[]>;
   /**
-   * Connects at once, after the server listed its tools for this account. `value`: for a server with the way `header`.
-   * @throws AppError not_found, invalid_body, connection_broken, external_server_unavailable
+   * Connects at once, after the server listed its tools for this account; or resolves with the address at which the person
+   * signs in. `value`: for a server with the way `header`.
+   * @throws AppError not_found, invalid_body, state_conflict, connection_broken, external_server_unavailable
    */
-  start(auditContext: AuditContext, userId: string, slug: string, value: string | undefined): Promise<void>;
+  start(
+    auditContext: AuditContext,
+    person: AtBrowser,
+    slug: string,
+    value: string | undefined,
+  ): Promise<string | null>;
+  /** The person returned from there. @throws AppError as start() */
+  finish(auditContext: AuditContext, person: AtBrowser, slug: string, callback: URL): Promise<void>;
   /** @throws AppError not_found */
   disconnect(auditContext: AuditContext, userId: string, slug: string): Promise<void>;
   /** What administrators accepted of the servers at which the person has an account. Waits for no server. */
@@ -54,7 +64,7 @@ export type ConnectionsDeps = {
     readonly mcpServers: Pick<McpServerStore, 'list' | 'find'>;
     readonly mcpConnections: Pick<
       ConnectionStore,
-      'ofUser' | 'find' | 'owners' | 'acceptedTools' | 'setUsed'
+      'ofUser' | 'find' | 'owners' | 'acceptedTools' | 'setUsed' | 'lease' | 'release' | 'putTokens'
     >;
   };
   readonly tx: Tx<{
@@ -66,14 +76,27 @@ export type ConnectionsDeps = {
   /** Whether the account of the person at the identity provider was deleted. */
   readonly isDeleted: (userId: string) => Promise<boolean>;
   readonly client: ExternalClient;
+  readonly oauth: Pick<ExternalOAuth, 'refresh' | 'revoke'>;
+  readonly signIns: ExternalSignIns;
+  /** Names this process in leases. */
+  readonly holder: string;
+  /** Waits while another process refreshes. */
+  readonly pause: (ms: number) => Promise<void>;
   readonly encryption: Encryption;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
 };
 
+/** A token that ends sooner is refreshed first. */
+const refreshBelowMs = minute;
+/** Longer than an authorization server may take. */
+const leaseMs = 30 * second;
+const waitStepMs = 100;
+const waitSteps = 100;
+
 export function createConnections(deps: ConnectionsDeps): Connections {
-  const { read, tx, servers, client, encryption, clock, random, log } = deps;
+  const { read, tx, servers, client, oauth, encryption, holder, pause, clock, random, log } = deps;
   const looking = new Map<string, Promise<void>>();
 
   async function usable(slug: string): Promise<McpServer> {
@@ -90,7 +113,9 @@ export function createConnections(deps: ConnectionsDeps): Connections {
     const id = newId(random, 'mcn');
     await tx(async ({ mcpServers, mcpConnections, audit }) => {
       const current = await mcpServers.hold(server.slug);
-      if (current?.url !== server.url || current.auth !== server.auth)
+      const isSame =
+        current?.url === server.url && current.auth === server.auth && current.issuer === server.issuer;
+      if (!isSame || current.changedIssuer !== null)
         throw new AppError('state_conflict', {
           message: 'An administrator changed the server meanwhile.',
           hint: 'Try again.',
@@ -102,7 +127,6 @@ export function createConnections(deps: ConnectionsDeps): Connections {
         status: 'connected',
         encrypted:
           credential === null ? null : encryptCredential(encryption, { id, url: server.url }, credential),
-        tokenEndsAt: null,
         connectedAt: clock.now(),
         lastUsedAt: null,
       });
@@ -123,14 +147,76 @@ export function createConnections(deps: ConnectionsDeps): Connections {
     connection: StoredConnection,
     task: (target: ExternalTarget) => Promise<T>,
   ): Promise<T> {
+    const first = await fresh(server, connection, 'when it ends soon');
+    try {
+      return await task(targetOf(server, first.credential));
+    } catch (error) {
+      if (!isBroken(error)) throw error;
+      if (first.credential?.kind !== 'oauth') return await breaking(first.connection, error);
+    }
+    // The token may have been revoked before its time. The server did nothing, so the task can be repeated.
+    const later = await fresh(server, first.connection, 'now');
+    try {
+      return await task(targetOf(server, later.credential));
+    } catch (error) {
+      if (!isBroken(error)) throw error;
+      return await breaking(later.connection, error);
+    }
+  }
+
+  async function breaking(connection: StoredConnection, error: unknown): Promise<never> {
+    await breakConnection(connection);
+    throw error;
+  }
+
+  /** @throws AppError connection_broken */
+  async function fresh(
+    server: McpServer,
+    connection: StoredConnection,
+    refreshes: 'when it ends soon' | 'now',
+  ): Promise<Usable> {
     const credential = readCredential(encryption, connection, server.url);
     if (connection.status === 'broken' || credential === undefined) throw new AppError('connection_broken');
+    if (credential?.kind !== 'oauth') return { connection, credential };
+    const { endsAt } = credential;
+    if (refreshes !== 'now' && (endsAt === null || endsAt - clock.now() > refreshBelowMs))
+      return { connection, credential };
+    return await refreshed(server, connection, credential);
+  }
+
+  /** One process refreshes: a refresh token may be good once. The others wait for its result. */
+  async function refreshed(
+    server: McpServer,
+    { id, userId, slug }: StoredConnection,
+    stale: OAuthTokens,
+  ): Promise<Usable> {
+    await waitForLease(id);
     try {
-      return await task(targetOf(server, credential));
-    } catch (error) {
-      if (error instanceof AppError && error.code === 'connection_broken') await breakConnection(connection);
-      throw error;
+      const connection = await read.mcpConnections.find(userId, slug);
+      if (connection?.id !== id || connection.status === 'broken') throw new AppError('connection_broken');
+      const current = readCredential(encryption, connection, server.url);
+      if (current?.kind !== 'oauth' || server.issuer === null) throw new AppError('connection_broken');
+      if (current.accessToken !== stale.accessToken) return { connection, credential: current };
+      const answer = await oauth.refresh(server.issuer, current);
+      if (answer.kind === 'refused') return await breaking(connection, new AppError('connection_broken'));
+      const credential: Credential = { kind: 'oauth', ...answer.tokens };
+      const encrypted = encryptCredential(encryption, { id, url: server.url }, credential);
+      // Removed or replaced meanwhile: nobody may use these tokens.
+      if (!(await read.mcpConnections.putTokens(id, holder, encrypted)))
+        throw new AppError('connection_broken');
+      return { connection: { ...connection, encrypted }, credential };
+    } finally {
+      await read.mcpConnections.release(id, holder);
     }
+  }
+
+  /** @throws AppError external_server_unavailable */
+  async function waitForLease(id: string): Promise<void> {
+    for (let step = 0; step < waitSteps; step += 1) {
+      if (await read.mcpConnections.lease(id, holder, clock.now(), clock.now() + leaseMs)) return;
+      await pause(waitStepMs);
+    }
+    throw new AppError('external_server_unavailable');
   }
 
   async function look(server: McpServer, connection: StoredConnection): Promise<void> {
@@ -153,10 +239,19 @@ export function createConnections(deps: ConnectionsDeps): Connections {
     const running = work()
       .catch((error: unknown) => {
         // A server that is away is the usual case, and its text may quote anything.
-        if (!(error instanceof AppError)) log.warn({ err: error }, 'could not ask an external MCP server');
+        if (error instanceof AppError) return;
+        const { name } = error instanceof Error ? error : { name: 'unknown' };
+        log.warn({ reason: name }, 'could not ask an external MCP server');
       })
       .finally(() => looking.delete(name));
     looking.set(name, running);
+  }
+
+  /** At the authorization server, in the background: Postern has forgotten them already. */
+  function revokeTokens({ url, issuer }: McpServer, connection: StoredConnection): void {
+    const credential = readCredential(encryption, connection, url);
+    if (credential?.kind !== 'oauth' || issuer === null) return;
+    inBackground(connection.id, () => oauth.revoke(issuer, credential));
   }
 
   async function checkOwner(userId: string): Promise<void> {
@@ -179,23 +274,37 @@ export function createConnections(deps: ConnectionsDeps): Connections {
         }))
         .filter(({ server, connection }) => server.enabled || connection !== null);
     },
-    async start(auditContext, userId, slug, value) {
+    async start(auditContext, person, slug, value) {
       const server = await usable(slug);
+      if (server.auth === 'oauth' && value === undefined) return await deps.signIns.begin(person, server);
       const credential = credentialFor(server, value);
       const texts = await client.list(targetOf(server, credential));
-      await connect(auditContext, { userId, server, credential });
+      await connect(auditContext, { userId: person.userId, server, credential });
+      await servers.noteListed(server, texts);
+      return null;
+    },
+    async finish(auditContext, person, slug, callback) {
+      const server = await usable(slug);
+      const tokens = await deps.signIns.finish(person, server, callback);
+      const credential = { kind: 'oauth' as const, ...tokens };
+      const texts = await client.list(targetOf(server, credential));
+      await connect(auditContext, { userId: person.userId, server, credential });
       await servers.noteListed(server, texts);
     },
-    disconnect: (auditContext, userId, slug) =>
-      tx(async ({ mcpConnections, audit }) => {
-        const removed = await mcpConnections.remove(userId, slug);
-        if (removed === undefined)
-          throw new AppError('not_found', {
-            message: `You have no account at the server ${slug}.`,
-            hint: 'List your connections to see them.',
-          });
-        await audit.append(eventOf(auditContext, 'disconnected', userId, slug));
-      }),
+    async disconnect(auditContext, userId, slug) {
+      const server = await read.mcpServers.find(slug);
+      const removed = await tx(async ({ mcpConnections, audit }) => {
+        const connection = await mcpConnections.remove(userId, slug);
+        if (connection !== undefined) await audit.append(eventOf(auditContext, 'disconnected', userId, slug));
+        return connection;
+      });
+      if (removed === undefined || server === undefined)
+        throw new AppError('not_found', {
+          message: `You have no account at the server ${slug}.`,
+          hint: 'List your connections to see them.',
+        });
+      revokeTokens(server, removed);
+    },
     tools: read.mcpConnections.acceptedTools,
     lookForChanges: (userId) => inBackground(userId, () => lookEverywhere(userId)),
     async call(userId, { slug, text: { name } }, input) {
@@ -211,12 +320,19 @@ export function createConnections(deps: ConnectionsDeps): Connections {
     },
     checkOwner,
     async prune() {
+      await deps.signIns.prune();
       for (const userId of await read.mcpConnections.owners()) await checkOwner(userId);
     },
     async settled() {
       while (looking.size > 0) await Promise.all(looking.values());
     },
   };
+}
+
+type Usable = { readonly connection: StoredConnection; readonly credential: Credential | null };
+
+function isBroken(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'connection_broken';
 }
 
 /** @throws AppError invalid_body */

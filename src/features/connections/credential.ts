@@ -1,12 +1,13 @@
 import { decryptedOrNot, type Encryption } from '../../platform/encryption.ts';
 import type { EncryptedRows } from '../../platform/reencryption.ts';
 import type { ConnectionStore, StoredConnection } from './connection-store.ts';
+import type { OAuthTokens, Registration } from './oauth.ts';
 import type { McpServerStore } from './server-store.ts';
 
 /** What Postern sends to an external server for a person. No response, log or audit event shows it. */
 export type Credential =
   | { readonly kind: 'header'; readonly value: string }
-  | { readonly kind: 'oauth'; readonly accessToken: string; readonly refreshToken: string | null };
+  | ({ readonly kind: 'oauth' } & OAuthTokens);
 
 export function encryptCredential(
   encryption: Encryption,
@@ -33,7 +34,27 @@ function contextOf({ id, url }: { readonly id: string; readonly url: string }): 
   return `mcp-connection:${id}:${new URL(url).origin}`;
 }
 
-export function registrationContext({ slug, issuer }: { readonly slug: string; readonly issuer: string }) {
+export function encryptRegistration(
+  encryption: Encryption,
+  place: { readonly slug: string; readonly issuer: string },
+  registration: Registration,
+): string {
+  return encryption.encrypt(JSON.stringify(registration), registrationContext(place));
+}
+
+/** Null: Postern is not registered there, or no key of ENCRYPTION_KEY decrypts it. */
+export function readRegistration(
+  encryption: Encryption,
+  place: { readonly slug: string; readonly issuer: string },
+  encrypted: string | null,
+): Registration | null {
+  if (encrypted === null) return null;
+  const text = decryptedOrNot(() => encryption.decrypt(encrypted, registrationContext(place)));
+  // Sound: encryptRegistration() wrote it, and the encryption detects every change.
+  return text === undefined ? null : (JSON.parse(text) as Registration);
+}
+
+function registrationContext({ slug, issuer }: { readonly slug: string; readonly issuer: string }) {
   return `mcp-server-registration:${slug}:${issuer}`;
 }
 

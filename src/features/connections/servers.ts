@@ -39,7 +39,7 @@ export type McpServers = {
   accept(auditContext: AuditContext, slug: string, name: string, digest: string): Promise<ServerTool>;
   /** What the server listed for a person. It may be another list for each person. */
   noteListed(server: Pick<McpServer, 'slug' | 'url'>, texts: readonly ToolText[]): Promise<void>;
-  /** The server named another authorization server: removes every connection until an administrator decides. */
+  /** The authorization server that the server names: the first is kept. Another removes every connection until an administrator decides. */
   noteIssuer(slug: string, issuer: string): Promise<void>;
 };
 
@@ -94,7 +94,8 @@ export function createMcpServers(deps: {
         requireOther(changed);
         const isOtherServer = changed.url !== before.url;
         const isOtherSignIn = isOtherServer || changed.auth !== before.auth;
-        if (issuer !== undefined && (isOtherSignIn || issuer !== before.changedIssuer))
+        const isNamed = issuer === before.changedIssuer || issuer === before.issuer;
+        if (issuer !== undefined && (isOtherSignIn || !isNamed))
           throw new AppError('state_conflict', {
             message: `The server did not name the issuer ${issuer}.`,
             hint: 'Send the changedIssuer of this server, and change its URL in another request.',
@@ -109,7 +110,7 @@ export function createMcpServers(deps: {
         // What was accepted came from another server.
         if (isOtherServer) await mcpServers.removeTools(slug);
         const endedConnections =
-          isOtherSignIn || issuer !== undefined ? await mcpConnections.removeOfServer(slug) : 0;
+          isOtherSignIn || after.issuer !== before.issuer ? await mcpConnections.removeOfServer(slug) : 0;
         await audit.append(
           eventOf(auditContext, 'server_changed', slug, { before, after, endedConnections }),
         );
@@ -178,8 +179,8 @@ export function createMcpServers(deps: {
       tx(async ({ mcpServers, mcpConnections, audit }) => {
         const before = await mcpServers.hold(slug);
         if (before === undefined || before.issuer === issuer || before.changedIssuer === issuer) return;
-        if (before.issuer === null) return await mcpServers.update({ ...before, issuer });
-        await mcpServers.update({ ...before, changedIssuer: issuer });
+        const isFirst = before.issuer === null;
+        await mcpServers.update({ ...before, ...(isFirst ? { issuer } : { changedIssuer: issuer }) });
         const endedConnections = await mcpConnections.removeOfServer(slug);
         const details = { before: before.issuer, after: issuer, endedConnections };
         await audit.append(eventOf(systemAuditContext, 'issuer_changed', slug, details));

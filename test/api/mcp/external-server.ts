@@ -21,6 +21,10 @@ export type ExternalServer = {
   rawResult: Record<string, unknown> | undefined;
   /** Whether a request with this header is let in; everyone is at first. */
   accepts: (authorization: string | null) => boolean;
+  /** The same, when the answer takes a while. */
+  acceptsLater: ((authorization: string | null) => Promise<boolean>) | undefined;
+  /** Handles a request that reached another listener. */
+  emit(request: IncomingMessage, response: ServerResponse): void;
   close(): Promise<void>;
 };
 
@@ -46,6 +50,8 @@ export async function openExternalServer(): Promise<ExternalServer> {
     instead: undefined,
     rawResult: undefined,
     accepts: () => true,
+    acceptsLater: undefined,
+    emit: (request, response) => void answer(request, response),
   };
   const handler = createMcpHandler(() => serverOf(external), { legacy: 'stateless' });
 
@@ -53,7 +59,9 @@ export async function openExternalServer(): Promise<ExternalServer> {
     const authorization = request.headers.authorization ?? null;
     external.authorizations.push(authorization);
     if (external.instead !== undefined) return external.instead(request, response);
-    if (!external.accepts(authorization)) return void response.writeHead(401).end();
+    const isAccepted =
+      external.accepts(authorization) && (await external.acceptsLater?.(authorization)) !== false;
+    if (!isAccepted) return void response.writeHead(401).end();
     const body = Buffer.concat(await request.toArray());
     const message = body.length === 0 ? {} : JSON.parse(body.toString());
     if (external.rawResult !== undefined && message.method === 'tools/call') {
