@@ -839,6 +839,8 @@ test('who is no administrator is told so on every page, and asks the server for 
     '/admin/environments',
     '/admin/environments/links',
     '/admin/mcp',
+    '/admin/mcp/servers',
+    '/admin/mcp/servers/tracker',
     '/admin/agents',
     '/admin/agents/sessions',
     '/admin/users',

@@ -237,6 +237,8 @@ export const surfaces: readonly Surface[] = [
     owner: 'External MCP connections in Settings',
     note: 'Accounts of a person at external MCP servers, which an administrator registers.',
     places: [
+      page('External MCP connections', '/settings/connections'),
+      page('External MCP servers', '/admin/mcp/servers'),
       route('Connect an account', 'POST /me/connections/{slug}/start', 'startMyConnection'),
       route('Add an external MCP server', 'POST /config/mcp/servers', 'addMcpServer'),
       guide('Use external MCP servers', 'docs/how-to/use-external-mcp-servers.md'),

@@ -111,6 +111,18 @@ const mcp = createRoute({
   component: lazyRouteComponent(() => import('./mcp/mcp-page.tsx'), 'McpPage'),
 });
 
+const mcpServers = createRoute({
+  getParentRoute: () => area,
+  path: '/admin/mcp/servers',
+  component: lazyRouteComponent(() => import('./mcp/servers/servers-page.tsx'), 'ServersPage'),
+});
+
+const mcpServer = createRoute({
+  getParentRoute: () => area,
+  path: '/admin/mcp/servers/$slug',
+  component: lazyRouteComponent(() => import('./mcp/servers/server-page.tsx'), 'ServerPage'),
+});
+
 const agents = createRoute({
   getParentRoute: () => area,
   path: '/admin/agents',
@@ -214,6 +226,8 @@ export const adminRoutes = [
     environments,
     metadataLinks,
     mcp,
+    mcpServers,
+    mcpServer,
     agents,
     newDefinition,
     definition,

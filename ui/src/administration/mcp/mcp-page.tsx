@@ -1,4 +1,5 @@
-import { getRouteApi } from '@tanstack/react-router';
+import { Button } from '@mantine/core';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { AddToClient } from '../../agents/add-to-client.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
 import { DocumentView } from '../documents/document-view.tsx';
@@ -16,7 +17,11 @@ export function McpPage() {
       <PageHead
         title="MCP"
         intro="Whether agents of people, such as coding assistants, may use Postern, and which tools they get."
-      />
+      >
+        <Button variant="default" renderRoot={(props) => <Link to="/admin/mcp/servers" {...props} />}>
+          External servers
+        </Button>
+      </PageHead>
       <AddToClient />
       <DocumentView
         api={mcpPolicyApi}
