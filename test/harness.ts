@@ -154,6 +154,7 @@ type Shared = {
   engine: ((blobs: Blobs) => Promise<Engine>) | undefined;
   isolation: IsolationInForce | null;
   databaseServer: DatabaseServer | null;
+  outboundFetch: AppBackends['outboundFetch'] | undefined;
   others: number;
 };
 
@@ -166,6 +167,10 @@ export async function openHarness(
     gatewayLimits?: AppSettings['gatewayLimits'];
     gatewayFastHttp?: boolean;
     allowsFileRepositories?: boolean;
+    /** How to reach external MCP servers. Default: none are reached, because a test's are in a private network. */
+    outboundFetch?: AppBackends['outboundFetch'];
+    /** Milliseconds after which an external MCP server counts as unavailable. */
+    externalServerMs?: number;
     /** Folder of the secrets of repositories. */
     secretsDir?: string;
     /** What builds and runs Environments, on the blobs of the installation; web alone has none. Default: nothing. */
@@ -204,6 +209,7 @@ export async function openHarness(
       engine: options.engine,
       isolation: options.isolation ?? null,
       databaseServer: options.databaseServer ?? null,
+      outboundFetch: options.outboundFetch,
       limitSource: options.limitSource ?? memorySource({ clock }),
       clock,
       settings: {
@@ -215,6 +221,7 @@ export async function openHarness(
         ...(options.allowsFileRepositories === undefined
           ? {}
           : { allowsFileRepositories: options.allowsFileRepositories }),
+        ...(options.externalServerMs === undefined ? {} : { externalServerMs: options.externalServerMs }),
         ...(options.secretsDir === undefined ? {} : { secretsDir: options.secretsDir }),
         ...(options.namespace === undefined ? {} : { namespace: options.namespace }),
         ...(options.uiUrl === undefined ? {} : { uiUrl: options.uiUrl }),
@@ -270,6 +277,7 @@ async function build(
       more: shared.tracing?.ids,
     }),
     tracing: shared.tracing,
+    ...(shared.outboundFetch === undefined ? {} : { outboundFetch: shared.outboundFetch }),
     // Two processes must read each other's changes. A single process is the only one to change the database.
     isOnlyProcess: false,
     webApp: await webApp,

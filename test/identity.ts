@@ -180,9 +180,11 @@ export class Browser {
   readonly cookies = new Map<string, string>();
   readonly setCookies: string[] = [];
   readonly #app: FastifyInstance;
+  readonly #origin: string;
 
-  constructor(app: FastifyInstance) {
+  constructor(app: FastifyInstance, origin = uiOrigin) {
     this.#app = app;
+    this.#origin = origin;
   }
 
   async get(url: string, headers: Record<string, string> = {}): Promise<Answer> {
@@ -199,7 +201,7 @@ export class Browser {
       url,
       headers: {
         accept: 'text/html',
-        origin: uiOrigin,
+        origin: this.#origin,
         'content-type': 'application/x-www-form-urlencoded',
         ...headers,
       },
@@ -211,7 +213,10 @@ export class Browser {
     return await this.send({
       method,
       url: `/api/v2${path}`,
-      headers: { origin: uiOrigin, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      headers: {
+        origin: this.#origin,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
       ...(body === undefined ? {} : { payload: JSON.stringify(body) }),
     });
   }
@@ -219,8 +224,8 @@ export class Browser {
   async follow(answer: Answer): Promise<Answer> {
     let current = answer;
     for (let hop = 0; hop < 10 && current.location !== undefined; hop += 1) {
-      const url = new URL(current.location, uiOrigin);
-      if (url.origin !== uiOrigin) return current;
+      const url = new URL(current.location, this.#origin);
+      if (url.origin !== this.#origin) return current;
       current = await this.get(url.pathname + url.search);
     }
     return current;
@@ -252,7 +257,7 @@ export class Browser {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
     const response = await this.#app.inject({
       ...options,
-      headers: { host: 'localhost:3000', ...options.headers, ...(cookie === '' ? {} : { cookie }) },
+      headers: { host: new URL(this.#origin).host, ...options.headers, ...(cookie === '' ? {} : { cookie }) },
     });
     for (const line of [response.headers['set-cookie'] ?? []].flat()) this.#keep(line);
     const { location } = response.headers;

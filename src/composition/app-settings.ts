@@ -41,6 +41,8 @@ export type AppBackends = {
   readonly identityFetch?: Fetch;
   /** Reads metadata documents of MCP clients: over the network, unless a test replaces it. */
   readonly readDocument?: ReadDocument;
+  /** How to reach external MCP servers. Absent: over the network, at public addresses. */
+  readonly outboundFetch?: Fetch;
   readonly clock: Clock;
   /** Monotonic time, for what must expire even if the clock is set back; the process's own unless a test controls time. */
   readonly steady?: Clock;
@@ -75,6 +77,8 @@ export type AppSettings = {
   readonly ownerSweepMinutes?: number;
   /** Time limit in milliseconds for a request about a person; 2 s unless a test sets another. */
   readonly identityTimeoutMs?: number;
+  /** Time limit in milliseconds for an external MCP server; that of features/connections unless a test sets another. */
+  readonly externalServerMs?: number;
   /** Changes by a person in any 60 seconds; `changesPerMinute` of features/rate-limit unless a test needs more. */
   readonly changesPerMinute?: number;
   /** Requests a minute that the gateway accepts; its own defaults unless a bench needs more. */

@@ -25,6 +25,7 @@ import { encryptedTables } from './encrypted-tables.ts';
 import { identityStores } from './identity-stores.ts';
 import { identityTimeoutMs } from '../features/people/directory/bounded.ts';
 import { createAccessConfig } from './access-config.ts';
+import { createConnectionServices } from './connections.ts';
 import { createAgentModels, createMcpPolicy } from './mcp.ts';
 import { createIdentityServices, providerPages } from './identity-choice.ts';
 import type { Workload } from '../config/names.ts';
@@ -49,6 +50,10 @@ import { createChainWriter } from '../features/audit/chain-writer.ts';
 import { signInReader } from '../features/audit/sign-ins.ts';
 import { summaryRoute } from '../features/audit/summary-route.ts';
 import { productionCost } from '../features/accounts/passwords.ts';
+import { connectionRoutes } from '../features/connections/connection-routes.ts';
+import { connectionStore } from '../features/connections/connection-store.ts';
+import { mcpServerRoutes } from '../features/connections/server-routes.ts';
+import { mcpServerStore } from '../features/connections/server-store.ts';
 import { createIdentityCheck } from '../features/people/identity-check.ts';
 import { agentModelRoutes } from '../features/agents/agent-model-routes.ts';
 import { createAgentDefinitions } from '../features/agents/definitions.ts';
@@ -153,6 +158,7 @@ import { createMetrics } from '../surfaces/web/metrics.ts';
 import { buildOpenApi } from '../surfaces/web/openapi/openapi.ts';
 import { openApiPage } from '../surfaces/web/openapi/page.ts';
 import { authPages } from '../surfaces/web/pages/auth-routes.ts';
+import { connectionPages } from '../surfaces/web/pages/connection-routes.ts';
 import { homePages } from '../surfaces/web/pages/home.ts';
 import { environmentPages } from '../surfaces/web/pages/environment-routes.ts';
 import { sitePages } from '../surfaces/web/pages/site-routes.ts';
@@ -204,6 +210,8 @@ function createStores(sql: Sql, backends: Pick<AppBackends, 'random' | 'log'> & 
     agentSessions: agentSessionStore(sql),
     mcpClients: mcpClientStore(sql),
     mcpUploads: mcpUploadStore(sql),
+    mcpConnections: connectionStore(sql),
+    mcpServers: mcpServerStore(sql),
   };
 }
 
@@ -630,6 +638,20 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     agentDefinitions: createAgentDefinitions({ read, tx, random }),
     grantDefinitions,
     agentModels: createAgentModels({ read, tx, feed, isFresh, clock }),
+    ...createConnectionServices({
+      settings,
+      backends,
+      read,
+      tx,
+      encryption,
+      clock,
+      holder,
+      pause: (ms) => wait(ms, undefined, { ref: false }),
+      async isDeleted(userId) {
+        const user = await identity.findUser(userId);
+        return user === undefined || (await stateOfPerson(user)) === 'deleted';
+      },
+    }),
     agentSessions,
     limiter,
     policies,
@@ -711,6 +733,8 @@ function createRoutes(services: Services): Route[] {
     }),
     ...mcpPolicyRoutes({ policy: services.mcpPolicy, usage: services.agentSessions.usage }),
     ...mcpClientRoutes(services.mcpClients),
+    ...mcpServerRoutes(services.mcpServers),
+    ...connectionRoutes(services.connections),
     ...agentDefinitionRoutes(services.agentDefinitions),
     ...grantDefinitionRoutes(services.grantDefinitions),
     ...agentModelRoutes({ models: services.agentModels, definitions: services.agentDefinitions }),
@@ -834,6 +858,7 @@ function createJobList(
       },
     },
     { name: 'agent-choices', everyMs: day, leased: true, run: services.grantDefinitions.prune },
+    { name: 'mcp-connections', everyMs: hour, leased: true, run: services.connections.prune },
     { name: 'agent-sessions', everyMs: hour, leased: true, run: services.agentSessions.prune },
     ...identity.jobs,
     ...services.grantServices.jobs,
@@ -914,7 +939,11 @@ export async function createApp(
     if (topic !== 'principal') return;
     const recheck = identity
       .findUserBySubject(identity.issuer, subject)
-      .then((user) => (user === undefined ? undefined : sweep.checkOwner(user.id)))
+      .then(async (user) => {
+        if (user === undefined) return;
+        await sweep.checkOwner(user.id);
+        await services.connections.checkOwner(user.id);
+      })
       .catch((error: unknown) =>
         log.warn({ err: error }, 'could not check the owner of a key again; the owner sweep does it'),
       )
@@ -1010,6 +1039,7 @@ export async function createApp(
         ...agentSteps,
         issuer: identity.issuer,
         tools,
+        external: services.connections,
         authentication,
         confirmations: createConfirmations({ secrets: settings.sessionSecrets, clock }),
         approvals: services.agentApprovals,
@@ -1020,6 +1050,14 @@ export async function createApp(
         findUser: identity.findUser,
         isGrantLive: identity.connectedClients.isGrantLive,
         refuse: services.refuseBadCredential,
+      }),
+      connectionPages({
+        connections: services.connections,
+        sessions: identity.sessions,
+        uiOrigin: settings.uiUrl,
+        authentication,
+        limits,
+        records,
       }),
       environmentPages({
         grants: services.environmentGrantServices.grants,
@@ -1095,6 +1133,7 @@ export async function createApp(
       await Promise.all([...rechecks, ...firstUses.values()]);
       await services.grantServices.settled();
       await services.environmentGrantServices.settled();
+      await services.connections.settled();
     },
     /** Completes requests in progress, then writes everything that was held in memory. */
     async stop() {
@@ -1106,6 +1145,7 @@ export async function createApp(
       await jobs.stop();
       await services.buildServices.buildRunner?.stop();
       await Promise.all([...rechecks, ...firstUses.values()]);
+      await services.connections.settled();
       await flushAuditRelay();
       await services.environmentGrantServices.settled();
       await services.grantServices.stop();

@@ -8,6 +8,7 @@ import { hour, systemClock } from '../core/clock.ts';
 import { systemRandom } from '../core/ids.ts';
 import { memorySource, redisSource, withUnknownStamps } from '../features/rate-limit/rate-limit.ts';
 import { networkFetch } from '../platform/fetch.ts';
+import { createGuardedFetch, maxOutboundBytes } from '../platform/guarded-fetch.ts';
 import { gitIn } from '../platform/git/git.ts';
 import { createOutbound } from '../platform/outbound.ts';
 import type { FolderOptions } from '../platform/staging-folder.ts';
@@ -69,6 +70,14 @@ function openGit({ dataDir, databaseUrl, kvUrl, git }: Config) {
     allowsFiles,
     caFile,
     searchPath,
+  });
+}
+
+function openOutboundFetch({ git: { allowsPrivate, caFile } }: Config) {
+  return createGuardedFetch({
+    outbound: createOutbound({ allowsPrivate }),
+    caFile,
+    maxBytes: maxOutboundBytes,
   });
 }
 
@@ -166,6 +175,7 @@ export async function openBackends(config: Config, options: OpenOptions): Promis
       engine: environments?.engine ?? null,
       databaseServer,
       isolation: environments?.isolation ?? null,
+      outboundFetch: openOutboundFetch(config),
       ...(tracing === null || config.keycloak === null
         ? {}
         : { identityFetch: tracing.aroundCall('identity fetch', networkFetch) }),

@@ -1,4 +1,7 @@
 import type { Clock } from '../core/clock.ts';
+import { connectionStore } from '../features/connections/connection-store.ts';
+import { encryptedConnections, encryptedRegistrations } from '../features/connections/credential.ts';
+import { mcpServerStore } from '../features/connections/server-store.ts';
 import { encryptedRecords } from '../features/oidc-provider/adapter.ts';
 import { recordStore } from '../features/oidc-provider/record-store.ts';
 import { encryptedSessions } from '../features/people/sessions/session-token.ts';
@@ -17,5 +20,7 @@ export function encryptedTables(sql: Sql, clock: Clock): readonly EncryptedRows[
     encryptedRecords(recordStore(sql, clock)),
     encryptedCredentials(credentialStore(sql)),
     encryptedWebhooks(webhookStore(sql)),
+    encryptedConnections(connectionStore(sql)),
+    encryptedRegistrations(mcpServerStore(sql)),
   ];
 }

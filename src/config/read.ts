@@ -67,7 +67,7 @@ export type KeycloakSettings = {
 
 /** How git reads the repositories of the registry. */
 export type GitSettings = {
-  readonly allowsPrivate: boolean;
+  readonly allowsPrivate: boolean | readonly string[];
   readonly allowsFiles: boolean;
   /** Certificate authorities in PEM; null: those of the machine. */
   readonly caFile: string | null;
@@ -175,6 +175,7 @@ export function readConfig(
         'Set it to the output of: openssl rand -base64 32',
       );
   const dataDir = resolve(value('DATA_DIR'));
+  const allowedPrivate: readonly string[] = value('OUTBOUND_ALLOW_PRIVATE');
   const environments = readEnvironments(env, value, workload, wrong);
   const contentUrl = value('SITES_CONTENT_URL') ?? `http://sites.localhost:${gatewayPort}`;
   const config = {
@@ -200,7 +201,7 @@ export function readConfig(
     gatewayFastHttp: value('GATEWAY_FAST_HTTP') === 'on',
     ownerSweepMinutes: value('OWNER_SWEEP_MINUTES'),
     git: {
-      allowsPrivate: value('OUTBOUND_ALLOW_PRIVATE') === 'true',
+      allowsPrivate: allowedPrivate.includes('true') ? true : allowedPrivate,
       allowsFiles: value('ENVIRONMENTS_ALLOW_FILE_REPOSITORIES') === 'true',
       caFile: value('OUTBOUND_CA_FILE'),
       searchPath: env['PATH'] ?? '',

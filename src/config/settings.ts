@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { isLoopback } from '../core/loopback.ts';
+import { isPrivateTarget } from '../platform/outbound.ts';
 
 /** Which processes read a setting. `commands`, an operator's commands, read all of them. */
 type Reader = 'web' | 'gateway' | 'worker' | 'migrate' | 'commands';
@@ -507,10 +508,18 @@ export const settings = {
     readBy: ['commands'],
   }),
   OUTBOUND_ALLOW_PRIVATE: setting({
-    schema: oneOf(['true'], 'is neither true nor unset', 'Set it to true, or unset it.'),
-    unset: null,
+    schema: z
+      .string()
+      .transform(listOf)
+      .refine((targets) => targets.every(isPrivateTarget), {
+        error: 'contains an entry that is neither a host name, an IP address nor a network',
+        params: {
+          fix: 'Write hosts and networks without ports, separated by commas, such as git.inside.example,10.20.0.0/16.',
+        },
+      }),
+    unset: [],
     meaning:
-      'true = requests to addresses that users choose, such as clone URLs, may reach private and reserved networks',
+      'Host names and networks (CIDR), separated by commas, that requests to addresses of users, such as clone URLs and external MCP servers, may reach although they are private; `true` = all of them. Link-local addresses are always refused',
     shown: 'unset: only public addresses',
     readBy: withIdentity,
   }),

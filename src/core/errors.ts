@@ -129,6 +129,11 @@ export const errorRegistry = {
     'The person refused this call.',
     'Do not repeat it. Ask the person what to do instead.',
   ],
+  connection_broken: [
+    403,
+    'The external MCP server no longer accepts the account of the person.',
+    'Ask the person to connect it again, in Settings, External MCP connections.',
+  ],
   user_disabled: [
     403,
     'The account of this credential is disabled, or may not use this service.',
@@ -274,6 +279,11 @@ export const errorRegistry = {
     503,
     'The engine that builds and runs Environments cannot be used right now.',
     'Try again later. If the error persists, an administrator finds the reason in the log.',
+  ],
+  external_server_unavailable: [
+    503,
+    'The external MCP server cannot be used right now.',
+    'Try again later. If the error persists, ask an administrator about this server.',
   ],
   overloaded: [
     503,

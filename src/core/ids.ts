@@ -33,6 +33,7 @@ export type IdPrefix =
   | 'ses'
   | 'agd'
   | 'agp'
+  | 'mcn'
   | 'ags'
   | 'ntc'
   | 'req'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createOutbound, isPublic } from './outbound.ts';
+import { createOutbound, isPrivateTarget, isPublic } from './outbound.ts';
 
 test.each([
   '1.1.1.1',
@@ -47,7 +47,7 @@ const names: Readonly<Record<string, readonly string[]>> = {
   'inside.example.com': ['10.0.0.8'],
   'mixed.example.com': ['1.1.1.1', '169.254.169.254'],
 };
-const outbound = (allowsPrivate: boolean) =>
+const outbound = (allowsPrivate: boolean | readonly string[]) =>
   createOutbound({
     allowsPrivate,
     resolve: async (host) => {
@@ -68,6 +68,32 @@ test('a host is reached at a public address only, unless private ones are allowe
   expect(await open.addressOf('inside.example.com')).toEqual({ kind: 'address', address: '10.0.0.8' });
   expect(await open.addressOf('127.0.0.1')).toEqual({ kind: 'address', address: '127.0.0.1' });
 });
+
+test('OUTBOUND_ALLOW_PRIVATE allows the hosts and networks that it lists, and never link-local addresses', async () => {
+  const byName = outbound(['Inside.example.com', 'mixed.example.com']);
+  expect(await byName.addressOf('inside.example.com')).toEqual({ kind: 'address', address: '10.0.0.8' });
+  expect(await byName.addressOf('10.0.0.8')).toEqual({ kind: 'private' });
+  const byNetwork = outbound(['10.0.0.0/8', 'fd00::/8']);
+  expect(await byNetwork.addressOf('inside.example.com')).toMatchObject({ kind: 'address' });
+  expect(await byNetwork.addressOf('fd12::1')).toMatchObject({ kind: 'address' });
+  expect(await byNetwork.addressOf('192.168.0.1')).toEqual({ kind: 'private' });
+  for (const allowed of [
+    true,
+    ['mixed.example.com', '169.254.0.0/16', 'fe80::/10', '169.254.169.254', '::/0'],
+  ])
+    for (const host of ['mixed.example.com', '169.254.169.254', 'fe80::1'])
+      expect(await outbound(allowed).addressOf(host)).toEqual({ kind: 'private' });
+});
+
+test.each(['10.0.0.0/8', '10.0.0.7', 'fd00::/8', 'git.inside.example', 'gitlab'])(
+  'OUTBOUND_ALLOW_PRIVATE may name %s',
+  (text) => expect(isPrivateTarget(text)).toBe(true),
+);
+
+test.each(['10.0.0.0/33', '10.0.0.0/8/8', 'https://git.example', 'a b', '', '*.example.com', 'fe80::1%lo'])(
+  'OUTBOUND_ALLOW_PRIVATE may not name "%s"',
+  (text) => expect(isPrivateTarget(text)).toBe(false),
+);
 
 test('a name server that does not answer delays nobody longer than the limit, and is asked once', async () => {
   let asked = 0;

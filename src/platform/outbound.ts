@@ -24,12 +24,13 @@ export function createOutbound({
   lookupMs = 5_000,
   resolve = (host) => lookup(host, { all: true }),
 }: {
-  /** OUTBOUND_ALLOW_PRIVATE: every address is allowed. */
-  readonly allowsPrivate: boolean;
+  /** OUTBOUND_ALLOW_PRIVATE: hosts and networks that may be private. True: all. Link-local addresses never are allowed. */
+  readonly allowsPrivate: boolean | readonly string[];
   /** Milliseconds after which a host without an answer of its name server counts as unknown. */
   readonly lookupMs?: number;
   readonly resolve?: (host: string) => Promise<readonly { address: string }[]>;
 }): Outbound {
+  const allows = allowedPrivate(allowsPrivate);
   /** Lookups under way: each takes one of the few threads of the process, however many ask for the host. */
   const asked = new Map<string, Promise<readonly { address: string }[]>>();
   function lookUp(host: string): Promise<readonly { address: string }[]> {
@@ -48,10 +49,40 @@ export function createOutbound({
       const [first] = addresses;
       if (first === undefined) return { kind: 'unknown_host' };
       // All of them must be public: a name that also leads inside is never one of a public server.
-      if (!allowsPrivate && !addresses.every(({ address }) => isPublic(address))) return { kind: 'private' };
+      if (!addresses.every(({ address }) => isPublic(address) || allows(host, address)))
+        return { kind: 'private' };
       return { kind: 'address', address: first.address };
     },
   };
+}
+
+/** Whether an address that is not public may be reached under this name. */
+function allowedPrivate(allowed: boolean | readonly string[]): (host: string, address: string) => boolean {
+  const hosts = new Set(allowed === true || allowed === false ? [] : allowed.map((one) => one.toLowerCase()));
+  const networks = new BlockList();
+  for (const one of hosts) {
+    const { address, bits } = networkOf(one) ?? {};
+    if (address !== undefined && bits !== undefined)
+      networks.addSubnet(address, bits, isIP(address) === 4 ? 'ipv4' : 'ipv6');
+  }
+  return (host, address) => {
+    const family = isIP(address) === 4 ? 'ipv4' : 'ipv6';
+    if (isIP(address) === 0 || linkLocal.check(address, family)) return false;
+    return allowed === true || hosts.has(host.toLowerCase()) || networks.check(address, family);
+  };
+}
+
+/** Whether it is a host name, an address or a network (CIDR), as OUTBOUND_ALLOW_PRIVATE lists them. */
+export function isPrivateTarget(text: string): boolean {
+  return networkOf(text) !== undefined || /^(?!-)[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i.test(text);
+}
+
+function networkOf(text: string): { readonly address: string; readonly bits: number } | undefined {
+  const [address = '', bits, ...more] = text.split('/');
+  const most = isIP(address) === 4 ? 32 : isIP(address) === 6 ? 128 : 0;
+  if (most === 0 || address.includes('%') || more.length > 0) return undefined;
+  if (bits === undefined) return { address, bits: most };
+  return /^\d{1,3}$/.test(bits) && Number(bits) <= most ? { address, bits: Number(bits) } : undefined;
 }
 
 async function within<T>(ms: number, answer: Promise<readonly T[]>): Promise<readonly T[]> {
@@ -104,6 +135,11 @@ for (const family of ['ipv4', 'ipv6'] as const)
     const [address = '', bits = ''] = network.split('/');
     reserved.addSubnet(address, Number(bits), family);
   }
+
+/** Metadata services of clouds, which hand out credentials, are here (RFC 3927, RFC 4291 section 2.5.6). */
+const linkLocal = new BlockList();
+linkLocal.addSubnet('169.254.0.0', 16, 'ipv4');
+linkLocal.addSubnet('fe80::', 10, 'ipv6');
 
 /** RFC 4291 section 2.4. Loopback, private, link-local, mapped and translated addresses are outside. */
 const globalUnicast = new BlockList();

@@ -893,6 +893,8 @@ test('who is no administrator is told so on every page, and asks the server for 
     '/admin/environments/links',
     '/admin/mcp',
     '/admin/mcp/clients',
+    '/admin/mcp/servers',
+    '/admin/mcp/servers/tracker',
     '/admin/agents',
     '/admin/agents/models',
     '/admin/agents/sessions',

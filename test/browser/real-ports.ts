@@ -89,7 +89,7 @@ export function launch(options: { ignoreDefaultArgs?: string[] } = {}): Promise<
 }
 
 export async function openWorld(
-  options: Pick<HarnessOptions, 'engine' | 'isolation' | 'allowsFileRepositories'> = {},
+  options: Pick<HarnessOptions, 'engine' | 'isolation' | 'allowsFileRepositories' | 'outboundFetch'> = {},
 ): Promise<World> {
   const [web, content] = await Promise.all([freePort(), freePort()]);
   const uiUrl = `http://app.localhost:${web}`;

@@ -65,6 +65,11 @@ export async function openWorld(cloneUrl: string): Promise<World> {
   keep('tokens', ...Object.values(keys).map(({ id }) => id));
   keep('key value', ...Object.values(keys).map(({ value }) => value));
   keep('clients', 'postern-cli');
+  // Nothing listens there, and private addresses are refused anyway.
+  const server = { slug: 'tracker', name: 'Tracker', url: 'https://127.0.0.1:9/mcp', auth: 'none' };
+  await h.call('POST', '/config/mcp/servers', { as: root, body: server });
+  for (const kind of ['servers', 'connections']) keep(kind, 'tracker');
+  keep('tools', 'search_issues');
   keep('scope', 'repos:read');
   const accessToken = await commandLine(h, 'Ada').token(['repos:read']);
   // Uses of a dead key and keys in addresses, so that there are notices.

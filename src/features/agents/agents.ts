@@ -45,6 +45,7 @@ export type AgentSessions = {
 };
 
 export type { AgentCall, AgentSession, ToolUsage };
+export { type ToolRule, toolRules } from './mcp-policy.ts';
 
 const idleMs = 30 * minute;
 /** Each has up to 100,000 calls or more, which the database removes with it. */

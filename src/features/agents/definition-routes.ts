@@ -12,8 +12,8 @@ import {
 } from './default-instructions.ts';
 import { type AgentDefinition, siteRights } from './definition.ts';
 import { type AgentDefinitions, maxDefinitions, toSelection, wholeWorkspace } from './definitions.ts';
-import { forEachTool, toolRules } from './mcp-policy.ts';
-import { toolNames } from './tool-names.ts';
+import { forEachTool, type ToolRule, toolRules } from './mcp-policy.ts';
+import { externalToolName, toolNames } from './tool-names.ts';
 
 const fields = {
   name: plainText(100),
@@ -27,8 +27,13 @@ const fields = {
     ),
   tools: z
     .strictObject(forEachTool(toolNames, () => z.enum(toolRules).optional()))
+    .catchall(z.enum(toolRules))
+    .refine(
+      (rules) => Object.keys(rules).every((name) => isToolName(name)),
+      'must have names of tools only; those of external MCP servers are `<slug>__<tool>`',
+    )
     .describe(
-      'The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden',
+      'The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden. Tools of external MCP servers have names such as `tracker__search_issues`',
     ),
   isOffered: z
     .boolean()
@@ -156,6 +161,10 @@ const params = idParams('Id of the definition', example.id);
 const tag = 'Agent definitions';
 const path = '/config/agents/definitions';
 
+function isToolName(name: string): boolean {
+  return toolNames.some((one) => one === name) || externalToolName.test(name);
+}
+
 export function agentDefinitionRoutes(definitions: AgentDefinitions): Route[] {
   return [
     defineRoute({
@@ -266,10 +275,16 @@ function toOffered(definition: AgentDefinition): z.infer<typeof offeredSchema> {
     purpose,
     model: named,
     instructions,
-    tools,
+    tools: rulesOf(tools),
     workspace: toSelection(workspace),
     isOffered,
   };
+}
+
+function rulesOf(tools: AgentDefinition['tools']): Record<string, ToolRule> {
+  return Object.fromEntries(
+    Object.entries(tools).flatMap(([name, rule]) => (rule === undefined ? [] : [[name, rule]])),
+  );
 }
 
 /** Without the names of repositories that the caller does not reach. */

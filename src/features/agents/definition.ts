@@ -2,7 +2,7 @@ import type { AgentReach } from '../../core/caller.ts';
 import type { GrantableScope } from '../../core/scopes.ts';
 import { instructionsOf } from './default-instructions.ts';
 import { forEachTool, isUsable, type McpPolicy, stricterOf, type ToolRule } from './mcp-policy.ts';
-import { changesSomething, type ToolName, toolNames } from './tool-names.ts';
+import { changesSomething, type ExternalToolName, type ToolName, toolNames } from './tool-names.ts';
 
 export const siteRights = ['none', 'read', 'publish'] as const;
 
@@ -25,7 +25,7 @@ export type AgentDefinition = {
   /** Hash of the default that they were written against; null: none, or they are older than the default. */
   readonly instructionsDefault: string | null;
   /** A tool without a rule is hidden. */
-  readonly tools: { readonly [Name in ToolName]?: ToolRule | undefined };
+  readonly tools: { readonly [Name in ToolName | ExternalToolName]?: ToolRule | undefined };
   readonly workspace: AgentWorkspace;
   /** People may choose it for a client that has no definition. */
   readonly isOffered: boolean;

@@ -30,6 +30,11 @@ export const changeToolNames = [
 
 export type ToolName = (typeof readToolNames)[number] | (typeof changeToolNames)[number];
 
+/** A tool of an external MCP server: the slug of the server and the name of the tool there. */
+export type ExternalToolName = `${string}__${string}`;
+
+export const externalToolName = /^[a-z0-9-]{1,32}__[A-Za-z0-9_.-]{1,64}$/;
+
 export const toolNames: readonly ToolName[] = [...readToolNames, ...changeToolNames];
 
 export function changesSomething(name: ToolName): boolean {

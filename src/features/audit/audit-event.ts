@@ -15,6 +15,7 @@ export type AuditEntry = {
       | 'group'
       | 'session'
       | 'client'
+      | 'mcp_server'
       | 'route'
       | 'address'
       | 'owners'

@@ -11,6 +11,7 @@ import { decodeCursor, encodeCursor } from './cursor.ts';
  * not at all; rows are never changed or removed; the chain writer chains committed rows within seconds (contract 10.8).
  */
 export type { AuditEntry, AuditEvent, AuditFilter, AuditWriter, Seal } from './audit-event.ts';
+export { canonicalJson } from './chain.ts';
 export type { Denials, Refusal } from './denials.ts';
 export {
   auditEventResponse,

@@ -39,11 +39,15 @@ export const auditEvents = {
     'A person approved a call of their agent (reason `approved`) or refused it (`refused`). `mcp.tool_called` is written when the agent makes it.',
   'mcp.definition_chosen':
     'A person chose the agent definition for a client of theirs, at consent or in Settings; `details.definitionId` is null when its agents only read.',
+  'mcp.connection_changed':
+    'A person connected an account at an external MCP server (reason `connected`) or disconnected it (`disconnected`), the server no longer accepts the account (`broken`), or the person was deleted (`owner_deleted`).',
   'mcp.session_ended':
     'A person or an administrator ended a session of an agent, and with it the access of its client to the account.',
   'config.agents.changed':
     'An agent definition was added (reason `definition_added`), changed (`definition_changed`), or deleted (`definition_removed`); or the models for agents were changed (`changed`) or reverted (`reverted`).',
   'config.mcp.changed': 'The MCP policy was changed (reason `changed`) or reverted (`reverted`).',
+  'config.mcp.server_changed':
+    'An external MCP server was added (reason `server_added`), changed (`server_changed`) or removed (`server_removed`), or an administrator accepted a tool (`tool_accepted`). The server itself changed the text of an accepted tool (`tool_changed`) or named another authorization server (`issuer_changed`). `details.endedConnections` counts the connections that this removed.',
   'config.mcp.client_changed':
     'An administrator allowed an MCP client (reason `allowed`) or blocked it (`blocked`).',
   'config.metadata.changed':

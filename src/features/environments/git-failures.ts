@@ -17,7 +17,7 @@ const failures: Record<GitFailure, readonly [message: string, hint: string]> = {
   ],
   private_address: [
     'The host of the clone URL is in a private or reserved network.',
-    'Use a public host, or set OUTBOUND_ALLOW_PRIVATE=true if this network may be read.',
+    'Use a public host, or name this host in OUTBOUND_ALLOW_PRIVATE if it may be read.',
   ],
   credential_refused: [
     'The git server asks for a credential, or refused the one that is stored.',

@@ -234,14 +234,20 @@ export const surfaces: readonly Surface[] = [
       guide('Connect an agent', 'docs/how-to/connect-an-agent.md'),
     ],
   },
-  // What Postern does not have.
   {
     id: 'mcp-connections',
     change: 'User connections',
     owner: 'External MCP connections in Settings',
-    note: 'Connections of a person to external MCP servers.',
-    places: [],
+    note: 'Accounts of a person at external MCP servers, which an administrator registers.',
+    places: [
+      page('External MCP connections', '/settings/connections'),
+      page('External MCP servers', '/admin/mcp/servers'),
+      route('Connect an account', 'POST /me/connections/{slug}/start', 'startMyConnection'),
+      route('Add an external MCP server', 'POST /config/mcp/servers', 'addMcpServer'),
+      guide('Use external MCP servers', 'docs/how-to/use-external-mcp-servers.md'),
+    ],
   },
+  // What Postern does not have.
   {
     id: 'infrastructure',
     change: 'Infrastructure, DNS, evaluation cluster resources',

@@ -58,14 +58,19 @@ export async function limitAgents(
 }
 
 /** What policy and definition leave of what a person may do through a client. */
-export type AgentAccess = { readonly policy: McpPolicy; readonly definition: AgentDefinition | undefined };
+export type AgentAccess = {
+  readonly policy: McpPolicy;
+  readonly definition: AgentDefinition | undefined;
+  /** As an administrator wrote it, before the definition narrows it. */
+  readonly wholePolicy: McpPolicy;
+};
 
 /** While the grant holds and the client is allowed. @throws AppError */
 export async function accessUnder(
   { sessions, clients, definitionOf }: Pick<AgentStepsDeps, 'sessions' | 'clients' | 'definitionOf'>,
   { user, clientId }: AgentCaller,
   grantId: string,
-  policy: McpPolicy,
+  wholePolicy: McpPolicy,
 ): Promise<AgentAccess> {
   const [isEnded, status, definition] = await Promise.all([
     sessions.isEnded({ userId: user.id, clientId, grantId }),
@@ -74,11 +79,14 @@ export async function accessUnder(
   ]);
   if (isEnded) throw accessEnded;
   if (status !== 'allowed') throw status === 'waiting' ? clientWaits : new AppError('client_not_allowed');
-  return { policy: policyUnder(policy, definition), definition };
+  return { policy: policyUnder(wholePolicy, definition), definition, wholePolicy };
 }
 
 /** The caller of routes: with the scopes and the reach that are left. */
-export function agentUnder(caller: AgentCaller, { policy, definition }: AgentAccess): AgentCaller {
+export function agentUnder(
+  caller: AgentCaller,
+  { policy, definition }: Pick<AgentAccess, 'policy' | 'definition'>,
+): AgentCaller {
   return { ...caller, scopes: scopesUnder(policy, definition), agent: reachUnder(definition) };
 }
 

@@ -7,7 +7,6 @@ import { AppError } from '../../core/errors.ts';
 import { mcpScope, type Scope } from '../../core/scopes.ts';
 import type { AgentSessions } from '../../features/agents/agents.ts';
 import type { AgentApprovals } from '../../features/agents/approvals.ts';
-import { isUsable } from '../../features/agents/mcp-policy.ts';
 import type { McpUploads } from '../../features/agents/mcp-uploads.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Authentication, McpCaller } from '../web/authentication.ts';
@@ -23,7 +22,8 @@ import {
 } from './agent-steps.ts';
 import type { CallRoute } from './call-route.ts';
 import type { Confirmations } from './confirmations.ts';
-import { toolServer } from './mcp-server.ts';
+import { type ExternalTools, externalToolsFor } from './external-tools.ts';
+import { ownRule, toolServer } from './mcp-server.ts';
 import { denialOf, type Tool } from './tool.ts';
 
 /**
@@ -36,6 +36,7 @@ export type McpPageDeps = Omit<AgentStepsDeps, 'sessions'> & {
   /** Issues the tokens. */
   readonly issuer: string;
   readonly tools: readonly Tool[];
+  readonly external: ExternalTools;
   readonly authentication: Pick<Authentication, 'authenticateMcp'>;
   readonly authorization: Authorization;
   readonly callRoute: (caller: Caller, origin: RequestOrigin) => CallRoute;
@@ -70,7 +71,7 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
       // Passed by the handler below, which is the only caller.
       const request = authInfo?.extra?.['request'] as FastifyRequest;
       if (request.mcp === null) throw new Error('The request was not authenticated.');
-      const { grantId, policy, definition } = request.mcp;
+      const { grantId, policy, definition, wholePolicy } = request.mcp;
       const caller = agentUnder(request.mcp.caller, request.mcp);
       const { user, clientId } = caller;
       const may = (scope: Scope) =>
@@ -78,6 +79,8 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
       const startedAt = clock.now();
       return toolServer({
         tools: deps.tools,
+        external: () => externalToolsFor(deps.external, user.id, wholePolicy, definition),
+        lookForChanges: () => deps.external.lookForChanges(user.id),
         context: {
           call: deps.callRoute(caller, request.origin),
           person: { id: user.id, name: user.name },
@@ -86,7 +89,9 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
           workspace: definition?.workspace ?? null,
           mayChange: deps.tools.some(
             (tool) =>
-              tool.effect !== 'read' && isUsable(policy, tool.name) && denialOf(tool, { may }) === null,
+              tool.effect !== 'read' &&
+              ownRule(tool, policy) !== 'hidden' &&
+              denialOf(tool, { may }) === null,
           ),
           may,
           pause: deps.pause,

@@ -11,7 +11,7 @@ import { AppError, type ErrorCode } from '../../core/errors.ts';
 import { maskKeys } from '../../core/key-shape.ts';
 import { isUsable, type McpPolicy, stricterOf, type ToolRule } from '../../features/agents/mcp-policy.ts';
 import type { CallStep } from '../../features/agents/session-store.ts';
-import type { ToolName } from '../../features/agents/tool-names.ts';
+import { type ToolName, toolNames } from '../../features/agents/tool-names.ts';
 import { inputWords } from '../../platform/input-words.ts';
 import { version } from '../../platform/version.ts';
 import { type ApprovalStep, askPerson, openPage, type PersonAtClient, personAt } from './approval-step.ts';
@@ -26,6 +26,10 @@ export const mcpRevisions: readonly string[] = ['2026-07-28', ...SUPPORTED_PROTO
 /** One server for each request, so that no answer can reach another client. */
 export type ToolServerDeps = {
   readonly tools: readonly Tool[];
+  /** Those of external servers for this person and client. */
+  readonly external: () => Promise<readonly Tool[]>;
+  /** Called with each tools/list, which does not wait for it. */
+  readonly lookForChanges: () => void;
   readonly context: ToolContext;
   readonly confirmations: Confirmations;
   readonly approvals: ApprovalStep;
@@ -36,7 +40,7 @@ export type ToolServerDeps = {
 };
 
 export type ToolCall = {
-  readonly tool: ToolName;
+  readonly tool: string;
   readonly hasChanged: boolean;
   /** Null: the tool answered. */
   readonly code: ErrorCode | null;
@@ -58,11 +62,17 @@ export function toolServer(deps: ToolServerDeps): McpServer {
     },
   );
   const { server } = product;
-  server.setRequestHandler('tools/list', () => ({
-    tools: tools
-      .filter((tool) => isUsable(context.policy, tool.name) && denialOf(tool, context) === null)
-      .map(describe),
-  }));
+  server.setRequestHandler('tools/list', async () => {
+    const all = [...tools, ...(await deps.external())];
+    const listed = all.filter(
+      (tool) =>
+        ownRule(tool, context.policy) !== 'hidden' &&
+        tool.external?.isListed !== false &&
+        denialOf(tool, context) === null,
+    );
+    deps.lookForChanges();
+    return { tools: listed.map(describe) };
+  });
   server.setRequestHandler('resources/list', () => ({ resources: listedResources }));
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [] }));
   server.setRequestHandler(
@@ -72,7 +82,8 @@ export function toolServer(deps: ToolServerDeps): McpServer {
   server.setRequestHandler('prompts/list', () => ({ prompts: listedPrompts(instructions) }));
   server.setRequestHandler('prompts/get', ({ params }) => readPrompt(params.name, instructions));
   server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
-    const tool = tools.find(({ name }) => name === params.name);
+    const hasName = ({ name }: Tool) => name === params.name;
+    const tool = tools.find(hasName) ?? (await deps.external()).find(hasName);
     if (tool === undefined)
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such tool. Read tools/list.');
     const sent = params.arguments ?? {};
@@ -111,7 +122,7 @@ async function outcomeOf(
   const { policy } = deps.context;
   let approvalId: string | null = null;
   try {
-    if (!isUsable(policy, tool.name)) throw new AppError('tool_hidden');
+    if (ownRule(tool, policy) === 'hidden') throw new AppError('tool_hidden');
     const denial = denialOf(tool, deps.context);
     // Before the person is asked to approve what its route would refuse.
     if (denial !== null) throw new AppError(denial.code, denial);
@@ -135,10 +146,11 @@ async function outcomeOf(
       tool.effect === 'destroy'
         ? await destroy(tool, sent, deps, approvalId !== null)
         : await run(tool, sent, { ...deps.context, approvalId });
-    const result = {
-      content: [{ type: 'text' as const, text: JSON.stringify(answer) }],
-      structuredContent: answer,
-    };
+    const result =
+      tool.external === undefined
+        ? { content: [{ type: 'text' as const, text: JSON.stringify(answer) }], structuredContent: answer }
+        : // Made by external-tools.ts from an answer that the SDK parsed.
+          (answer as CallToolResult);
     return { result, code: null, hasChanged, approvalId, step: tool.stepOf?.(answer) ?? null };
   } catch (error) {
     const isRefusal = error instanceof AppError;
@@ -148,22 +160,33 @@ async function outcomeOf(
   }
 }
 
+export function ownRule({ name, external }: Pick<Tool, 'name' | 'external'>, policy: McpPolicy): ToolRule {
+  if (external !== undefined) return external.rule;
+  const own = toolNames.find((one): one is ToolName => one === name);
+  return own !== undefined && isUsable(policy, own) ? policy.tools[own] : 'hidden';
+}
+
 async function ruleOf(tool: Tool, sent: Record<string, unknown>, context: ToolContext): Promise<ToolRule> {
   const makesPublic = await tool.makesPublic?.(parsedArguments(tool, sent), context);
-  return ruleNow(context.policy, tool.name, makesPublic === true);
+  return ruleNow(context.policy, tool, makesPublic === true);
 }
 
 /** The rule of the tool, or that of publishing for everyone when it is stricter. @throws AppError tool_hidden */
-export function ruleNow(policy: McpPolicy, name: ToolName, makesPublic: boolean): ToolRule {
-  if (!isUsable(policy, name)) throw new AppError('tool_hidden');
-  const { tools, publicSites } = policy;
-  if (!makesPublic) return tools[name];
+export function ruleNow(
+  policy: McpPolicy,
+  tool: Pick<Tool, 'name' | 'external'>,
+  makesPublic: boolean,
+): ToolRule {
+  const rule = ownRule(tool, policy);
+  if (rule === 'hidden') throw new AppError('tool_hidden');
+  const { publicSites } = policy;
+  if (!makesPublic) return rule;
   if (publicSites === 'hidden')
     throw new AppError('tool_hidden', {
       message: 'An administrator does not let agents publish for everyone.',
       hint: 'Publish it as private, or ask the person to make it public.',
     });
-  return stricterOf(tools[name], publicSites);
+  return stricterOf(rule, publicSites);
 }
 
 function waiting(url: string): AppError {
@@ -261,8 +284,8 @@ function recordable(
   const { confirmation, ...own } = sent;
   if (code === 'invalid_body' || !input.safeParse(own).success) return { arguments: hidden(sent) };
   const kept = Object.entries(own).map(([name, value]) => [
-    name,
-    hides.includes(name) ? hidden(value) : value,
+    hides === 'all' ? maskKeys(name.replaceAll('\0', '').toWellFormed()) : name,
+    hides === 'all' || hides.includes(name) ? hidden(value) : value,
   ]);
   const text = JSON.stringify(Object.fromEntries(kept), (_name, value: unknown) =>
     // PostgreSQL stores neither NUL nor half a surrogate pair, and no table may contain a key (matrix KF-03).
@@ -281,6 +304,7 @@ const described = new WeakMap<Tool, ReturnType<typeof descriptorOf>>();
 
 /** The schemas of a tool never change, so they are converted once. */
 function describe(tool: Tool) {
+  if (tool.external !== undefined) return tool.external.descriptor;
   const known = described.get(tool) ?? descriptorOf(tool);
   described.set(tool, known);
   return known;

@@ -3,9 +3,10 @@ import type { Decision, Denial } from '../../core/authorize.ts';
 import type { Scope } from '../../core/scopes.ts';
 import type { AgentWorkspace } from '../../features/agents/definition.ts';
 import type { McpPolicy } from '../../features/agents/mcp-policy.ts';
+import type { ToolRule } from '../../features/agents/mcp-policy.ts';
 import type { UploadOffer } from '../../features/agents/mcp-upload-store.ts';
 import type { CallStep } from '../../features/agents/session-store.ts';
-import type { ToolName } from '../../features/agents/tool-names.ts';
+import type { ExternalToolName, ToolName } from '../../features/agents/tool-names.ts';
 import type { CallRoute } from './call-route.ts';
 
 /**
@@ -35,7 +36,7 @@ export type ToolContext = {
 export type OfferedUpload = { readonly url: string; readonly token: string; readonly expiresAt: number };
 
 type Described = {
-  readonly name: ToolName;
+  readonly name: ToolName | ExternalToolName;
   readonly title: string;
   /** For the language model: what it does, and when to use it. */
   readonly description: string;
@@ -45,8 +46,8 @@ type Described = {
   readonly effect: 'read' | 'change' | 'destroy';
   /** True: a repeated call changes nothing more. */
   readonly isIdempotent?: true;
-  /** Arguments whose values nobody reads later: contents of files, values of variables. */
-  readonly hides?: readonly string[];
+  /** Arguments whose values nobody reads later: contents of files, values of variables. `all`: those of external tools. */
+  readonly hides?: readonly string[] | 'all';
 };
 
 /** What a call changes: the route that reads it, and the fields of its answer that are its version. */
@@ -68,8 +69,25 @@ export type ToolSpec<I, O> = Described & {
   readonly stepOf?: (output: O) => CallStep | null;
 };
 
+/** What is particular about a tool of an external server. */
+export type ExternalTool = {
+  /** After everything that narrows it. */
+  readonly rule: ToolRule;
+  /** False: a call is answered with what to do first. */
+  readonly isListed: boolean;
+  /** As tools/list shows it. */
+  readonly descriptor: {
+    readonly name: string;
+    readonly inputSchema: { readonly type: 'object' };
+  };
+  /** What an approval depends on besides the arguments. */
+  readonly version: readonly unknown[];
+};
+
 /** A tool with its types erased. They are checked where it is declared. */
 export type Tool = Described & {
+  /** Absent: it is one of Postern. The output of an external tool is a whole result. */
+  readonly external?: ExternalTool;
   readonly input: z.ZodType;
   readonly output: z.ZodType;
   readonly subject?: (input: unknown) => Subject | undefined;
@@ -85,6 +103,7 @@ export function defineTool<I, O>(spec: ToolSpec<I, O>): Tool {
 
 /** The version of what a call changes. Rejects when the person cannot see it. */
 export async function versionOf(tool: Tool, input: unknown, { call }: ToolContext): Promise<unknown[]> {
+  if (tool.external !== undefined) return [...tool.external.version];
   const subject = tool.subject?.(input);
   if (subject === undefined) return [];
   const { operationId, params, fields } = subject;

@@ -114,7 +114,10 @@ export function uploadPage(deps: UploadPageDeps): (scope: FastifyInstance) => Pr
     if (isLive === null) throw new AppError('identity_unavailable');
     if (!isLive) throw accessEnded;
     const narrowed = agentUnder(caller, access);
-    if (ruleNow(access.policy, 'publish_site', visibility === 'public') === 'ask' && approvalId === null)
+    if (
+      ruleNow(access.policy, { name: 'publish_site' }, visibility === 'public') === 'ask' &&
+      approvalId === null
+    )
       throw new AppError('approval_required', {
         message: 'Publishing needs the approval of the person by now.',
         hint: 'Call publish_site again with the same manifest.',

@@ -32,6 +32,7 @@ const takesAway = [
   'POST /users/{id}/sign-out',
   'DELETE /users/{id}/clients/{clientId}',
   'DELETE /me/clients/{id}',
+  'DELETE /me/connections/{slug}',
   'POST /me/agents/sessions/{id}/end',
   'POST /agents/sessions/{id}/end',
   'POST /me/notices/{id}/read',

@@ -86,6 +86,19 @@ const table: Record<string, Line> = {
     { version: 0 },
   ],
 
+  'GET /config/mcp/servers': ['an administrator’s session or token', '200'],
+  'POST /config/mcp/servers': ['an administrator’s session or token', '400 invalid_body', {}],
+  'PATCH /config/mcp/servers/{slug}': ['an administrator’s session or token', '404 not_found', {}],
+  'DELETE /config/mcp/servers/{slug}': ['an administrator’s session or token', '404 not_found'],
+  'GET /config/mcp/servers/{slug}/tools': ['an administrator’s session or token', '404 not_found'],
+  'POST /config/mcp/servers/{slug}/tools/{name}/accept': [
+    'an administrator’s session or token',
+    '404 not_found',
+    { digest: 'x' },
+  ],
+  'GET /me/connections': ['a session', '200'],
+  'POST /me/connections/{slug}/start': ['a session', '404 not_found', {}],
+  'DELETE /me/connections/{slug}': ['a session', '404 not_found'],
   'GET /config/mcp/clients': ['an administrator’s session or token', '200'],
   'PATCH /config/mcp/clients/{id}': [
     'an administrator’s session or token',

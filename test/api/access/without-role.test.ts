@@ -41,6 +41,7 @@ const open = (name: string) =>
     'POST /me/tokens/revoke-all',
     'POST /me/notices/{id}/read',
     'DELETE /me/clients/{id}',
+    'DELETE /me/connections/{slug}',
     'POST /me/agents/sessions/{id}/end',
     'POST /me/password',
   ].includes(name);

@@ -6,13 +6,16 @@ import { defaultEnvironmentPolicy } from '../../../src/features/environments/pol
 import type { Answer, Harness, Person, TestKey } from '../../harness.ts';
 import { commandLine, contents, openFrozenHarness } from '../access/cast.ts';
 import { setMcpPolicy } from '../mcp/agent.ts';
+import { type ExternalServer, loopbackFetch, openExternalServer } from '../mcp/external-server.ts';
 
 let h: Harness;
 let root: Person;
 let ada: Person;
+let external: ExternalServer;
 let alone = 0;
 beforeAll(async () => {
-  h = await openFrozenHarness({ changesPerMinute: 100_000 });
+  h = await openFrozenHarness({ changesPerMinute: 100_000, outboundFetch: loopbackFetch });
+  external = await openExternalServer();
   root = await h.person('Root', { admin: true });
   await h.person('Deputy', { admin: true });
 });
@@ -23,6 +26,7 @@ beforeEach(async () => {
 });
 afterAll(async () => {
   await h.close();
+  await external.close();
   vi.useRealTimers();
 });
 
@@ -61,6 +65,10 @@ const putAccess = async (signInsPerAddressPerMinute: number) => {
   return () => send('PUT', '/config/access', root, { headers, body, target: () => 'access' });
 };
 const metadataLink = { text: 'Source', icon: 'branch', link: 'https://git.example.com/' };
+const servers = '/config/mcp/servers';
+const server = () => ({ slug: `server-${alone}`, name: 'Tracker', url: external.url, auth: 'none' });
+const slugOf = ({ data }: Answer) => data?.slug;
+const addedServer = async () => slugOf(await h.call('POST', servers, { as: root, body: server() }));
 const definitions = '/config/agents/definitions';
 const definition = () => ({ name: `Agents ${alone}`, purpose: 'Reading', tools: {}, clients: [] });
 const newDefinition = async () =>
@@ -247,6 +255,50 @@ const drills: Record<string, Drill> = {
         target: () => 'mcp',
       }),
     ),
+  },
+  addMcpServer: {
+    event: 'config.mcp.server_changed',
+    prepare: ready(() => send('POST', servers, root, { body: server(), target: slugOf })),
+  },
+  changeMcpServer: {
+    event: 'config.mcp.server_changed',
+    async prepare() {
+      const slug = await addedServer();
+      return () => send('PATCH', `${servers}/${slug}`, root, { body: { name: 'Other' }, target: slugOf });
+    },
+  },
+  deleteMcpServer: {
+    event: 'config.mcp.server_changed',
+    async prepare() {
+      const slug = await addedServer();
+      return () => send('DELETE', `${servers}/${slug}`, root, { target: () => slug });
+    },
+  },
+  acceptMcpServerTool: {
+    event: 'config.mcp.server_changed',
+    async prepare() {
+      const slug = await addedServer();
+      await h.call('POST', `/me/connections/${slug}/start`, { as: ada, body: {} });
+      const { data } = await h.call('GET', `${servers}/${slug}/tools`, { as: root });
+      const [{ name, digest }] = data.tools;
+      const path = `${servers}/${slug}/tools/${name}/accept`;
+      return () => send('POST', path, root, { body: { digest }, target: () => slug });
+    },
+  },
+  startMyConnection: {
+    event: 'mcp.connection_changed',
+    async prepare() {
+      const slug = await addedServer();
+      return () => send('POST', `/me/connections/${slug}/start`, ada, { body: {}, target: () => slug });
+    },
+  },
+  removeMyConnection: {
+    event: 'mcp.connection_changed',
+    async prepare() {
+      const slug = await addedServer();
+      await h.call('POST', `/me/connections/${slug}/start`, { as: ada, body: {} });
+      return () => send('DELETE', `/me/connections/${slug}`, ada, { target: () => slug });
+    },
   },
   addAgentDefinition: {
     event: 'config.agents.changed',

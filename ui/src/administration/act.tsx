@@ -17,6 +17,7 @@ type Act = {
     | 'repositories'
     | 'metadata'
     | 'notices'
+    | 'servers'
     | 'agents';
   /** Runs before the refetch, so that a page about a deleted item can navigate away first. */
   readonly onDone: () => void | Promise<void>;

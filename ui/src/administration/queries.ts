@@ -151,6 +151,18 @@ export const mcpClients = queryOptions({
   queryFn: async ({ signal }) => (await dataOf(api.GET('/config/mcp/clients', { signal }))).clients,
 });
 
+export const mcpServers = queryOptions({
+  queryKey: ['admin', 'servers', 'list'],
+  queryFn: ({ signal }) => dataOf(api.GET('/config/mcp/servers', { signal })),
+});
+
+export const mcpServerTools = (slug: string) =>
+  queryOptions({
+    queryKey: ['admin', 'servers', 'tools', slug],
+    queryFn: ({ signal }) =>
+      dataOf(api.GET('/config/mcp/servers/{slug}/tools', { params: { path: { slug } }, signal })),
+  });
+
 export const agentDefinitions = queryOptions({
   queryKey: ['admin', 'agents', 'definitions'],
   queryFn: ({ signal }) => dataOf(api.GET('/config/agents/definitions', { signal })),

@@ -117,6 +117,18 @@ const mcpClients = createRoute({
   component: lazyRouteComponent(() => import('./mcp/clients-page.tsx'), 'ClientsPage'),
 });
 
+const mcpServers = createRoute({
+  getParentRoute: () => area,
+  path: '/admin/mcp/servers',
+  component: lazyRouteComponent(() => import('./mcp/servers/servers-page.tsx'), 'ServersPage'),
+});
+
+const mcpServer = createRoute({
+  getParentRoute: () => area,
+  path: '/admin/mcp/servers/$slug',
+  component: lazyRouteComponent(() => import('./mcp/servers/server-page.tsx'), 'ServerPage'),
+});
+
 const agents = createRoute({
   getParentRoute: () => area,
   path: '/admin/agents',
@@ -227,6 +239,8 @@ export const adminRoutes = [
     metadataLinks,
     mcp,
     mcpClients,
+    mcpServers,
+    mcpServer,
     agents,
     newDefinition,
     definition,

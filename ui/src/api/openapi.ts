@@ -2310,6 +2310,172 @@ export interface paths {
         patch: operations["changeMcpClient"];
         trace?: never;
     };
+    "/config/mcp/servers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the external MCP servers
+         * @description By name.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        get: operations["listMcpServers"];
+        put?: never;
+        /**
+         * Add an external MCP server
+         * @description At most 50. People connect their own accounts then. Its tools become known with the first connection, and agents get those that you accept.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        post: operations["addMcpServer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/mcp/servers/{slug}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete an external MCP server
+         * @description With the connections of all people and the accepted tools.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        delete: operations["deleteMcpServer"];
+        options?: never;
+        head?: never;
+        /**
+         * Change an external MCP server
+         * @description Fields that are not sent stay; `tools` and `readOnlyTools` are replaced whole. Another `url` removes all connections and accepted tools, because they belong to another server. Another `auth`, and an accepted issuer, remove all connections. `endedConnections` says how many.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        patch: operations["changeMcpServer"];
+        trace?: never;
+    };
+    "/config/mcp/servers/{slug}/tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the tools of an external MCP server
+         * @description With the accepted text and the one that the server lists now. The text is of the server: read it as data. Agents get a tool only while both are the same.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        get: operations["listMcpServerTools"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/mcp/servers/{slug}/tools/{name}/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept a tool of an external MCP server
+         * @description Agents get the tool with exactly this name, title, description and schemas. When the server changes any of them, or its annotations, the tool is refused until you accept it again.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        post: operations["acceptMcpServerTool"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/me/connections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your external MCP connections
+         * @description Every external MCP server at which you can connect an account, or have one. By name.
+         *
+         *     **Who may call it:** A browser session.
+         */
+        get: operations["listMyConnections"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/me/connections/{slug}/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Connect your account at an external MCP server
+         * @description Connects at once, or answers the address at which you sign in (`oauth`). Postern stores the value encrypted, shows it to nobody, and sends it to this server alone. It replaces the account that you had there.
+         *
+         *     **Who may call it:** A browser session. The person must have the role `user`.
+         */
+        post: operations["startMyConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/me/connections/{slug}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Disconnect your account at an external MCP server
+         * @description Removes the stored credential. Your agents lose the tools of this server with their next call.
+         *
+         *     **Who may call it:** A browser session.
+         */
+        delete: operations["removeMyConnection"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/config/agents/definitions": {
         parameters: {
             query?: never;
@@ -3231,7 +3397,7 @@ export interface components {
              * @description Stable. Use the code, not the message, to decide what to do.
              * @enum {string}
              */
-            code: "invalid_body" | "invalid_query" | "invalid_name" | "invalid_scopes" | "invalid_expiry" | "invalid_repository_access" | "repo_not_found" | "invalid_repository" | "invalid_branch" | "mine_requires_identity" | "credential_in_url" | "ambiguous_credential" | "authentication_required" | "invalid_credential" | "interactive_auth_required" | "forbidden_role" | "forbidden_scope" | "forbidden_repository" | "forbidden_origin" | "api_keys_disabled" | "issuance_disabled" | "identity_binding_required" | "service_key_public_only" | "not_owner" | "sites_disabled" | "environments_disabled" | "tool_hidden" | "client_not_allowed" | "approval_required" | "approval_refused" | "user_disabled" | "role_required" | "not_found" | "token_not_found" | "site_not_found" | "env_not_found" | "build_not_found" | "repo_not_onboarded" | "method_not_allowed" | "request_timeout" | "name_conflict" | "personal_token_limit" | "idempotency_conflict" | "state_conflict" | "deploy_disabled" | "env_tearing_down" | "expiry_conflict" | "site_expired" | "precondition_failed" | "upload_too_large" | "body_too_large" | "unsupported_media_type" | "misdirected_request" | "expiry_required" | "lifetime_too_long" | "override_not_allowed" | "auto_track_pinned_source" | "scope_not_allowed" | "repository_policy" | "upload_rejected" | "credential_in_content" | "private_sites_unavailable" | "visibility_not_allowed" | "quota_exceeded" | "config_invalid" | "precondition_required" | "rate_limited" | "header_too_large" | "internal_error" | "identity_unavailable" | "git_unavailable" | "engine_unavailable" | "overloaded" | "storage_full" | "store_unavailable";
+            code: "invalid_body" | "invalid_query" | "invalid_name" | "invalid_scopes" | "invalid_expiry" | "invalid_repository_access" | "repo_not_found" | "invalid_repository" | "invalid_branch" | "mine_requires_identity" | "credential_in_url" | "ambiguous_credential" | "authentication_required" | "invalid_credential" | "interactive_auth_required" | "forbidden_role" | "forbidden_scope" | "forbidden_repository" | "forbidden_origin" | "api_keys_disabled" | "issuance_disabled" | "identity_binding_required" | "service_key_public_only" | "not_owner" | "sites_disabled" | "environments_disabled" | "tool_hidden" | "client_not_allowed" | "approval_required" | "approval_refused" | "connection_broken" | "user_disabled" | "role_required" | "not_found" | "token_not_found" | "site_not_found" | "env_not_found" | "build_not_found" | "repo_not_onboarded" | "method_not_allowed" | "request_timeout" | "name_conflict" | "personal_token_limit" | "idempotency_conflict" | "state_conflict" | "deploy_disabled" | "env_tearing_down" | "expiry_conflict" | "site_expired" | "precondition_failed" | "upload_too_large" | "body_too_large" | "unsupported_media_type" | "misdirected_request" | "expiry_required" | "lifetime_too_long" | "override_not_allowed" | "auto_track_pinned_source" | "scope_not_allowed" | "repository_policy" | "upload_rejected" | "credential_in_content" | "private_sites_unavailable" | "visibility_not_allowed" | "quota_exceeded" | "config_invalid" | "precondition_required" | "rate_limited" | "header_too_large" | "internal_error" | "identity_unavailable" | "git_unavailable" | "engine_unavailable" | "external_server_unavailable" | "overloaded" | "storage_full" | "store_unavailable";
             /** @description One sentence for a person. */
             message: string;
             /** @description How to fix it. */
@@ -5014,6 +5180,159 @@ export interface components {
             /** @enum {string} */
             status: "allowed" | "blocked";
         };
+        McpServer: {
+            slug: string;
+            name: string;
+            url: string;
+            /** @enum {string} */
+            auth: "none" | "header" | "oauth";
+            tools: {
+                [key: string]: "allow" | "ask" | "hidden";
+            };
+            readOnlyTools: string[];
+            enabled: boolean;
+            /** @description OAuth: where people sign in. Null: none was found yet */
+            issuer: string | null;
+            /** @description OAuth: the server named this authorization server later. Nobody can connect until you accept it */
+            changedIssuer: string | null;
+        };
+        McpServerRequest: {
+            /** @description Begins the names of its tools at `/mcp`: `<slug>__<tool>` */
+            slug: string;
+            name: string;
+            /** @description Its MCP endpoint (Streamable HTTP). `http` is for loopback addresses only */
+            url: string;
+            /**
+             * @description How a person signs in there. `header`: the person enters a value for the Authorization header. `oauth`: at the authorization server that it names
+             * @enum {string}
+             */
+            auth: "none" | "header" | "oauth";
+            /**
+             * @description By the names that the server gives its tools. A tool without a rule is `ask`
+             * @default {}
+             */
+            tools?: {
+                [key: string]: "allow" | "ask" | "hidden";
+            };
+            /**
+             * @description Tools that change nothing. Each other tool counts as one that changes something
+             * @default []
+             */
+            readOnlyTools?: string[];
+            /**
+             * @description False: nobody can use or connect it; connections stay
+             * @default true
+             */
+            enabled?: boolean;
+        };
+        McpServerChange: {
+            name?: string;
+            /** @description Its MCP endpoint (Streamable HTTP). `http` is for loopback addresses only */
+            url?: string;
+            /**
+             * @description How a person signs in there. `header`: the person enters a value for the Authorization header. `oauth`: at the authorization server that it names
+             * @enum {string}
+             */
+            auth?: "none" | "header" | "oauth";
+            /** @description By the names that the server gives its tools. A tool without a rule is `ask` */
+            tools?: {
+                [key: string]: "allow" | "ask" | "hidden";
+            };
+            /** @description Tools that change nothing. Each other tool counts as one that changes something */
+            readOnlyTools?: string[];
+            /** @description False: nobody can use or connect it; connections stay */
+            enabled?: boolean;
+            /** @description Accepts `changedIssuer`; send exactly that value */
+            issuer?: string;
+        };
+        ChangedMcpServer: {
+            slug: string;
+            name: string;
+            url: string;
+            /** @enum {string} */
+            auth: "none" | "header" | "oauth";
+            tools: {
+                [key: string]: "allow" | "ask" | "hidden";
+            };
+            readOnlyTools: string[];
+            enabled: boolean;
+            /** @description OAuth: where people sign in. Null: none was found yet */
+            issuer: string | null;
+            /** @description OAuth: the server named this authorization server later. Nobody can connect until you accept it */
+            changedIssuer: string | null;
+            /**
+             * Format: int64
+             * @description Connections that this change removed
+             */
+            endedConnections: number;
+        };
+        McpServerTool: {
+            name: string;
+            /**
+             * @description `new`: not accepted yet. `changed`: the server lists another text than the accepted one
+             * @enum {string}
+             */
+            status: "new" | "changed" | "accepted";
+            /** @description Why it cannot be accepted. Null: it can be */
+            problem: string | null;
+            /** @description Of the listed text; accepting it needs this value */
+            digest: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            listedAt: string;
+            /** @description What the server said last */
+            listed: components["schemas"]["McpToolText"];
+            /** @description What agents get. Null: nothing */
+            accepted: components["schemas"]["McpToolText"] | null;
+        };
+        McpToolText: {
+            title: string | null;
+            description: string;
+            /** @description As JSON */
+            inputSchema: string;
+            /** @description As JSON */
+            outputSchema: string | null;
+            /** @description As JSON. Postern ignores them */
+            annotations: string | null;
+        };
+        McpToolAcceptance: {
+            /** @description Of the text that you read */
+            digest: string;
+        };
+        McpConnection: {
+            slug: string;
+            name: string;
+            /**
+             * @description `header`: connecting needs a value for the Authorization header
+             * @enum {string}
+             */
+            auth: "none" | "header" | "oauth";
+            /**
+             * @description `broken`: the server no longer accepts the account; connect it again
+             * @enum {string}
+             */
+            status: "connected" | "disconnected" | "broken";
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            connectedAt: string | null;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            lastUsedAt: string | null;
+        };
+        McpConnectionRequest: {
+            /** @description For `header`: the value of the Authorization header, such as `Bearer …` */
+            value?: string;
+        };
+        McpConnectionStart: {
+            /** @description Null: connected */
+            authorizationUrl: string | null;
+        };
         AgentDefinition: {
             id: string;
             name: string;
@@ -6202,7 +6521,7 @@ export interface components {
             /** @description Tools that agents could not use any more, with their use in the last 30 days */
             stopped: components["schemas"]["McpPolicyChangeDryRunStoppedItem"][];
         };
-        /** @description The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden */
+        /** @description The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden. Tools of external MCP servers have names such as `tracker__search_issues` */
         AgentDefinitionTools: {
             /** @enum {string} */
             get_context?: "allow" | "ask" | "hidden";
@@ -6250,8 +6569,10 @@ export interface components {
             destroy_environment?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             cancel_build?: "allow" | "ask" | "hidden";
+        } & {
+            [key: string]: "allow" | "ask" | "hidden";
         };
-        /** @description The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden */
+        /** @description The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden. Tools of external MCP servers have names such as `tracker__search_issues` */
         OfferedAgentDefinitionTools: {
             /** @enum {string} */
             get_context?: "allow" | "ask" | "hidden";
@@ -6299,8 +6620,10 @@ export interface components {
             destroy_environment?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             cancel_build?: "allow" | "ask" | "hidden";
+        } & {
+            [key: string]: "allow" | "ask" | "hidden";
         };
-        /** @description The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden */
+        /** @description The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden. Tools of external MCP servers have names such as `tracker__search_issues` */
         AgentDefinitionRequestTools: {
             /** @enum {string} */
             get_context?: "allow" | "ask" | "hidden";
@@ -6348,8 +6671,10 @@ export interface components {
             destroy_environment?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             cancel_build?: "allow" | "ask" | "hidden";
+        } & {
+            [key: string]: "allow" | "ask" | "hidden";
         };
-        /** @description The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden */
+        /** @description The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden. Tools of external MCP servers have names such as `tracker__search_issues` */
         AgentDefinitionChangeTools: {
             /** @enum {string} */
             get_context?: "allow" | "ask" | "hidden";
@@ -6397,6 +6722,8 @@ export interface components {
             destroy_environment?: "allow" | "ask" | "hidden";
             /** @enum {string} */
             cancel_build?: "allow" | "ask" | "hidden";
+        } & {
+            [key: string]: "allow" | "ask" | "hidden";
         };
         AgentAccessDefinition: {
             id: string;
@@ -10743,6 +11070,280 @@ export interface operations {
             };
         };
     };
+    listMcpServers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: {
+                            servers: components["schemas"]["McpServer"][];
+                        };
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    addMcpServer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["McpServerRequest"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["McpServer"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    deleteMcpServer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The slug of the server */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    changeMcpServer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The slug of the server */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["McpServerChange"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["ChangedMcpServer"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    listMcpServerTools: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The slug of the server */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: {
+                            tools: components["schemas"]["McpServerTool"][];
+                        };
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    acceptMcpServerTool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The slug of the server */
+                slug: string;
+                /** @description The name of the tool */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["McpToolAcceptance"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["McpServerTool"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    listMyConnections: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: {
+                            connections: components["schemas"]["McpConnection"][];
+                        };
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    startMyConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The slug of the server */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["McpConnectionRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["McpConnectionStart"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    removeMyConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The slug of the server */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
     listAgentDefinitions: {
         parameters: {
             query?: never;
@@ -12131,7 +12732,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.definition_chosen" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.mcp.client_changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.definition_chosen" | "mcp.connection_changed" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.mcp.server_changed" | "config.mcp.client_changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;
@@ -12209,7 +12810,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.definition_chosen" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.mcp.client_changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.definition_chosen" | "mcp.connection_changed" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.mcp.server_changed" | "config.mcp.client_changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;

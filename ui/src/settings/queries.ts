@@ -32,6 +32,11 @@ export const myClients = queryOptions({
   queryFn: ({ signal }) => dataOf(api.GET('/me/clients', { signal })),
 });
 
+export const myConnections = queryOptions({
+  queryKey: ['connections'],
+  queryFn: ({ signal }) => dataOf(api.GET('/me/connections', { signal })),
+});
+
 type SessionsAsked = Query<'/me/agents/sessions'>;
 
 export const myAgentSessions = (query: SessionsAsked) =>

@@ -71,6 +71,14 @@ const approval = createRoute({
   component: lazyRouteComponent(() => import('./agents/approval-page.tsx'), 'ApprovalPage'),
 });
 
+const connections = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/connections',
+  validateSearch: (raw: Record<string, unknown>): { problem?: string } =>
+    typeof raw['problem'] === 'string' ? { problem: raw['problem'] } : {},
+  component: lazyRouteComponent(() => import('./connections/connections-page.tsx'), 'ConnectionsPage'),
+});
+
 const commandLine = createRoute({
   getParentRoute: () => root,
   path: '/settings/command-line',
@@ -107,6 +115,7 @@ export const settingsRoutes = [
   agents,
   agentSession,
   approval,
+  connections,
   commandLine,
   notices,
   refusals,

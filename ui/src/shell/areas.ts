@@ -73,6 +73,13 @@ const areas: readonly Area[] = [
         words: 'mcp sessions approvals claude codex cursor code assistants',
       },
       {
+        to: '/settings/connections',
+        // The whole name of the page does not fit.
+        label: 'MCP connections',
+        icon: SocketIcon,
+        words: 'external mcp servers accounts tools',
+      },
+      {
         to: '/settings/command-line',
         label: 'Command line',
         icon: TerminalIcon,
@@ -123,7 +130,7 @@ const areas: readonly Area[] = [
         to: '/admin/mcp',
         label: 'MCP',
         icon: SocketIcon,
-        words: 'agents tools switch policy claude codex cursor code',
+        words: 'agents tools switch policy claude codex cursor code external servers',
       },
       {
         to: '/admin/agents',

@@ -8,7 +8,7 @@ type Ending = {
   /** Announced to screen readers when it succeeds. */
   readonly said: string;
   /** The list it stood in. */
-  readonly list: 'agents' | 'clients' | 'environments' | 'keys' | 'sites';
+  readonly list: 'agents' | 'clients' | 'connections' | 'environments' | 'keys' | 'sites';
   readonly onClose: () => void;
   readonly onDone: () => void;
 };

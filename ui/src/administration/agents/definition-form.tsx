@@ -6,6 +6,7 @@ import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Problem } from '../../shell/problem.tsx';
 import { useAct } from '../act.tsx';
+import { ExternalToolRules } from '../mcp/servers/external-tool-rules.tsx';
 import common from '../admin.module.css';
 import { agentModels, mcpPolicy } from '../queries.ts';
 import { wrongIn } from '../wrong-in.ts';
@@ -138,6 +139,7 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
             onChange={(next) => change({ tools: next as Body['tools'] })}
           />
         ))}
+        <ExternalToolRules rules={tools} onChange={(next) => change({ tools: next as Body['tools'] })} />
         <WorkspaceFields of={workspace} onChange={(next) => change({ workspace: next })} />
         {error !== undefined && !isBeside && <Problem error={error} />}
         <Group justify="flex-end">

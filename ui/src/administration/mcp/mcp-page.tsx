@@ -25,6 +25,9 @@ export function McpPage() {
         <Button variant="default" renderRoot={(props) => <Link to="/admin/mcp/clients" {...props} />}>
           {waiting > 0 ? `Clients (${waiting} waiting)` : 'Clients'}
         </Button>
+        <Button variant="default" renderRoot={(props) => <Link to="/admin/mcp/servers" {...props} />}>
+          External servers
+        </Button>
       </PageHead>
       <AddToClient />
       <DocumentView

@@ -1,0 +1,75 @@
+import type { AppBackends, AppSettings } from './app-settings.ts';
+import type { Clock } from '../core/clock.ts';
+import type { AuditWriter } from '../features/audit/audit.ts';
+import type { ConnectionStore } from '../features/connections/connection-store.ts';
+import { createConnections } from '../features/connections/connections.ts';
+import { createExternalClient } from '../features/connections/external-client.ts';
+import { createExternalOAuth } from '../features/connections/oauth.ts';
+import type { McpServerStore } from '../features/connections/server-store.ts';
+import { createMcpServers } from '../features/connections/servers.ts';
+import { createExternalSignIns } from '../features/connections/sign-ins.ts';
+import type { Tx } from '../platform/database/database.ts';
+import type { Encryption } from '../platform/encryption.ts';
+import { createGuardedFetch, maxOutboundBytes } from '../platform/guarded-fetch.ts';
+import { createOutbound } from '../platform/outbound.ts';
+
+type Stores = { readonly mcpServers: McpServerStore; readonly mcpConnections: ConnectionStore };
+
+/** External MCP servers, and the accounts of people there. */
+export function createConnectionServices({
+  settings: { uiUrl, externalServerMs },
+  backends: { outboundFetch, random, log },
+  read,
+  tx,
+  encryption,
+  clock,
+  holder,
+  pause,
+  isDeleted,
+}: {
+  readonly settings: Pick<AppSettings, 'uiUrl' | 'externalServerMs'>;
+  readonly backends: Pick<AppBackends, 'outboundFetch' | 'random' | 'log'>;
+  readonly read: Stores;
+  readonly tx: Tx<Stores & { readonly audit: AuditWriter }>;
+  readonly encryption: Encryption;
+  readonly clock: Clock;
+  readonly holder: string;
+  readonly pause: (ms: number) => Promise<void>;
+  readonly isDeleted: (userId: string) => Promise<boolean>;
+}) {
+  const fetch =
+    outboundFetch ??
+    createGuardedFetch({ outbound: createOutbound({ allowsPrivate: false }), maxBytes: maxOutboundBytes });
+  const client = createExternalClient({
+    fetch,
+    ...(externalServerMs === undefined ? {} : { listMs: externalServerMs, callMs: externalServerMs }),
+  });
+  const mcpServers = createMcpServers({ read, tx, uiOrigin: uiUrl, clock });
+  const oauth = createExternalOAuth({ fetch, clock });
+  const signIns = createExternalSignIns({
+    read,
+    tx,
+    servers: mcpServers,
+    oauth,
+    encryption,
+    uiOrigin: uiUrl,
+    clock,
+    random,
+  });
+  const connections = createConnections({
+    read,
+    tx,
+    servers: mcpServers,
+    isDeleted,
+    client,
+    oauth,
+    signIns,
+    holder,
+    pause,
+    encryption,
+    clock,
+    random,
+    log,
+  });
+  return { mcpServers, connections };
+}

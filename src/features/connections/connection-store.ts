@@ -1,0 +1,243 @@
+import { sql } from 'kysely';
+import type { Sql } from '../../platform/database/database.ts';
+import type { ToolRule } from '../agents/agents.ts';
+import type { McpServer } from './server-store.ts';
+import type { ToolText } from './tool-text.ts';
+
+/** The account of a person at an external server. Times in milliseconds. */
+export type StoredConnection = {
+  readonly id: string;
+  readonly userId: string;
+  readonly slug: string;
+  readonly status: 'connected' | 'broken';
+  /** Null: the server needs no credential. */
+  readonly encrypted: string | null;
+  readonly connectedAt: number;
+  readonly lastUsedAt: number | null;
+};
+
+/** An accepted tool of a server at which the person has an account. */
+export type AcceptedTool = {
+  readonly slug: string;
+  readonly serverName: string;
+  readonly status: StoredConnection['status'];
+  readonly rule: ToolRule | null;
+  readonly isReadOnly: boolean;
+  /** False: the server lists another text by now. */
+  readonly isCurrent: boolean;
+  readonly text: ToolText;
+  readonly digest: string;
+};
+
+export type ConnectionAttempt = {
+  readonly id: string;
+  readonly userId: string;
+  readonly sessionId: string;
+  readonly slug: string;
+  readonly issuer: string;
+  readonly encrypted: string;
+  readonly expiresAt: number;
+};
+
+/** The tables `mcp_connections` and `mcp_connection_attempts`. */
+export type ConnectionStore = {
+  ofUser(userId: string): Promise<StoredConnection[]>;
+  find(userId: string, slug: string): Promise<StoredConnection | undefined>;
+  /** Replaces the account that the person had there. */
+  put(connection: StoredConnection): Promise<void>;
+  /** What was removed; undefined: there was none. */
+  remove(userId: string, slug: string): Promise<StoredConnection | undefined>;
+  /** People with an account somewhere. */
+  owners(): Promise<string[]>;
+  /** Resolves with how many were removed. */
+  removeOfServer(slug: string): Promise<number>;
+  /** False: it is broken already, has another credential by now, or was removed. */
+  setBroken(id: string, encrypted: string | null): Promise<boolean>;
+  setUsed(id: string, at: number): Promise<void>;
+  /** The tools of enabled servers, in the order of their names. */
+  acceptedTools(userId: string): Promise<AcceptedTool[]>;
+  /** True: this process may refresh the tokens until then. */
+  lease(id: string, holder: string, now: number, until: number): Promise<boolean>;
+  release(id: string, holder: string): Promise<void>;
+  /** False: another process has the lease by now, or the connection was removed or replaced. Ends the lease. */
+  putTokens(id: string, holder: string, encrypted: string): Promise<boolean>;
+  putAttempt(attempt: ConnectionAttempt): Promise<void>;
+  /** Removes it: an attempt is good once, in the browser session that began it. */
+  takeAttempt(
+    attempt: Pick<ConnectionAttempt, 'id' | 'userId' | 'sessionId' | 'slug'>,
+  ): Promise<ConnectionAttempt | undefined>;
+  pruneAttempts(now: number, limit: number): Promise<number>;
+  /** Connections whose credential is not encrypted under the first key, by id, after `after`. */
+  underOtherKeys(
+    keyMark: string,
+    after: string,
+    limit: number,
+  ): Promise<{ id: string; encrypted: string; url: string }[]>;
+  /** Unless the credential has changed since it was read. */
+  replaceEncrypted(id: string, before: string, after: string): Promise<void>;
+};
+
+type Row = {
+  id: string;
+  user_id: string;
+  server_slug: string;
+  status: StoredConnection['status'];
+  encrypted: string | null;
+  connected_at: Date;
+  last_used_at: Date | null;
+};
+
+export function connectionStore(db: Sql): ConnectionStore {
+  const columns = sql`id, user_id, server_slug, status, encrypted, connected_at, last_used_at`;
+  return {
+    async ofUser(userId) {
+      const { rows } = await sql<Row>`
+        select ${columns} from mcp_connections where user_id = ${userId} order by server_slug`.execute(db);
+      return rows.map(toConnection);
+    },
+    async find(userId, slug) {
+      const { rows } = await sql<Row>`
+        select ${columns} from mcp_connections where user_id = ${userId} and server_slug = ${slug}`.execute(
+        db,
+      );
+      return rows[0] && toConnection(rows[0]);
+    },
+    async put(connection) {
+      await sql`
+        delete from mcp_connections where user_id = ${connection.userId} and server_slug = ${connection.slug}`.execute(
+        db,
+      );
+      await sql`
+        insert into mcp_connections (${columns})
+        values (${connection.id}, ${connection.userId}, ${connection.slug}, ${connection.status},
+                ${connection.encrypted}, ${new Date(connection.connectedAt)},
+                ${connection.lastUsedAt === null ? null : new Date(connection.lastUsedAt)})`.execute(db);
+    },
+    async remove(userId, slug) {
+      const { rows } = await sql<Row>`
+        delete from mcp_connections where user_id = ${userId} and server_slug = ${slug}
+        returning ${columns}`.execute(db);
+      return rows[0] && toConnection(rows[0]);
+    },
+    async owners() {
+      const { rows } = await sql<{ user_id: string }>`
+        select distinct user_id from mcp_connections order by user_id`.execute(db);
+      return rows.map(({ user_id: userId }) => userId);
+    },
+    async removeOfServer(slug) {
+      const { numAffectedRows } = await sql`
+        delete from mcp_connections where server_slug = ${slug}`.execute(db);
+      await sql`delete from mcp_connection_attempts where server_slug = ${slug}`.execute(db);
+      return Number(numAffectedRows ?? 0);
+    },
+    async setBroken(id, encrypted) {
+      const { numAffectedRows } = await sql`
+        update mcp_connections set status = 'broken', lease_holder = null, lease_until = null
+         where id = ${id} and status = 'connected' and encrypted is not distinct from ${encrypted}`.execute(
+        db,
+      );
+      return numAffectedRows === 1n;
+    },
+    async setUsed(id, at) {
+      await sql`update mcp_connections set last_used_at = ${new Date(at)} where id = ${id}`.execute(db);
+    },
+    async acceptedTools(userId) {
+      const { rows } = await sql<{
+        slug: string;
+        server_name: string;
+        status: StoredConnection['status'];
+        rules: McpServer['tools'];
+        read_only_tools: string[];
+        name: string;
+        listed_digest: string;
+        accepted: string;
+        accepted_digest: string;
+      }>`
+        select s.slug, s.name as server_name, c.status, s.tools as rules, s.read_only_tools, t.name, t.listed_digest,
+               t.accepted, t.accepted_digest
+          from mcp_connections c
+          join mcp_servers s on s.slug = c.server_slug
+          join mcp_server_tools t on t.server_slug = s.slug
+         where c.user_id = ${userId} and s.enabled and t.accepted is not null
+         order by s.slug, t.name`.execute(db);
+      return rows.map((row) => ({
+        slug: row.slug,
+        serverName: row.server_name,
+        status: row.status,
+        rule: Object.hasOwn(row.rules, row.name) ? (row.rules[row.name] ?? null) : null,
+        isReadOnly: row.read_only_tools.includes(row.name),
+        isCurrent: row.listed_digest === row.accepted_digest,
+        // Written by putListed() of the server store.
+        text: JSON.parse(row.accepted) as ToolText,
+        digest: row.accepted_digest,
+      }));
+    },
+    async lease(id, holder, now, until) {
+      const { numAffectedRows } = await sql`
+        update mcp_connections set lease_holder = ${holder}, lease_until = ${new Date(until)}
+         where id = ${id} and (lease_until is null or lease_until <= ${new Date(now)})`.execute(db);
+      return numAffectedRows === 1n;
+    },
+    async release(id, holder) {
+      await sql`
+        update mcp_connections set lease_holder = null, lease_until = null
+         where id = ${id} and lease_holder = ${holder}`.execute(db);
+    },
+    async putTokens(id, holder, encrypted) {
+      const { numAffectedRows } = await sql`
+        update mcp_connections set encrypted = ${encrypted}, lease_holder = null, lease_until = null
+         where id = ${id} and lease_holder = ${holder}`.execute(db);
+      return numAffectedRows === 1n;
+    },
+    async putAttempt({ id, userId, sessionId, slug, issuer, encrypted, expiresAt }) {
+      await sql`
+        insert into mcp_connection_attempts (id, user_id, session_id, server_slug, issuer, encrypted, expires_at)
+        values (${id}, ${userId}, ${sessionId}, ${slug}, ${issuer}, ${encrypted}, ${new Date(expiresAt)})`.execute(
+        db,
+      );
+    },
+    async takeAttempt({ id, userId, sessionId, slug }) {
+      const { rows } = await sql<{ issuer: string; encrypted: string; expires_at: Date }>`
+        delete from mcp_connection_attempts
+         where id = ${id} and user_id = ${userId} and session_id = ${sessionId} and server_slug = ${slug}
+        returning issuer, encrypted, expires_at`.execute(db);
+      const [row] = rows;
+      if (row === undefined) return undefined;
+      const { issuer, encrypted, expires_at: expiresAt } = row;
+      return { id, userId, sessionId, slug, issuer, encrypted, expiresAt: expiresAt.getTime() };
+    },
+    async pruneAttempts(now, limit) {
+      const { numAffectedRows } = await sql`
+        delete from mcp_connection_attempts where id in (
+          select id from mcp_connection_attempts where expires_at <= ${new Date(now)} limit ${limit})`.execute(
+        db,
+      );
+      return Number(numAffectedRows ?? 0);
+    },
+    async underOtherKeys(keyMark, after, limit) {
+      const { rows } = await sql<{ id: string; encrypted: string; url: string }>`
+        select c.id, c.encrypted, s.url from mcp_connections c join mcp_servers s on s.slug = c.server_slug
+         where c.encrypted is not null and not starts_with(c.encrypted, ${keyMark}) and c.id > ${after}
+         order by c.id limit ${limit}`.execute(db);
+      return rows;
+    },
+    async replaceEncrypted(id, before, after) {
+      await sql`
+        update mcp_connections set encrypted = ${after} where id = ${id} and encrypted = ${before}`.execute(
+        db,
+      );
+    },
+  };
+}
+
+function toConnection(row: Row): StoredConnection {
+  return {
+    id: row.id,
+    userId: row.user_id,
+    slug: row.server_slug,
+    status: row.status,
+    encrypted: row.encrypted,
+    connectedAt: row.connected_at.getTime(),
+    lastUsedAt: row.last_used_at?.getTime() ?? null,
+  };
+}

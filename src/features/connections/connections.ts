@@ -1,0 +1,379 @@
+import { type AuditContext, systemAuditContext } from '../../core/caller.ts';
+import { type Clock, minute, second } from '../../core/clock.ts';
+import { AppError } from '../../core/errors.ts';
+import { newId, type Random } from '../../core/ids.ts';
+import { containsKey } from '../../core/key-shape.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import type { Encryption } from '../../platform/encryption.ts';
+import type { Log } from '../../platform/log.ts';
+import type { AuditEntry, AuditWriter } from '../audit/audit.ts';
+import type { AcceptedTool, ConnectionStore, StoredConnection } from './connection-store.ts';
+import { type Credential, encryptCredential, readCredential } from './credential.ts';
+import type { ExternalAnswer, ExternalClient, ExternalTarget } from './external-client.ts';
+import type { ExternalOAuth, OAuthTokens } from './oauth.ts';
+import type { McpServer, McpServerStore } from './server-store.ts';
+import { found, type McpServers } from './servers.ts';
+import type { AtBrowser, ExternalSignIns } from './sign-ins.ts';
+
+/**
+ * The accounts of people at external MCP servers, and the use of them by their agents. A credential is stored encrypted and
+ * reaches the server that it was given for, and nothing else. What a server answers never changes what Postern allows.
+ */
+export type Connections = {
+  /** Every server at which the person can connect an account, or has one. By name. */
+  list(userId: string): Promise<ConnectionView[]>;
+  /**
+   * Connects at once, after the server listed its tools for this account; or resolves with the address at which the person
+   * signs in. `value`: for a server with the way `header`.
+   * @throws AppError not_found, invalid_body, state_conflict, connection_broken, external_server_unavailable
+   */
+  start(
+    auditContext: AuditContext,
+    person: AtBrowser,
+    slug: string,
+    value: string | undefined,
+  ): Promise<string | null>;
+  /** The person returned from there. @throws AppError as start() */
+  finish(auditContext: AuditContext, person: AtBrowser, slug: string, callback: URL): Promise<void>;
+  /** @throws AppError not_found */
+  disconnect(auditContext: AuditContext, userId: string, slug: string): Promise<void>;
+  /** What administrators accepted of the servers at which the person has an account. Waits for no server. */
+  tools(userId: string): Promise<AcceptedTool[]>;
+  /** Asks the servers of the person for their tools, in the background: the next call of tools() knows what changed. */
+  lookForChanges(userId: string): void;
+  /** @throws AppError connection_broken, external_server_unavailable, invalid_body */
+  call(userId: string, tool: AcceptedTool, input: Readonly<Record<string, unknown>>): Promise<ExternalAnswer>;
+  /** Removes the accounts of a person whose own account was deleted. */
+  checkOwner(userId: string): Promise<void>;
+  /** The job: the same for every person. */
+  prune(): Promise<void>;
+  /** Resolves when the work in the background is done. */
+  settled(): Promise<void>;
+};
+
+export type { AcceptedTool, ExternalAnswer };
+
+export type ConnectionView = {
+  readonly server: McpServer;
+  /** Null: the person has no account there. */
+  readonly connection: StoredConnection | null;
+};
+
+export type ConnectionsDeps = {
+  readonly read: {
+    readonly mcpServers: Pick<McpServerStore, 'list' | 'find'>;
+    readonly mcpConnections: Pick<
+      ConnectionStore,
+      'ofUser' | 'find' | 'owners' | 'acceptedTools' | 'setUsed' | 'lease' | 'release' | 'putTokens'
+    >;
+  };
+  readonly tx: Tx<{
+    readonly mcpServers: McpServerStore;
+    readonly mcpConnections: ConnectionStore;
+    readonly audit: AuditWriter;
+  }>;
+  readonly servers: Pick<McpServers, 'noteListed'>;
+  /** Whether the account of the person at the identity provider was deleted. */
+  readonly isDeleted: (userId: string) => Promise<boolean>;
+  readonly client: ExternalClient;
+  readonly oauth: Pick<ExternalOAuth, 'refresh' | 'revoke'>;
+  readonly signIns: ExternalSignIns;
+  /** Names this process in leases. */
+  readonly holder: string;
+  /** Waits while another process refreshes. */
+  readonly pause: (ms: number) => Promise<void>;
+  readonly encryption: Encryption;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+};
+
+/** A token that ends sooner is refreshed first. */
+const refreshBelowMs = minute;
+/** Longer than an authorization server may take. */
+const leaseMs = 30 * second;
+const waitStepMs = 100;
+const waitSteps = 100;
+
+export function createConnections(deps: ConnectionsDeps): Connections {
+  const { read, tx, servers, client, oauth, encryption, holder, pause, clock, random, log } = deps;
+  const looking = new Map<string, Promise<void>>();
+
+  async function usable(slug: string): Promise<McpServer> {
+    const server = found(await read.mcpServers.find(slug), slug);
+    if (!server.enabled) throw new AppError('not_found', { message: 'This server is switched off.' });
+    return server;
+  }
+
+  /** Stores the account, unless the server changed since the account was tried there. */
+  async function connect(
+    auditContext: AuditContext,
+    { userId, server, credential }: { userId: string; server: McpServer; credential: Credential | null },
+  ): Promise<void> {
+    const id = newId(random, 'mcn');
+    await tx(async ({ mcpServers, mcpConnections, audit }) => {
+      const current = await mcpServers.hold(server.slug);
+      const isSame =
+        current?.url === server.url && current.auth === server.auth && current.issuer === server.issuer;
+      if (!isSame || current.changedIssuer !== null)
+        throw new AppError('state_conflict', {
+          message: 'An administrator changed the server meanwhile.',
+          hint: 'Try again.',
+        });
+      await mcpConnections.put({
+        id,
+        userId,
+        slug: server.slug,
+        status: 'connected',
+        encrypted:
+          credential === null ? null : encryptCredential(encryption, { id, url: server.url }, credential),
+        connectedAt: clock.now(),
+        lastUsedAt: null,
+      });
+      await audit.append(eventOf(auditContext, 'connected', userId, server.slug));
+    });
+  }
+
+  async function breakConnection({ id, userId, slug, encrypted }: StoredConnection): Promise<void> {
+    await tx(async ({ mcpConnections, audit }) => {
+      if (await mcpConnections.setBroken(id, encrypted))
+        await audit.append(eventOf(systemAuditContext, 'broken', userId, slug));
+    });
+  }
+
+  /** Does something at the server with the account of the person. A refused account is broken from then on. */
+  async function asPerson<T>(
+    server: McpServer,
+    connection: StoredConnection,
+    task: (target: ExternalTarget) => Promise<T>,
+  ): Promise<T> {
+    const first = await fresh(server, connection, 'when it ends soon');
+    try {
+      return await task(targetOf(server, first.credential));
+    } catch (error) {
+      if (!isBroken(error)) throw error;
+      if (first.credential?.kind !== 'oauth') return await breaking(first.connection, error);
+    }
+    // The token may have been revoked before its time. The server did nothing, so the task can be repeated.
+    const later = await fresh(server, first.connection, 'now');
+    try {
+      return await task(targetOf(server, later.credential));
+    } catch (error) {
+      if (!isBroken(error)) throw error;
+      return await breaking(later.connection, error);
+    }
+  }
+
+  async function breaking(connection: StoredConnection, error: unknown): Promise<never> {
+    await breakConnection(connection);
+    throw error;
+  }
+
+  /** @throws AppError connection_broken */
+  async function fresh(
+    server: McpServer,
+    connection: StoredConnection,
+    refreshes: 'when it ends soon' | 'now',
+  ): Promise<Usable> {
+    const credential = readCredential(encryption, connection, server.url);
+    if (connection.status === 'broken' || credential === undefined) throw new AppError('connection_broken');
+    if (credential?.kind !== 'oauth') return { connection, credential };
+    const { endsAt } = credential;
+    if (refreshes !== 'now' && (endsAt === null || endsAt - clock.now() > refreshBelowMs))
+      return { connection, credential };
+    return await refreshed(server, connection, credential);
+  }
+
+  /** One process refreshes: a refresh token may be good once. The others wait for its result. */
+  async function refreshed(
+    server: McpServer,
+    { id, userId, slug }: StoredConnection,
+    stale: OAuthTokens,
+  ): Promise<Usable> {
+    await waitForLease(id);
+    try {
+      const connection = await read.mcpConnections.find(userId, slug);
+      if (connection?.id !== id || connection.status === 'broken') throw new AppError('connection_broken');
+      const current = readCredential(encryption, connection, server.url);
+      if (current?.kind !== 'oauth' || server.issuer === null) throw new AppError('connection_broken');
+      if (current.accessToken !== stale.accessToken) return { connection, credential: current };
+      const answer = await oauth.refresh(server.issuer, current);
+      if (answer.kind === 'refused') return await breaking(connection, new AppError('connection_broken'));
+      const credential: Credential = { kind: 'oauth', ...answer.tokens };
+      const encrypted = encryptCredential(encryption, { id, url: server.url }, credential);
+      // Removed or replaced meanwhile: nobody may use these tokens.
+      if (!(await read.mcpConnections.putTokens(id, holder, encrypted)))
+        throw new AppError('connection_broken');
+      return { connection: { ...connection, encrypted }, credential };
+    } finally {
+      await read.mcpConnections.release(id, holder);
+    }
+  }
+
+  /** @throws AppError external_server_unavailable */
+  async function waitForLease(id: string): Promise<void> {
+    for (let step = 0; step < waitSteps; step += 1) {
+      if (await read.mcpConnections.lease(id, holder, clock.now(), clock.now() + leaseMs)) return;
+      await pause(waitStepMs);
+    }
+    throw new AppError('external_server_unavailable');
+  }
+
+  async function look(server: McpServer, connection: StoredConnection): Promise<void> {
+    const texts = await asPerson(server, connection, client.list);
+    await servers.noteListed(server, texts);
+  }
+
+  async function lookEverywhere(userId: string): Promise<void> {
+    const [all, own] = await Promise.all([read.mcpServers.list(), read.mcpConnections.ofUser(userId)]);
+    for (const connection of own) {
+      const server = all.find(({ slug }) => slug === connection.slug);
+      if (server?.enabled !== true || connection.status !== 'connected') continue;
+      // One at a time for each account. A listing that begins after a change notices it.
+      inBackground(connection.id, () => look(server, connection));
+    }
+  }
+
+  function inBackground(name: string, work: () => Promise<void>): void {
+    if (looking.has(name)) return;
+    const running = work()
+      .catch((error: unknown) => {
+        // A server that is away is the usual case, and its text may quote anything.
+        if (error instanceof AppError) return;
+        const { name } = error instanceof Error ? error : { name: 'unknown' };
+        log.warn({ reason: name }, 'could not ask an external MCP server');
+      })
+      .finally(() => looking.delete(name));
+    looking.set(name, running);
+  }
+
+  /** At the authorization server, in the background: Postern has forgotten them already. */
+  function revokeTokens({ url, issuer }: McpServer, connection: StoredConnection): void {
+    const credential = readCredential(encryption, connection, url);
+    if (credential?.kind !== 'oauth' || issuer === null) return;
+    inBackground(connection.id, () => oauth.revoke(issuer, credential));
+  }
+
+  async function checkOwner(userId: string): Promise<void> {
+    if (!(await deps.isDeleted(userId))) return;
+    await tx(async ({ mcpConnections, audit }) => {
+      for (const { slug } of await mcpConnections.ofUser(userId)) {
+        await mcpConnections.remove(userId, slug);
+        await audit.append(eventOf(systemAuditContext, 'owner_deleted', userId, slug));
+      }
+    });
+  }
+
+  return {
+    async list(userId) {
+      const [all, own] = await Promise.all([read.mcpServers.list(), read.mcpConnections.ofUser(userId)]);
+      return all
+        .map((server) => ({
+          server,
+          connection: own.find(({ slug }) => slug === server.slug) ?? null,
+        }))
+        .filter(({ server, connection }) => server.enabled || connection !== null);
+    },
+    async start(auditContext, person, slug, value) {
+      const server = await usable(slug);
+      if (server.auth === 'oauth' && value === undefined) return await deps.signIns.begin(person, server);
+      const credential = credentialFor(server, value);
+      const texts = await client.list(targetOf(server, credential));
+      await connect(auditContext, { userId: person.userId, server, credential });
+      await servers.noteListed(server, texts);
+      return null;
+    },
+    async finish(auditContext, person, slug, callback) {
+      const server = await usable(slug);
+      const tokens = await deps.signIns.finish(person, server, callback);
+      const credential = { kind: 'oauth' as const, ...tokens };
+      const texts = await client.list(targetOf(server, credential));
+      await connect(auditContext, { userId: person.userId, server, credential });
+      await servers.noteListed(server, texts);
+    },
+    async disconnect(auditContext, userId, slug) {
+      const server = await read.mcpServers.find(slug);
+      const removed = await tx(async ({ mcpConnections, audit }) => {
+        const connection = await mcpConnections.remove(userId, slug);
+        if (connection !== undefined) await audit.append(eventOf(auditContext, 'disconnected', userId, slug));
+        return connection;
+      });
+      if (removed === undefined || server === undefined)
+        throw new AppError('not_found', {
+          message: `You have no account at the server ${slug}.`,
+          hint: 'List your connections to see them.',
+        });
+      revokeTokens(server, removed);
+    },
+    tools: read.mcpConnections.acceptedTools,
+    lookForChanges: (userId) => inBackground(userId, () => lookEverywhere(userId)),
+    async call(userId, { slug, text: { name } }, input) {
+      // Whatever an agent was talked into: our own keys reach no other server.
+      if (containsKey(JSON.stringify(input)))
+        throw new AppError('invalid_body', { message: 'The arguments must not contain an API key.' });
+      const server = await usable(slug);
+      const connection = await read.mcpConnections.find(userId, slug);
+      if (connection === undefined) throw new AppError('connection_broken');
+      const answer = await asPerson(server, connection, (target) => client.call(target, name, input));
+      await read.mcpConnections.setUsed(connection.id, clock.now());
+      return answer;
+    },
+    checkOwner,
+    async prune() {
+      await deps.signIns.prune();
+      for (const userId of await read.mcpConnections.owners()) await checkOwner(userId);
+    },
+    async settled() {
+      while (looking.size > 0) await Promise.all(looking.values());
+    },
+  };
+}
+
+type Usable = { readonly connection: StoredConnection; readonly credential: Credential | null };
+
+function isBroken(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'connection_broken';
+}
+
+/** @throws AppError invalid_body */
+function credentialFor({ name, auth }: McpServer, value: string | undefined): Credential | null {
+  if (auth === 'header' && value !== undefined) {
+    if (containsKey(value))
+      throw new AppError('invalid_body', {
+        message: 'value is an API key of Postern.',
+        hint: `Send the credential that ${name} gave you.`,
+      });
+    return { kind: 'header', value };
+  }
+  if ((auth === 'header') === (value !== undefined)) return null;
+  throw new AppError('invalid_body', {
+    message: `${name} ${auth === 'header' ? 'needs' : 'takes no'} value.`,
+    hint: auth === 'header' ? 'Send the value of its Authorization header.' : 'Leave value out.',
+  });
+}
+
+function targetOf({ name, url }: McpServer, credential: Credential | null): ExternalTarget {
+  if (credential === null) return { name, url, authorization: null };
+  const { kind } = credential;
+  return {
+    name,
+    url,
+    authorization: kind === 'header' ? credential.value : `Bearer ${credential.accessToken}`,
+  };
+}
+
+function eventOf(
+  auditContext: AuditContext,
+  reason: 'connected' | 'disconnected' | 'broken' | 'owner_deleted',
+  userId: string,
+  slug: string,
+): AuditEntry {
+  return {
+    event: 'mcp.connection_changed',
+    auditContext,
+    target: { kind: 'mcp_server', id: slug },
+    outcome: 'success',
+    reason,
+    details: { userId },
+  };
+}

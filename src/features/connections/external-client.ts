@@ -1,0 +1,197 @@
+import {
+  Client,
+  type ContentBlock,
+  ProtocolError,
+  StreamableHTTPClientTransport,
+} from '@modelcontextprotocol/client';
+import { AppError } from '../../core/errors.ts';
+import type { Fetch } from '../../platform/fetch.ts';
+import { RefusedAddress } from '../../platform/guarded-fetch.ts';
+import { version } from '../../platform/version.ts';
+import type { ToolText } from './tool-text.ts';
+
+/**
+ * Talks to an external MCP server: one session for each task, and only about tools. The credential reaches the origin of the
+ * server's URL alone. Each task ends in time, however the server answers.
+ */
+export type ExternalClient = {
+  /** At most {@link maxTools}. @throws AppError external_server_unavailable, connection_broken */
+  list(target: ExternalTarget): Promise<ToolText[]>;
+  /** @throws AppError as list() */
+  call(
+    target: ExternalTarget,
+    name: string,
+    input: Readonly<Record<string, unknown>>,
+  ): Promise<ExternalAnswer>;
+};
+
+export type ExternalTarget = {
+  readonly name: string;
+  readonly url: string;
+  /** The value of the Authorization header. Null: none is sent. */
+  readonly authorization: string | null;
+};
+
+export type ExternalAnswer = {
+  readonly isError: boolean;
+  readonly content: readonly AnswerPart[];
+  readonly structuredContent: Readonly<Record<string, unknown>> | null;
+};
+type AnswerPart =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string };
+
+export const maxTools = 128;
+const maxListPages = 8;
+export const maxAnswerBytes = 65_536;
+
+export function createExternalClient({
+  fetch,
+  listMs = 8_000,
+  callMs = 30_000,
+}: {
+  readonly fetch: Fetch;
+  /** Milliseconds after which a server without an answer counts as unavailable. */
+  readonly listMs?: number;
+  readonly callMs?: number;
+}): ExternalClient {
+  async function during<T>(
+    target: ExternalTarget,
+    ms: number,
+    task: (client: Client, options: { timeout: number; maxTotalTimeout: number }) => Promise<T>,
+  ): Promise<T> {
+    const ending = AbortSignal.timeout(ms);
+    const seen: Seen = { status: null, refused: null };
+    const transport = new StreamableHTTPClientTransport(new URL(target.url), {
+      fetch: fetchFor(target, { fetch, ending, seen }),
+      reconnectionOptions: {
+        maxRetries: 0,
+        initialReconnectionDelay: ms,
+        maxReconnectionDelay: ms,
+        reconnectionDelayGrowFactor: 1,
+      },
+    });
+    const client = new Client(
+      { name: 'postern', title: 'Postern', version },
+      {
+        versionNegotiation: { mode: 'auto' },
+        // Only tools: the server cannot ask the person or a language model for anything.
+        capabilities: {},
+        inputRequired: { autoFulfill: false },
+        listMaxPages: maxListPages,
+      },
+    );
+    const options = { timeout: ms, maxTotalTimeout: ms };
+    try {
+      await client.connect(transport, options);
+      return await task(client, options);
+    } catch (error) {
+      if (error instanceof AppError) throw error;
+      throw failureOf(target, error, seen);
+    } finally {
+      // Nobody waits for the end of the session at the server; its time is limited like every request.
+      const ended = transport.terminateSession().catch(() => undefined);
+      void ended.then(() => client.close()).catch(() => undefined);
+    }
+  }
+
+  return {
+    list: (target) =>
+      during(target, listMs, async (client, options) => {
+        const { tools } = await client.listTools(undefined, options);
+        return tools.slice(0, maxTools).map(toText);
+      }),
+    call: (target, name, input) =>
+      during(target, callMs, async (client, options) => {
+        try {
+          const result = await client.callTool({ name, arguments: { ...input } }, options);
+          return bounded(target, {
+            isError: result.isError === true,
+            content: result.content.map(toPart),
+            // The SDK parsed it as an object.
+            structuredContent: (result.structuredContent as Record<string, unknown> | undefined) ?? null,
+          });
+        } catch (error) {
+          // The server understood the call and refused it: that is its answer.
+          if (!(error instanceof ProtocolError)) throw error;
+          const text = error.message.slice(0, 4_000);
+          return { isError: true, content: [{ type: 'text', text }], structuredContent: null };
+        }
+      }),
+  };
+}
+
+type Seen = { status: number | null; refused: RefusedAddress | null };
+
+function fetchFor(
+  { url, authorization }: ExternalTarget,
+  { fetch, ending, seen }: { fetch: Fetch; ending: AbortSignal; seen: Seen },
+) {
+  const { origin } = new URL(url);
+  return async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
+    const { method = 'GET', signal } = init;
+    // Messages outside of an answer are of no use to a call of a tool.
+    if (method === 'GET') return new Response(null, { status: 405 });
+    if (new URL(input).origin !== origin) throw new Error('The request leaves the origin of the server.');
+    const headers = Object.fromEntries(new Headers(init.headers));
+    try {
+      const answer = await fetch(String(input), {
+        method,
+        headers: { ...headers, ...(authorization === null ? {} : { authorization }) },
+        body: init.body,
+        signal: signal ? AbortSignal.any([signal, ending]) : ending,
+      });
+      if (!answer.ok) seen.status = answer.status;
+      return answer;
+    } catch (error) {
+      if (error instanceof RefusedAddress) seen.refused = error;
+      throw error;
+    }
+  };
+}
+
+function failureOf({ name }: ExternalTarget, cause: unknown, { status, refused }: Seen): AppError {
+  if (status === 401)
+    return new AppError('connection_broken', {
+      message: `${name} does not accept the account of the person.`,
+    });
+  if (refused?.kind === 'private')
+    return new AppError('external_server_unavailable', {
+      message: `${name} is in a private network, which Postern does not reach.`,
+      hint: 'An administrator allows the host in OUTBOUND_ALLOW_PRIVATE, or corrects the URL of the server.',
+      cause,
+    });
+  const answered =
+    status === null ? 'did not give a usable answer in time' : `answered with status ${status}`;
+  return new AppError('external_server_unavailable', { message: `${name} ${answered}.`, cause });
+}
+
+/** @throws AppError external_server_unavailable */
+function bounded({ name }: ExternalTarget, answer: ExternalAnswer): ExternalAnswer {
+  const bytes = Buffer.byteLength(JSON.stringify(answer));
+  if (bytes <= maxAnswerBytes) return answer;
+  throw new AppError('external_server_unavailable', {
+    message: `The answer of ${name} has ${bytes} bytes; at most ${maxAnswerBytes} are passed on.`,
+    hint: 'Ask for less, such as one page of a list. The call may have changed something.',
+  });
+}
+
+type Listed = Awaited<ReturnType<Client['listTools']>>['tools'][number];
+
+function toText({ name, title, description, inputSchema, outputSchema, annotations }: Listed): ToolText {
+  return {
+    name,
+    title: title ?? null,
+    description: description ?? '',
+    inputSchema,
+    outputSchema: outputSchema ?? null,
+    annotations: annotations ?? null,
+  };
+}
+
+function toPart(part: ContentBlock): AnswerPart {
+  if (part.type === 'text') return { type: 'text', text: part.text };
+  if (part.type === 'image' || part.type === 'audio')
+    return { type: part.type, data: part.data, mimeType: part.mimeType };
+  return { type: 'text', text: '(Postern passes on no resources of external servers.)' };
+}

@@ -1,0 +1,255 @@
+import * as client from 'openid-client';
+import { z } from 'zod';
+import type { Clock } from '../../core/clock.ts';
+import { AppError } from '../../core/errors.ts';
+import { isLoopback } from '../../core/loopback.ts';
+import type { Fetch } from '../../platform/fetch.ts';
+import type { McpServer } from './server-store.ts';
+
+/**
+ * Signs people in at the authorization servers of external MCP servers, with openid-client: discovery (RFC 9728, RFC 8414),
+ * registration (RFC 7591), code flow with PKCE and `iss` (RFC 9207), tokens for one resource (RFC 8707). What is secret goes
+ * to the origin of the issuer alone.
+ */
+export type ExternalOAuth = {
+  /** Where people sign in, as the server says. @throws AppError external_server_unavailable */
+  discover(server: Pick<McpServer, 'name' | 'url'>): Promise<Discovered>;
+  /** @throws AppError external_server_unavailable, state_conflict; so do the others */
+  register(issuer: string, redirectUri: string): Promise<Registration>;
+  authorizationUrl(sign: SignIn, discovered: Discovered): Promise<string>;
+  exchange(sign: SignIn & { readonly callback: URL; readonly resource: string }): Promise<OAuthTokens>;
+  refresh(issuer: string, tokens: OAuthTokens): Promise<Refreshed>;
+  /** Rejects when the authorization server does not answer; resolves when it cannot revoke. */
+  revoke(issuer: string, tokens: OAuthTokens): Promise<void>;
+};
+
+export type Discovered = {
+  readonly issuer: string;
+  readonly resource: string;
+  readonly scopes: readonly string[];
+};
+
+/** How Postern is known at an authorization server. */
+export type Registration = { readonly clientId: string; readonly clientSecret: string | null };
+
+export type SignIn = {
+  readonly issuer: string;
+  readonly registration: Registration;
+  readonly redirectUri: string;
+  readonly state: string;
+  readonly verifier: string;
+};
+
+export type OAuthTokens = {
+  readonly accessToken: string;
+  readonly refreshToken: string | null;
+  /** Milliseconds; null: the authorization server does not say. */
+  readonly endsAt: number | null;
+  readonly resource: string;
+  readonly registration: Registration;
+};
+
+export type Refreshed =
+  | { readonly kind: 'refreshed'; readonly tokens: OAuthTokens }
+  /** The person must sign in there again. */
+  | { readonly kind: 'refused' };
+
+const resourceSchema = z.object({
+  resource: z.string().max(500),
+  authorization_servers: z.array(z.string().max(500)).min(1),
+  scopes_supported: z.array(z.string().max(100)).max(100).optional(),
+});
+
+export function createExternalOAuth({
+  fetch,
+  clock,
+  timeoutMs = 8_000,
+}: {
+  readonly fetch: Fetch;
+  readonly clock: Clock;
+  readonly timeoutMs?: number;
+}): ExternalOAuth {
+  function optionsFor(issuer: string) {
+    const { origin, protocol } = new URL(issuer);
+    const pinned: Fetch = async (url, init) => {
+      if (new URL(url).origin !== origin) throw new Error('The endpoint is not at the origin of the issuer.');
+      return await fetch(url, init);
+    };
+    return {
+      // openid-client types the body as the Fetch standard does; it only sends forms and JSON, as text.
+      [client.customFetch]: pinned as unknown as client.CustomFetch,
+      timeout: timeoutMs / 1_000,
+      // isIssuer() lets http pass for loopback addresses only.
+      execute: protocol === 'http:' ? [client.allowInsecureRequests] : [],
+    };
+  }
+
+  /** With either form of metadata address: RFC 8414 section 3.1, then OpenID Connect Discovery. */
+  async function withMetadata<T>(
+    issuer: string,
+    task: (options: ReturnType<typeof optionsFor> & { algorithm: 'oauth2' | 'oidc' }) => Promise<T>,
+  ): Promise<T> {
+    const options = optionsFor(issuer);
+    try {
+      return await task({ ...options, algorithm: 'oauth2' });
+    } catch (error) {
+      if (!(error instanceof client.ClientError) || error.code !== 'OAUTH_RESPONSE_IS_NOT_CONFORM')
+        throw error;
+      return await task({ ...options, algorithm: 'oidc' });
+    }
+  }
+
+  async function configurationOf(issuer: string, { clientId, clientSecret }: Registration) {
+    const auth = clientSecret === null ? client.None() : client.ClientSecretBasic(clientSecret);
+    return await withMetadata(issuer, (options) =>
+      client.discovery(new URL(issuer), clientId, undefined, auth, options),
+    );
+  }
+
+  function tokensOf(
+    answer: client.TokenEndpointResponse,
+    { refreshToken, resource, registration }: Pick<OAuthTokens, 'refreshToken' | 'resource' | 'registration'>,
+  ): OAuthTokens {
+    return {
+      accessToken: answer.access_token,
+      refreshToken: answer.refresh_token ?? refreshToken,
+      endsAt: answer.expires_in === undefined ? null : clock.now() + answer.expires_in * 1_000,
+      resource,
+      registration,
+    };
+  }
+
+  return {
+    async discover({ name, url }) {
+      const { origin, pathname } = new URL(url);
+      const wellKnown = `${origin}/.well-known/oauth-protected-resource`;
+      for (const address of pathname === '/' ? [wellKnown] : [wellKnown + pathname, wellKnown]) {
+        const answer = await fetch(address, {
+          method: 'GET',
+          headers: { accept: 'application/json' },
+          signal: AbortSignal.timeout(timeoutMs),
+        })
+          .then(async (response) => (response.ok ? await response.json() : undefined))
+          .catch((cause: unknown) => {
+            throw unavailable(`${name} did not say where people sign in.`, cause);
+          });
+        const { data } = resourceSchema.safeParse(answer);
+        const issuer = data?.authorization_servers[0] ?? '';
+        if (data === undefined || !covers(data.resource, url) || !isIssuer(issuer)) continue;
+        return { issuer, resource: data.resource, scopes: data.scopes_supported ?? [] };
+      }
+      throw unavailable(`${name} does not say where people sign in (RFC 9728).`);
+    },
+    register: (issuer, redirectUri) =>
+      explaining(async () => {
+        const metadata = {
+          client_name: 'Postern',
+          redirect_uris: [redirectUri],
+          grant_types: ['authorization_code', 'refresh_token'],
+          response_types: ['code'],
+          token_endpoint_auth_method: 'none',
+        };
+        const registered = await withMetadata(issuer, (options) =>
+          client.dynamicClientRegistration(new URL(issuer), metadata, undefined, options),
+        );
+        const { client_id: clientId, client_secret: secret } = registered.clientMetadata();
+        return { clientId, clientSecret: typeof secret === 'string' ? secret : null };
+      }),
+    authorizationUrl: ({ issuer, registration, redirectUri, state, verifier }, { resource, scopes }) =>
+      explaining(async () => {
+        const configuration = await configurationOf(issuer, registration);
+        const metadata = configuration.serverMetadata();
+        if (!metadata.supportsPKCE()) throw unavailable('The authorization server does not support PKCE.');
+        const isOffline = metadata.scopes_supported?.includes('offline_access') === true;
+        const scope = [...new Set([...scopes, ...(isOffline ? ['offline_access'] : [])])].join(' ');
+        const to = client.buildAuthorizationUrl(configuration, {
+          redirect_uri: redirectUri,
+          state,
+          code_challenge: await client.calculatePKCECodeChallenge(verifier),
+          code_challenge_method: 'S256',
+          resource,
+          ...(scope === '' ? {} : { scope }),
+          // Without it, a server need not give a refresh token (OpenID Connect Core section 11).
+          ...(isOffline ? { prompt: 'consent' } : {}),
+        });
+        // A browser opens it.
+        if (!isIssuer(to.origin)) throw unavailable('The page of the authorization server is not https.');
+        return to.href;
+      }),
+    exchange: ({ issuer, registration, state, verifier, callback, resource }) =>
+      explaining(async () => {
+        const answer = await client.authorizationCodeGrant(
+          await configurationOf(issuer, registration),
+          callback,
+          { expectedState: state, pkceCodeVerifier: verifier },
+          { resource },
+        );
+        return tokensOf(answer, { refreshToken: null, resource, registration });
+      }),
+    refresh: (issuer, tokens) =>
+      explaining(async () => {
+        if (tokens.refreshToken === null) return { kind: 'refused' };
+        const { registration, resource, refreshToken } = tokens;
+        try {
+          const configuration = await configurationOf(issuer, registration);
+          const answer = await client.refreshTokenGrant(configuration, refreshToken, { resource });
+          return { kind: 'refreshed', tokens: tokensOf(answer, tokens) };
+        } catch (error) {
+          if (error instanceof client.ResponseBodyError && isFinal(error.error)) return { kind: 'refused' };
+          throw error;
+        }
+      }),
+    async revoke(issuer, { registration, refreshToken, accessToken }) {
+      const configuration = await configurationOf(issuer, registration);
+      if (configuration.serverMetadata().revocation_endpoint === undefined) return;
+      if (refreshToken !== null)
+        await client.tokenRevocation(configuration, refreshToken, { token_type_hint: 'refresh_token' });
+      await client.tokenRevocation(configuration, accessToken, { token_type_hint: 'access_token' });
+    },
+  };
+}
+
+/** The refresh token or the registration is gone; another attempt changes nothing. */
+function isFinal(error: string): boolean {
+  return ['invalid_grant', 'invalid_client', 'unauthorized_client'].includes(error);
+}
+
+/** RFC 9728 section 3.3: the metadata is about this server and not about another. */
+function covers(resource: string, url: string): boolean {
+  const of = URL.parse(resource);
+  const server = new URL(url);
+  if (of === null || of.origin !== server.origin) return false;
+  const path = of.pathname.replace(/\/$/, '');
+  return server.pathname === of.pathname || server.pathname.startsWith(`${path}/`);
+}
+
+function isIssuer(text: string): boolean {
+  const url = URL.parse(text);
+  if (url === null || url.username !== '' || url.search !== '' || url.hash !== '') return false;
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
+}
+
+/** What a library says about an answer may quote a token, so it is the cause and no message. */
+async function explaining<T>(task: () => Promise<T>): Promise<T> {
+  try {
+    return await task();
+  } catch (cause) {
+    if (cause instanceof AppError) throw cause;
+    if (cause instanceof client.AuthorizationResponseError)
+      throw new AppError('state_conflict', {
+        message: 'The authorization server did not let you in.',
+        hint: 'Try again, and allow the access there.',
+        cause: cause.error,
+      });
+    throw unavailable('The authorization server of the server did not give a usable answer.', cause);
+  }
+}
+
+function unavailable(message: string, cause?: unknown): AppError {
+  // The name or code alone: texts of protocol errors hold what was answered.
+  const reason = cause instanceof Error ? new Error(cause.name) : undefined;
+  return new AppError('external_server_unavailable', {
+    message,
+    ...(reason === undefined ? {} : { cause: reason }),
+  });
+}

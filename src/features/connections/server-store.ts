@@ -1,0 +1,205 @@
+import { sql } from 'kysely';
+import type { Sql } from '../../platform/database/database.ts';
+import type { ToolRule } from '../agents/agents.ts';
+import type { ToolText } from './tool-text.ts';
+
+export const serverAuths = ['none', 'header', 'oauth'] as const;
+
+/** An MCP server of others that an administrator registered. */
+export type McpServer = {
+  readonly slug: string;
+  readonly name: string;
+  readonly url: string;
+  /** How a person signs in there. `header`: with a value for the Authorization header. */
+  readonly auth: (typeof serverAuths)[number];
+  /** By the names that the server gives its tools. A tool without a rule is `ask`. */
+  readonly tools: Readonly<Record<string, ToolRule>>;
+  /** Tools that change nothing, as an administrator says. */
+  readonly readOnlyTools: readonly string[];
+  readonly enabled: boolean;
+  /** OAuth: the authorization server to which people are sent. Null: none was found yet. */
+  readonly issuer: string | null;
+  /** OAuth: another one that the server named since. */
+  readonly changedIssuer: string | null;
+};
+
+export type ServerTool = {
+  readonly name: string;
+  readonly listed: ToolText;
+  readonly listedDigest: string;
+  readonly listedAt: number;
+  readonly accepted: ToolText | null;
+  readonly acceptedDigest: string | null;
+};
+
+/** The tables `mcp_servers` and `mcp_server_tools`. */
+export type McpServerStore = {
+  /** By name. */
+  list(): Promise<McpServer[]>;
+  find(slug: string): Promise<McpServer | undefined>;
+  /** The same; other changes of servers wait until the transaction ends. */
+  hold(slug: string): Promise<McpServer | undefined>;
+  count(): Promise<number>;
+  /** False: the slug is in use. */
+  insert(server: McpServer): Promise<boolean>;
+  update(server: McpServer): Promise<void>;
+  remove(slug: string): Promise<void>;
+  /** By name. */
+  tools(slug: string): Promise<ServerTool[]>;
+  /** Keeps what was accepted, and removes what is neither listed nor accepted. */
+  putListed(slug: string, tools: readonly Omit<ServerTool, 'accepted' | 'acceptedDigest'>[]): Promise<void>;
+  /** False: the server lists another text by now. */
+  accept(slug: string, name: string, digest: string): Promise<boolean>;
+  removeTools(slug: string): Promise<void>;
+  registration(slug: string): Promise<string | null>;
+  putRegistration(slug: string, encrypted: string | null): Promise<void>;
+  registrationsUnderOtherKeys(
+    keyMark: string,
+    after: string,
+    limit: number,
+  ): Promise<{ slug: string; issuer: string; encrypted: string }[]>;
+  /** Unless it has changed since it was read. */
+  replaceRegistration(slug: string, before: string, after: string): Promise<void>;
+};
+
+type Row = {
+  slug: string;
+  name: string;
+  url: string;
+  auth: McpServer['auth'];
+  tools: Record<string, ToolRule>;
+  read_only_tools: string[];
+  enabled: boolean;
+  issuer: string | null;
+  changed_issuer: string | null;
+};
+
+type ToolRow = {
+  name: string;
+  listed: string;
+  listed_digest: string;
+  listed_at: Date;
+  accepted: string | null;
+  accepted_digest: string | null;
+};
+
+export function mcpServerStore(db: Sql): McpServerStore {
+  const columns = sql`slug, name, url, auth, tools, read_only_tools, enabled, issuer, changed_issuer`;
+  async function find(slug: string) {
+    const { rows } = await sql<Row>`select ${columns} from mcp_servers where slug = ${slug}`.execute(db);
+    return rows[0] && toServer(rows[0]);
+  }
+  return {
+    async list() {
+      return (await sql<Row>`select ${columns} from mcp_servers order by name, slug`.execute(db)).rows.map(
+        toServer,
+      );
+    },
+    find,
+    async hold(slug) {
+      await sql`select pg_advisory_xact_lock(hashtextextended('mcp:servers', 0))`.execute(db);
+      return await find(slug);
+    },
+    async count() {
+      const { rows } = await sql<{ total: string }>`select count(*) as total from mcp_servers`.execute(db);
+      return Number(rows[0]?.total ?? 0);
+    },
+    async insert(server) {
+      const { numAffectedRows } = await sql`
+        insert into mcp_servers (${columns})
+        values (${server.slug}, ${server.name}, ${server.url}, ${server.auth}, ${JSON.stringify(server.tools)}::jsonb,
+                ${JSON.stringify(server.readOnlyTools)}::jsonb, ${server.enabled}, ${server.issuer}, ${server.changedIssuer})
+        on conflict (slug) do nothing`.execute(db);
+      return numAffectedRows === 1n;
+    },
+    async update(server) {
+      await sql`
+        update mcp_servers
+           set name = ${server.name}, url = ${server.url}, auth = ${server.auth},
+               tools = ${JSON.stringify(server.tools)}::jsonb,
+               read_only_tools = ${JSON.stringify(server.readOnlyTools)}::jsonb, enabled = ${server.enabled},
+               issuer = ${server.issuer}, changed_issuer = ${server.changedIssuer}
+         where slug = ${server.slug}`.execute(db);
+    },
+    async remove(slug) {
+      await sql`delete from mcp_servers where slug = ${slug}`.execute(db);
+    },
+    async tools(slug) {
+      const { rows } = await sql<ToolRow>`
+        select name, listed, listed_digest, listed_at, accepted, accepted_digest from mcp_server_tools
+         where server_slug = ${slug} order by name`.execute(db);
+      return rows.map((row) => ({
+        name: row.name,
+        listed: textIn(row.listed),
+        listedDigest: row.listed_digest,
+        listedAt: row.listed_at.getTime(),
+        accepted: row.accepted === null ? null : textIn(row.accepted),
+        acceptedDigest: row.accepted_digest,
+      }));
+    },
+    async putListed(slug, tools) {
+      for (const { name, listed, listedDigest, listedAt } of tools)
+        await sql`
+          insert into mcp_server_tools (server_slug, name, listed, listed_digest, listed_at)
+          values (${slug}, ${name}, ${JSON.stringify(listed)}, ${listedDigest}, ${new Date(listedAt)})
+          on conflict (server_slug, name) do update set listed = excluded.listed,
+            listed_digest = excluded.listed_digest, listed_at = excluded.listed_at`.execute(db);
+      await sql`
+        delete from mcp_server_tools
+         where server_slug = ${slug} and accepted_digest is null
+           and name not in (select jsonb_array_elements_text(${JSON.stringify(tools.map(({ name }) => name))}::jsonb))`.execute(
+        db,
+      );
+    },
+    async accept(slug, name, digest) {
+      const { numAffectedRows } = await sql`
+        update mcp_server_tools set accepted = listed, accepted_digest = listed_digest
+         where server_slug = ${slug} and name = ${name} and listed_digest = ${digest}`.execute(db);
+      return numAffectedRows === 1n;
+    },
+    async removeTools(slug) {
+      await sql`delete from mcp_server_tools where server_slug = ${slug}`.execute(db);
+    },
+    async registration(slug) {
+      const { rows } = await sql<{ registration: string | null }>`
+        select registration from mcp_servers where slug = ${slug}`.execute(db);
+      return rows[0]?.registration ?? null;
+    },
+    async putRegistration(slug, encrypted) {
+      await sql`update mcp_servers set registration = ${encrypted} where slug = ${slug}`.execute(db);
+    },
+    async registrationsUnderOtherKeys(keyMark, after, limit) {
+      const { rows } = await sql<{ slug: string; issuer: string; encrypted: string }>`
+        select slug, issuer, registration as encrypted from mcp_servers
+         where registration is not null and issuer is not null and not starts_with(registration, ${keyMark})
+           and slug > ${after}
+         order by slug limit ${limit}`.execute(db);
+      return rows;
+    },
+    async replaceRegistration(slug, before, after) {
+      await sql`
+        update mcp_servers set registration = ${after} where slug = ${slug} and registration = ${before}`.execute(
+        db,
+      );
+    },
+  };
+}
+
+/** putListed() wrote it. */
+function textIn(stored: string): ToolText {
+  return JSON.parse(stored) as ToolText;
+}
+
+function toServer(row: Row): McpServer {
+  return {
+    slug: row.slug,
+    name: row.name,
+    url: row.url,
+    auth: row.auth,
+    tools: row.tools,
+    readOnlyTools: row.read_only_tools,
+    enabled: row.enabled,
+    issuer: row.issuer,
+    changedIssuer: row.changed_issuer,
+  };
+}

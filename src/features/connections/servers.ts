@@ -1,0 +1,235 @@
+import type { AuditContext } from '../../core/caller.ts';
+import { systemAuditContext } from '../../core/caller.ts';
+import type { Clock } from '../../core/clock.ts';
+import { AppError } from '../../core/errors.ts';
+import { safeText } from '../../core/safe-text.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import type { AuditEntry, AuditWriter } from '../audit/audit.ts';
+import type { ConnectionStore } from './connection-store.ts';
+import type { McpServer, McpServerStore, ServerTool } from './server-store.ts';
+import { digestOf, problemOf, type ToolText } from './tool-text.ts';
+
+export const maxServers = 50;
+
+export type ServerInput = Omit<McpServer, 'issuer' | 'changedIssuer'>;
+export type ServerChange = {
+  readonly [Field in Exclude<keyof ServerInput, 'slug'>]?: ServerInput[Field] | undefined;
+} & {
+  /** The changed issuer, which the administrator accepts. */
+  readonly issuer?: string | undefined;
+};
+
+export type ChangedServer = {
+  readonly server: McpServer;
+  /** How many connections the change removed. */
+  readonly endedConnections: number;
+};
+
+/** The external MCP servers that administrators register, and which texts of their tools they accepted. */
+export type McpServers = {
+  list(): Promise<McpServer[]>;
+  /** @throws AppError quota_exceeded, name_conflict, invalid_body */
+  add(auditContext: AuditContext, input: ServerInput): Promise<McpServer>;
+  /** Another URL, issuer or way to sign in removes every connection. @throws AppError not_found, invalid_body, state_conflict */
+  change(auditContext: AuditContext, slug: string, change: ServerChange): Promise<ChangedServer>;
+  /** @throws AppError not_found; so does tools() */
+  remove(auditContext: AuditContext, slug: string): Promise<void>;
+  tools(slug: string): Promise<ServerTool[]>;
+  /** `digest`: of the text that the administrator read. @throws AppError not_found, state_conflict */
+  accept(auditContext: AuditContext, slug: string, name: string, digest: string): Promise<ServerTool>;
+  /** What the server listed for a person. It may be another list for each person. */
+  noteListed(server: Pick<McpServer, 'slug' | 'url'>, texts: readonly ToolText[]): Promise<void>;
+  /** The authorization server that the server names: the first is kept. Another removes every connection until an administrator decides. */
+  noteIssuer(slug: string, issuer: string): Promise<void>;
+};
+
+type Stores = {
+  readonly mcpServers: McpServerStore;
+  readonly mcpConnections: ConnectionStore;
+  readonly audit: AuditWriter;
+};
+
+export function createMcpServers(deps: {
+  readonly read: { readonly mcpServers: Pick<McpServerStore, 'list' | 'find' | 'tools'> };
+  readonly tx: Tx<Stores>;
+  /** Postern itself, which is no external server. */
+  readonly uiOrigin: string;
+  readonly clock: Clock;
+}): McpServers {
+  const { read, tx, clock } = deps;
+
+  function requireOther({ url }: Pick<McpServer, 'url'>): void {
+    if (new URL(url).origin === deps.uiOrigin)
+      throw new AppError('invalid_body', {
+        message: `The URL ${url} is an address of Postern itself.`,
+        hint: 'Send the address of another server.',
+      });
+  }
+
+  return {
+    list: read.mcpServers.list,
+    add: (auditContext, input) =>
+      tx(async ({ mcpServers, audit }) => {
+        requireOther(input);
+        await mcpServers.hold(input.slug);
+        if ((await mcpServers.count()) >= maxServers)
+          throw new AppError('quota_exceeded', {
+            message: `There are ${maxServers} external MCP servers, which is the maximum.`,
+            hint: 'Delete a server that is no longer needed.',
+          });
+        const server = { ...input, issuer: null, changedIssuer: null };
+        if (!(await mcpServers.insert(server)))
+          throw new AppError('name_conflict', {
+            message: `Another external MCP server has the slug ${input.slug}.`,
+            hint: 'Choose another slug.',
+          });
+        await audit.append(eventOf(auditContext, 'server_added', server.slug, { after: server }));
+        return server;
+      }),
+    change: (auditContext, slug, { issuer, ...change }) =>
+      tx(async ({ mcpServers, mcpConnections, audit }) => {
+        const before = found(await mcpServers.hold(slug), slug);
+        const sent = Object.entries(change).filter(([, value]) => value !== undefined);
+        const changed: McpServer = { ...before, ...Object.fromEntries(sent) };
+        requireOther(changed);
+        const isOtherServer = changed.url !== before.url;
+        const isOtherSignIn = isOtherServer || changed.auth !== before.auth;
+        const isNamed = issuer === before.changedIssuer || issuer === before.issuer;
+        if (issuer !== undefined && (isOtherSignIn || !isNamed))
+          throw new AppError('state_conflict', {
+            message: `The server did not name the issuer ${issuer}.`,
+            hint: 'Send the changedIssuer of this server, and change its URL in another request.',
+          });
+        const after = isOtherSignIn
+          ? { ...changed, issuer: null, changedIssuer: null }
+          : issuer === undefined
+            ? changed
+            : { ...changed, issuer, changedIssuer: null };
+        await mcpServers.update(after);
+        if (after.issuer !== before.issuer) await mcpServers.putRegistration(slug, null);
+        // What was accepted came from another server.
+        if (isOtherServer) await mcpServers.removeTools(slug);
+        const endedConnections =
+          isOtherSignIn || after.issuer !== before.issuer ? await mcpConnections.removeOfServer(slug) : 0;
+        await audit.append(
+          eventOf(auditContext, 'server_changed', slug, { before, after, endedConnections }),
+        );
+        return { server: after, endedConnections };
+      }),
+    remove: (auditContext, slug) =>
+      tx(async ({ mcpServers, mcpConnections, audit }) => {
+        const before = found(await mcpServers.hold(slug), slug);
+        const endedConnections = await mcpConnections.removeOfServer(slug);
+        await mcpServers.remove(slug);
+        await audit.append(eventOf(auditContext, 'server_removed', slug, { before, endedConnections }));
+      }),
+    async tools(slug) {
+      found(await read.mcpServers.find(slug), slug);
+      return await read.mcpServers.tools(slug);
+    },
+    accept: (auditContext, slug, name, digest) =>
+      tx(async ({ mcpServers, audit }) => {
+        found(await mcpServers.hold(slug), slug);
+        const before = toolIn(await mcpServers.tools(slug), name);
+        const problem = problemOf(before.listed);
+        if (problem !== null)
+          throw new AppError('state_conflict', {
+            message: `This tool cannot be accepted. ${problem}`,
+            hint: 'Ask the operator of the server to change the tool.',
+          });
+        if (!(await mcpServers.accept(slug, name, digest)))
+          throw new AppError('state_conflict', {
+            message: `The digest ${digest} is not that of the text that the server lists now.`,
+            hint: 'Read the tools again, and compare the new text.',
+          });
+        await audit.append(
+          eventOf(auditContext, 'tool_accepted', slug, {
+            tool: name,
+            before: before.acceptedDigest,
+            after: digest,
+          }),
+        );
+        return toolIn(await mcpServers.tools(slug), name);
+      }),
+    noteListed: ({ slug, url }, texts) =>
+      tx(async ({ mcpServers, audit }) => {
+        // Removed meanwhile, or another server by now: this listing is of no use.
+        if ((await mcpServers.hold(slug))?.url !== url) return;
+        const known = new Map((await mcpServers.tools(slug)).map((tool) => [tool.name, tool]));
+        const listed = new Map(texts.map((text) => [storedName(text), text]));
+        const tools = [...listed].map(([name, text]) => ({
+          name,
+          listed: text,
+          listedDigest: digestOf(text),
+          listedAt: clock.now(),
+        }));
+        await mcpServers.putListed(slug, tools);
+        for (const { name, listedDigest } of tools) {
+          const before = known.get(name);
+          const isNews =
+            before !== undefined &&
+            before.acceptedDigest === before.listedDigest &&
+            before.acceptedDigest !== listedDigest;
+          if (!isNews) continue;
+          const details = { tool: name, before: before.acceptedDigest, after: listedDigest };
+          await audit.append(eventOf(systemAuditContext, 'tool_changed', slug, details));
+        }
+      }),
+    noteIssuer: (slug, issuer) =>
+      tx(async ({ mcpServers, mcpConnections, audit }) => {
+        const before = await mcpServers.hold(slug);
+        if (before === undefined || before.issuer === issuer || before.changedIssuer === issuer) return;
+        const isFirst = before.issuer === null;
+        await mcpServers.update({ ...before, ...(isFirst ? { issuer } : { changedIssuer: issuer }) });
+        const endedConnections = await mcpConnections.removeOfServer(slug);
+        const details = { before: before.issuer, after: issuer, endedConnections };
+        await audit.append(eventOf(systemAuditContext, 'issuer_changed', slug, details));
+      }),
+  };
+}
+
+/** The name in the table and in paths: printable, and never longer than a table takes. Only an honest name stays the same. */
+function storedName({ name }: ToolText): string {
+  return safeText(name).slice(0, 200);
+}
+
+export function found(server: McpServer | undefined, slug: string): McpServer {
+  if (server === undefined)
+    throw new AppError('not_found', {
+      message: `There is no external MCP server with the slug ${slug}.`,
+      hint: 'List the external MCP servers to see their slugs.',
+    });
+  return server;
+}
+
+function toolIn(tools: readonly ServerTool[], name: string): ServerTool {
+  const tool = tools.find((one) => one.name === name);
+  if (tool === undefined)
+    throw new AppError('not_found', {
+      message: 'The server lists no such tool.',
+      hint: 'Read the tools of the server. They are known once a person has connected.',
+    });
+  return tool;
+}
+
+function eventOf(
+  auditContext: AuditContext,
+  reason:
+    | 'server_added'
+    | 'server_changed'
+    | 'server_removed'
+    | 'tool_accepted'
+    | 'tool_changed'
+    | 'issuer_changed',
+  slug: string,
+  details: Readonly<Record<string, unknown>>,
+): AuditEntry {
+  return {
+    event: 'config.mcp.server_changed',
+    auditContext,
+    target: { kind: 'mcp_server', id: slug },
+    outcome: 'success',
+    reason,
+    details,
+  };
+}

@@ -1,0 +1,135 @@
+import type { Clock } from '../../core/clock.ts';
+import { minute } from '../../core/clock.ts';
+import { AppError } from '../../core/errors.ts';
+import type { Random } from '../../core/ids.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import { secretDigest } from '../../platform/encrypted-text.ts';
+import { decryptedOrNot, type Encryption } from '../../platform/encryption.ts';
+import { inBatches } from '../../platform/in-batches.ts';
+import type { ConnectionStore } from './connection-store.ts';
+import { encryptRegistration, readRegistration } from './credential.ts';
+import type { ExternalOAuth, OAuthTokens, Registration } from './oauth.ts';
+import type { McpServer, McpServerStore } from './server-store.ts';
+import type { McpServers } from './servers.ts';
+
+/**
+ * A sign-in of a person at the authorization server of an external server: from the button in Settings to the callback. The
+ * state belongs to the browser session that began it, and each server has its own callback, so that no page of another can
+ * finish it (confused deputy, mix-up).
+ */
+export type ExternalSignIns = {
+  /** The address at which the person signs in. @throws AppError state_conflict, external_server_unavailable */
+  begin(person: AtBrowser, server: McpServer): Promise<string>;
+  /** `callback`: the address to which the person returned. @throws AppError as begin() */
+  finish(person: AtBrowser, server: McpServer, callback: URL): Promise<OAuthTokens>;
+  prune(): Promise<void>;
+};
+
+export type AtBrowser = { readonly userId: string; readonly sessionId: string };
+
+type Attempt = { readonly verifier: string; readonly resource: string; readonly registration: Registration };
+
+const attemptMinutes = 10;
+const prunedAtOnce = 500;
+
+export function createExternalSignIns(deps: {
+  readonly read: {
+    readonly mcpServers: Pick<McpServerStore, 'find' | 'registration'>;
+    readonly mcpConnections: Pick<ConnectionStore, 'putAttempt' | 'takeAttempt' | 'pruneAttempts'>;
+  };
+  readonly tx: Tx<{ readonly mcpServers: McpServerStore }>;
+  readonly servers: Pick<McpServers, 'noteIssuer'>;
+  readonly oauth: ExternalOAuth;
+  readonly encryption: Encryption;
+  readonly uiOrigin: string;
+  readonly clock: Clock;
+  readonly random: Random;
+}): ExternalSignIns {
+  const { read, tx, servers, oauth, encryption, clock, random } = deps;
+  const secret = () => Buffer.from(random.bytes(32)).toString('base64url');
+  const redirectUriOf = (slug: string) => `${deps.uiOrigin}/connections/${slug}/callback`;
+
+  async function requireIssuer(slug: string, issuer: string): Promise<void> {
+    const current = await read.mcpServers.find(slug);
+    if (current?.issuer === issuer && current.changedIssuer === null) return;
+    throw new AppError('state_conflict', {
+      message: 'The server names another authorization server than before.',
+      hint: 'Ask an administrator to look at it, in Administration, MCP.',
+    });
+  }
+
+  /** Once a person has connected, everyone uses the same registration. Before, it may be forgotten there. */
+  async function keepRegistration(slug: string, issuer: string, registration: Registration): Promise<void> {
+    await tx(async ({ mcpServers }) => {
+      const current = await mcpServers.hold(slug);
+      if (current?.issuer !== issuer || (await mcpServers.registration(slug)) !== null) return;
+      await mcpServers.putRegistration(slug, encryptRegistration(encryption, { slug, issuer }, registration));
+    });
+  }
+
+  return {
+    async begin({ userId, sessionId }, server) {
+      const { slug } = server;
+      const discovered = await oauth.discover(server);
+      const { issuer, resource } = discovered;
+      await servers.noteIssuer(slug, issuer);
+      await requireIssuer(slug, issuer);
+      const redirectUri = redirectUriOf(slug);
+      const registration =
+        readRegistration(encryption, { slug, issuer }, await read.mcpServers.registration(slug)) ??
+        (await oauth.register(issuer, redirectUri));
+      const [state, verifier] = [secret(), secret()];
+      const address = await oauth.authorizationUrl(
+        { issuer, registration, redirectUri, state, verifier },
+        discovered,
+      );
+      const id = secretDigest(state);
+      const attempt: Attempt = { verifier, resource, registration };
+      await read.mcpConnections.putAttempt({
+        id,
+        userId,
+        sessionId,
+        slug,
+        issuer,
+        encrypted: encryption.encrypt(JSON.stringify(attempt), contextOf(id)),
+        expiresAt: clock.now() + attemptMinutes * minute,
+      });
+      return address;
+    },
+    async finish({ userId, sessionId }, { slug }, callback) {
+      const state = callback.searchParams.get('state') ?? '';
+      const id = secretDigest(state);
+      const stored = await read.mcpConnections.takeAttempt({ id, userId, sessionId, slug });
+      const text =
+        stored === undefined || stored.expiresAt <= clock.now()
+          ? undefined
+          : decryptedOrNot(() => encryption.decrypt(stored.encrypted, contextOf(id)));
+      if (stored === undefined || text === undefined)
+        throw new AppError('state_conflict', {
+          message: 'This browser session did not begin this sign-in, or it is older than ten minutes.',
+          hint: 'Connect the account again, in Settings.',
+        });
+      // As begin() wrote it.
+      const { verifier, resource, registration } = JSON.parse(text) as Attempt;
+      const { issuer } = stored;
+      await requireIssuer(slug, issuer);
+      const redirectUri = redirectUriOf(slug);
+      const tokens = await oauth.exchange({
+        issuer,
+        registration,
+        redirectUri,
+        state,
+        verifier,
+        resource,
+        callback,
+      });
+      await keepRegistration(slug, issuer, registration);
+      return tokens;
+    },
+    prune: () => inBatches(prunedAtOnce, (limit) => read.mcpConnections.pruneAttempts(clock.now(), limit)),
+  };
+}
+
+function contextOf(id: string): string {
+  return `mcp-connection-attempt:${id}`;
+}

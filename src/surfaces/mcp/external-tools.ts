@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import type { AgentDefinition } from '../../features/agents/definition.ts';
+import { type McpPolicy, stricterOf, type ToolRule } from '../../features/agents/mcp-policy.ts';
+import type { AcceptedTool, Connections, ExternalAnswer } from '../../features/connections/connections.ts';
+import type { Tool } from './tool.ts';
+
+/**
+ * Tools of external servers among those of Postern: `<slug>__<tool>`, for people who connected an account there. Agents get the
+ * text that an administrator accepted. Nothing here waits for a server, except a call (decision 0066).
+ */
+export type ExternalTools = Pick<Connections, 'tools' | 'call' | 'lookForChanges'>;
+
+/** `policy`: as an administrator wrote it, before a definition narrows it. */
+export async function externalToolsFor(
+  { tools, call }: ExternalTools,
+  userId: string,
+  policy: Pick<McpPolicy, 'allowChanges'>,
+  definition: AgentDefinition | undefined,
+): Promise<Tool[]> {
+  return (await tools(userId)).map((accepted) => {
+    const { slug, text, status } = accepted;
+    const name = externalName(accepted);
+    return {
+      name,
+      title: text.title ?? text.name,
+      description: text.description,
+      effect: accepted.isReadOnly ? 'read' : 'change',
+      // The server checks what it is sent; Postern does not know its schema language.
+      input: z.looseObject({}),
+      output: z.looseObject({}),
+      hides: 'all',
+      external: {
+        rule: ruleFor(accepted, name, policy, definition),
+        isListed: status === 'connected',
+        descriptor: descriptorOf(accepted, name),
+        version: [slug, accepted.digest],
+      },
+      run: async (input) => {
+        // The schema above lets objects through, and nothing else.
+        const sent = input as Record<string, unknown>;
+        return toResult(await call(userId, accepted, sent));
+      },
+    };
+  });
+}
+
+function externalName({ slug, text }: AcceptedTool): `${string}__${string}` {
+  return `${slug}__${text.name}`;
+}
+
+/** Needs the administrator's acceptance of the text, the rule of the server, and that of the definition. */
+function ruleFor(
+  { isCurrent, isReadOnly, rule }: AcceptedTool,
+  name: `${string}__${string}`,
+  { allowChanges }: Pick<McpPolicy, 'allowChanges'>,
+  definition: AgentDefinition | undefined,
+): ToolRule {
+  if (!isCurrent || (!isReadOnly && !allowChanges)) return 'hidden';
+  // Without a definition a client only reads; one that does not name the tool hides it.
+  const own = definition === undefined ? (isReadOnly ? 'allow' : 'hidden') : definition.tools[name];
+  return stricterOf(rule ?? 'ask', own ?? 'hidden');
+}
+
+/** The annotations are ours: what a server says about its own harmlessness is worth nothing. */
+function descriptorOf({ text, isReadOnly }: AcceptedTool, name: string) {
+  return {
+    name,
+    title: text.title ?? text.name,
+    description: text.description,
+    // The SDK checked that it describes an object.
+    inputSchema: text.inputSchema as { type: 'object' },
+    ...(text.outputSchema === null ? {} : { outputSchema: text.outputSchema as { type: 'object' } }),
+    annotations: {
+      readOnlyHint: isReadOnly,
+      ...(isReadOnly ? {} : { destructiveHint: true, idempotentHint: false }),
+      openWorldHint: true,
+    },
+  };
+}
+
+function toResult({ isError, content, structuredContent }: ExternalAnswer) {
+  return {
+    content: content.map((part) => ({ ...part })),
+    ...(structuredContent === null ? {} : { structuredContent: { ...structuredContent } }),
+    ...(isError ? { isError: true } : {}),
+  };
+}

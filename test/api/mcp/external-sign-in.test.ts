@@ -1,0 +1,323 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { minute } from '../../../src/core/clock.ts';
+import { type Harness, type Person, uiOrigin } from '../../harness.ts';
+import { Browser } from '../../identity.ts';
+import { dump, openFrozenHarness } from '../access/cast.ts';
+import { type Agent, connectAgent, setMcpPolicy } from './agent.ts';
+import {
+  acceptAll,
+  addServer,
+  type ExternalServer,
+  listen,
+  loopbackFetch,
+  openExternalServer,
+} from './external-server.ts';
+
+/** An external MCP server behind a real authorization server: the built-in provider of a second Postern. */
+let h: Harness;
+let there: Harness;
+let root: Person;
+let ada: Person;
+let bea: Person;
+let adaThere: Person;
+let agent: Agent;
+let tracker: ExternalServer;
+/** Origin of the second installation, whose `/mcp` is the tracker. */
+let origin: string;
+/** In place of the metadata that names the authorization server. */
+let metadata: Record<string, unknown> | undefined;
+/** Its authorization server answers nothing. */
+let isAway = false;
+/** Requests to the second installation, by path. */
+let seen: string[];
+let closeFront: () => Promise<void>;
+
+beforeAll(async () => {
+  const front = createServer((request, response) => {
+    const path = request.url ?? '';
+    seen.push(path.split('?')[0] ?? '');
+    if (isAway && path.startsWith('/identity')) return void response.writeHead(502).end();
+    if (path.startsWith('/.well-known/oauth-protected-resource') && metadata !== undefined)
+      return void response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify(metadata));
+    if (path.startsWith('/mcp')) return tracker.emit(request, response);
+    return void there.app.web.server.emit('request', request, response);
+  });
+  origin = await listen(front);
+  closeFront = async () => {
+    front.closeAllConnections();
+    front.close();
+    await once(front, 'close');
+  };
+  h = await openFrozenHarness({ changesPerMinute: 10_000, outboundFetch: loopbackFetch });
+  there = await openFrozenHarness({ uiUrl: origin, changesPerMinute: 10_000 });
+  await setMcpPolicy(there, { clients: { registration: 'open', metadataHosts: [] } });
+  root = await h.person('Root', { admin: true });
+  ada = await h.person('Ada');
+  bea = await h.person('Bea');
+  adaThere = await there.person('Ada');
+  await there.person('Bea');
+  await setMcpPolicy(h, { callsPerMinute: 10_000 });
+  agent = await connectAgent(h, 'Ada');
+});
+beforeEach(async () => {
+  vi.setSystemTime(h.clock.now());
+  seen = [];
+  metadata = undefined;
+  isAway = false;
+  tracker = await openExternalServer();
+  // As any resource server does: the authorization server says whether a token is for this resource.
+  tracker.acceptsLater = async (authorization) => {
+    const token = /^Bearer (.+)$/.exec(authorization ?? '')?.[1] ?? '';
+    const found = await there.app.services.identity.directory.introspect(token);
+    return found.kind === 'active' && found.audiences.includes(`${origin}/mcp`);
+  };
+  await addServer(
+    h,
+    root,
+    { url: `${origin}/mcp` },
+    { auth: 'oauth', tools: { search_issues: 'allow' }, readOnlyTools: ['search_issues'] },
+  );
+});
+afterEach(async () => {
+  await h.settle();
+  await h.call('DELETE', '/config/mcp/servers/tracker', { as: root });
+  await tracker.close();
+});
+afterAll(async () => {
+  vi.useRealTimers();
+  await h.close();
+  await there.close();
+  await closeFront();
+});
+
+const begin = async (as = ada) => await h.call('POST', '/me/connections/tracker/start', { as, body: {} });
+/** Signs in there and allows Postern; resolves with the callback to which the browser returns. */
+const allow = async (address: string, name = 'Ada', decision = 'allow'): Promise<URL> => {
+  const browser = new Browser(there.app.web, origin);
+  const { pathname, search } = new URL(address);
+  const actionOf = (text: string) => /<form method="post" action="([^"]+)"/.exec(text)?.[1] ?? '';
+  let page = await browser.follow(await browser.get(pathname + search));
+  if (page.text.includes('type="password"')) {
+    const form = { email: `${name.toLowerCase()}@example.com`, password: 'correct horse battery' };
+    page = await browser.follow(await browser.post(actionOf(page.text), { ...form, decision: 'sign-in' }));
+  }
+  page = await browser.follow(await browser.post(actionOf(page.text), { decision }));
+  if (page.location === undefined) throw new Error(`No redirect: ${page.status} ${page.text}`);
+  return new URL(page.location);
+};
+/** The browser returns; resolves with where it is sent next. */
+const comeBack = async (callback: URL, as = ada) => {
+  const answer = await h.app.web.inject({
+    method: 'GET',
+    url: callback.pathname + callback.search,
+    headers: {
+      host: new URL(uiOrigin).host,
+      cookie: `__Host-postern_session=${as.cookie}`,
+      accept: 'text/html',
+    },
+  });
+  expect(answer.statusCode).toBe(303);
+  return String(answer.headers['location']);
+};
+const connect = async (as = ada, name = 'Ada') => {
+  const { data } = await begin(as);
+  expect(await comeBack(await allow(data.authorizationUrl, name), as)).toBe('/settings/connections');
+  await acceptAll(h, root);
+};
+const status = async (as = ada) =>
+  (await h.call('GET', '/me/connections', { as })).data.connections[0].status;
+const search = () => agent.client.callTool({ name: 'tracker__search_issues', arguments: {} });
+const later = (ms: number) => {
+  h.clock.advance(ms);
+  there.clock.advance(ms);
+  vi.setSystemTime(h.clock.now());
+};
+const server = async () => (await h.call('GET', '/config/mcp/servers', { as: root })).data.servers[0];
+
+test('a person connects an account by a sign-in there, and agents use it with a token for this resource alone', async () => {
+  const { data } = await begin();
+  const address = new URL(data.authorizationUrl);
+  expect(address.origin).toBe(origin);
+  expect(Object.fromEntries(address.searchParams)).toMatchObject({
+    resource: `${origin}/mcp`,
+    code_challenge_method: 'S256',
+    redirect_uri: `${uiOrigin}/connections/tracker/callback`,
+  });
+  expect(await status()).toBe('disconnected');
+  const callback = await allow(data.authorizationUrl);
+  expect(callback.searchParams.get('iss')).toBe(`${origin}/identity`);
+  expect(await comeBack(callback)).toBe('/settings/connections');
+  expect(await status()).toBe('connected');
+  expect(await server()).toMatchObject({ issuer: `${origin}/identity`, changedIssuer: null });
+  await acceptAll(h, root);
+  expect(await search()).toMatchObject({ content: [{ type: 'text', text: 'did {}' }] });
+
+  const tokens = [...new Set(tracker.authorizations)].map((one) => one?.replace('Bearer ', '') ?? '');
+  expect(tokens).toHaveLength(1);
+  const everything = (await dump(h)) + h.logged.join('');
+  for (const token of tokens) expect(everything).not.toContain(token);
+  // The token of the agent is for this Postern, and stays here.
+  expect(tokens).not.toContain(agent.accessToken);
+  // A code is good once, and so is the state.
+  expect(await comeBack(callback)).toContain('problem=state_conflict');
+});
+
+test('an access token that ended is refreshed once, however many calls need it, in however many processes', async () => {
+  await connect();
+  const first = tracker.authorizations.at(-1);
+  later(10 * minute);
+  agent = await connectAgent(h, 'Ada');
+  const other = await h.another();
+  const [tool] = await h.app.services.connections.tools(ada.user.id);
+  if (tool === undefined) throw new Error('There is no tool.');
+  seen = [];
+  const calls = [h, h, other, other].map((one) => one.app.services.connections.call(ada.user.id, tool, {}));
+  for (const answer of await Promise.all(calls)) expect(answer.isError).toBe(false);
+  expect(seen.filter((path) => path === '/identity/token')).toHaveLength(1);
+  expect(tracker.authorizations.at(-1)).not.toBe(first);
+  expect(await status()).toBe('connected');
+});
+
+test('a token that was revoked before its time is refreshed, and an account that was removed there is broken', async () => {
+  await connect();
+  const token = tracker.authorizations.at(-1)?.replace('Bearer ', '') ?? '';
+  tracker.acceptsLater = async (authorization) => authorization !== `Bearer ${token}`;
+  expect(await search()).toMatchObject({ content: [{ text: 'did {}' }] });
+  expect(await status()).toBe('connected');
+  tracker.acceptsLater = async () => false;
+  expect((await agent.refusal('tracker__search_issues')).code).toBe('connection_broken');
+  expect(await status()).toBe('broken');
+});
+
+test('an authorization server that is away breaks no connection; one that refuses the refresh token does', async () => {
+  await connect();
+  later(10 * minute);
+  agent = await connectAgent(h, 'Ada');
+  isAway = true;
+  expect((await agent.refusal('tracker__search_issues')).code).toBe('external_server_unavailable');
+  expect(await status()).toBe('connected');
+  isAway = false;
+  const { data: clients } = await there.call('GET', '/me/clients', { as: adaThere });
+  for (const { clientId } of clients) await there.call('DELETE', `/me/clients/${clientId}`, { as: adaThere });
+  expect((await agent.refusal('tracker__search_issues')).code).toBe('connection_broken');
+  expect(await status()).toBe('broken');
+});
+
+test('disconnecting revokes the tokens there', async () => {
+  await connect();
+  const token = tracker.authorizations.at(-1)?.replace('Bearer ', '') ?? '';
+  const introspect = () => there.app.services.identity.directory.introspect(token);
+  expect((await introspect()).kind).toBe('active');
+  expect((await h.call('DELETE', '/me/connections/tracker', { as: ada })).status).toBe(204);
+  await h.settle();
+  expect(seen).toContain('/identity/token/revocation');
+  expect((await introspect()).kind).toBe('inactive');
+});
+
+test('confused deputy: a state is good in the browser session that began it, and nowhere else', async () => {
+  const { data } = await begin(ada);
+  const callback = await allow(data.authorizationUrl, 'Ada');
+  // An attacker sends the callback to another person, or to another session of the same one.
+  expect(await comeBack(callback, bea)).toContain('problem=state_conflict');
+  expect(await status(bea)).toBe('disconnected');
+  await addServer(h, root, { url: `${origin}/mcp` }, { slug: 'other', auth: 'oauth' });
+  const elsewhere = new URL(callback.href.replace('/tracker/', '/other/'));
+  expect(await comeBack(elsewhere)).toContain('problem=state_conflict');
+  await h.call('DELETE', '/config/mcp/servers/other', { as: root });
+  const without = new URL(callback.href);
+  without.searchParams.delete('state');
+  expect(await comeBack(without)).toContain('problem=state_conflict');
+  // It was not used up.
+  expect(await comeBack(callback)).toBe('/settings/connections');
+  expect(await status()).toBe('connected');
+});
+
+test.each([
+  ['another issuer', 'https://evil.example'],
+  ['no issuer', null],
+])('an answer with %s is refused (RFC 9207)', async (_what, iss) => {
+  const { data } = await begin();
+  const callback = await allow(data.authorizationUrl);
+  if (iss === null) callback.searchParams.delete('iss');
+  else callback.searchParams.set('iss', iss);
+  seen = [];
+  expect(await comeBack(callback)).toMatch(/problem=(state_conflict|external_server_unavailable)/);
+  expect(seen).not.toContain('/identity/token');
+  expect(await status()).toBe('disconnected');
+});
+
+test('a sign-in ends after ten minutes, and a person may refuse', async () => {
+  const { data } = await begin();
+  const callback = await allow(data.authorizationUrl);
+  later(10 * minute);
+  expect(await comeBack(callback)).toContain('problem=state_conflict');
+  const again = await begin();
+  expect(await comeBack(await allow(again.data.authorizationUrl, 'Ada', 'deny'))).toContain(
+    'problem=state_conflict',
+  );
+  await h.app.services.connections.prune();
+  expect(await status()).toBe('disconnected');
+});
+
+test('another issuer than the first removes every connection, and needs an administrator', async () => {
+  await connect();
+  metadata = { resource: `${origin}/mcp`, authorization_servers: ['https://evil.example'] };
+  expect((await begin(bea)).error.code).toBe('state_conflict');
+  expect(await status()).toBe('disconnected');
+  expect(await server()).toMatchObject({
+    issuer: `${origin}/identity`,
+    changedIssuer: 'https://evil.example',
+  });
+  const events = await h.call('GET', '/audit/events', {
+    as: root,
+    query: { event: 'config.mcp.server_changed' },
+  });
+  expect(events.data[0]).toMatchObject({ reason: 'issuer_changed', details: { endedConnections: 1 } });
+  expect((await begin()).error.code).toBe('state_conflict');
+  const put = (issuer: string) =>
+    h.call('PATCH', '/config/mcp/servers/tracker', { as: root, body: { issuer } });
+  expect((await put('https://third.example')).error.code).toBe('state_conflict');
+  // The administrator keeps the first; it would be the same with the other.
+  metadata = undefined;
+  expect((await put(`${origin}/identity`)).data).toMatchObject({ changedIssuer: null });
+  await connect();
+  expect(await status()).toBe('connected');
+});
+
+test.each([
+  ['another resource', { resource: 'https://evil.example/mcp', authorization_servers: ['ISSUER'] }],
+  [
+    'an authorization server without https',
+    { resource: 'HERE', authorization_servers: ['http://evil.example'] },
+  ],
+  ['no authorization server', { resource: 'HERE', authorization_servers: [] }],
+  ['nonsense', { a: 1 }],
+])('metadata that names %s is refused, and nobody is sent there', async (_what, written) => {
+  const text = JSON.stringify(written)
+    .replace('HERE', `${origin}/mcp`)
+    .replace('ISSUER', `${origin}/identity`);
+  metadata = JSON.parse(text);
+  expect((await begin()).error.code).toBe('external_server_unavailable');
+  expect((await server()).issuer).toBeNull();
+  metadata = { resource: `${origin}/mcp`, authorization_servers: [`${origin}/identity`] };
+  expect((await begin()).status).toBe(200);
+});
+
+test('SE-03 tokens and the registration are encrypted again under a new ENCRYPTION_KEY', async () => {
+  await connect();
+  const { reencryption } = (
+    await h.another({
+      secrets: {
+        encryptionKeys: [
+          'a-new-encryption-key-of-the-tests-012345',
+          'encryption-key-of-the-tests-0123456789',
+        ],
+      },
+    })
+  ).app.services;
+  expect(await reencryption.waiting()).toBeGreaterThanOrEqual(2);
+});

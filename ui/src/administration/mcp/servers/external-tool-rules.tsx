@@ -1,0 +1,47 @@
+import { SegmentedControl } from '@mantine/core';
+import { useQueries, useQuery } from '@tanstack/react-query';
+import { useId } from 'react';
+import { toolRules } from '../../../agents/tools.ts';
+import styles from '../../agents/definition-form.module.css';
+import { mcpServers, mcpServerTools } from '../../queries.ts';
+
+type Rules = Readonly<Record<string, string>>;
+type Props = { readonly rules: Rules; readonly onChange: (rules: Rules) => void };
+
+/** The accepted tools of external servers in the form of an agent definition. Nothing is shown while there are none. */
+export function ExternalToolRules({ rules, onChange }: Props) {
+  const id = useId();
+  const { data } = useQuery(mcpServers);
+  const servers = data?.servers ?? [];
+  const names = useQueries({
+    queries: servers.map(({ slug }) => mcpServerTools(slug)),
+    combine: (found) =>
+      found.flatMap(({ data: listed }, at) =>
+        (listed?.tools ?? [])
+          .filter(({ accepted }) => accepted !== null)
+          .map(({ name }) => `${servers[at]?.slug}__${name}`),
+      ),
+  });
+  // A rule for a tool that is gone stays visible, so that it can be taken out.
+  const all = [...new Set([...names, ...Object.keys(rules).filter((name) => name.includes('__'))])];
+  if (all.length === 0) return null;
+  return (
+    <section aria-labelledby={id}>
+      <h2 id={id} className={styles['title']}>
+        Tools of external servers
+      </h2>
+      {all.map((name) => (
+        <div key={name} className={styles['tool']}>
+          <code id={`${id}-${name}`}>{name}</code>
+          <SegmentedControl
+            aria-labelledby={`${id} ${id}-${name}`}
+            size="xs"
+            value={rules[name] ?? 'hidden'}
+            onChange={(rule) => onChange({ ...rules, [name]: rule })}
+            data={Object.entries(toolRules).map(([value, label]) => ({ value, label }))}
+          />
+        </div>
+      ))}
+    </section>
+  );
+}

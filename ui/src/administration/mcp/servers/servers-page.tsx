@@ -1,0 +1,131 @@
+import { Anchor, Badge, Button, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { api } from '../../../api/client.ts';
+import type { Schemas } from '../../../api/contract.ts';
+import { Empty } from '../../../lists/empty.tsx';
+import { PageHead } from '../../../lists/page-head.tsx';
+import { Table, TableLoading } from '../../../lists/table.tsx';
+import { PlusIcon, SocketIcon } from '../../../shell/icons.tsx';
+import { Problem } from '../../../shell/problem.tsx';
+import { useShortcut } from '../../../shell/shortcuts.ts';
+import { Confirm, Dialog } from '../../act.tsx';
+import common from '../../admin.module.css';
+import { RowButtons, useEditing } from '../../editing.tsx';
+import { mcpServers } from '../../queries.ts';
+import { TextLink } from '../../text-link.tsx';
+import { ServerForm } from './server-form.tsx';
+
+type Server = Schemas['McpServer'];
+
+const steps = [
+  { do: 'Add a server.', why: 'People connect their own accounts there, in Settings.' },
+  {
+    do: 'Read its tools, and accept those that agents may have.',
+    why: 'They are known once a person has connected. A changed text must be accepted again.',
+  },
+  { do: 'Name the tools in agent definitions.', why: 'A client without a definition only reads.' },
+];
+
+/** MCP servers of others, whose tools agents get through Postern. */
+export function ServersPage() {
+  const { data, error, isPending, refetch } = useQuery(mcpServers);
+  const { heading, editing, leaving, edit, leave, close, done } = useEditing<Server>();
+  useShortcut('n', () => edit('new'));
+  const all = data?.servers ?? [];
+  return (
+    <>
+      <Anchor component={Link} to="/admin/mcp" size="sm">
+        ← MCP
+      </Anchor>
+      <PageHead
+        title="External MCP servers"
+        intro="Servers of others, such as an issue tracker, whose tools agents get through Postern."
+        heading={heading}
+      >
+        <Button leftSection={<PlusIcon />} onClick={() => edit('new')}>
+          New server
+        </Button>
+      </PageHead>
+      {isPending && <TableLoading what="servers" />}
+      {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
+      {data !== undefined && all.length === 0 && (
+        <Empty picture={<SocketIcon size={28} />} title="No external servers yet" steps={steps}>
+          <Button onClick={() => edit('new')}>Add a server</Button>
+        </Empty>
+      )}
+      {all.length > 0 && (
+        <Table
+          caption="External MCP servers"
+          columns={['Name', 'Address', 'Status']}
+          hasActions
+          isStale={false}
+        >
+          {all.map((server) => (
+            <tr key={server.slug}>
+              <th scope="row" className={common['name']}>
+                <TextLink to="/admin/mcp/servers/$slug" params={{ slug: server.slug }} inherit>
+                  <bdi>{server.name}</bdi>
+                </TextLink>
+                <code>{server.slug}__…</code>
+              </th>
+              <td data-label="Address" className={common['address']}>
+                <code>{server.url}</code>
+              </td>
+              <td data-label="Status">
+                <StatusOf server={server} />
+              </td>
+              <td>
+                <RowButtons
+                  name={server.name}
+                  end="Delete"
+                  onChange={() => edit(server)}
+                  onEnd={() => leave(server)}
+                />
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      <Dialog
+        isOpen={editing !== undefined}
+        title={editing === 'new' ? 'New external MCP server' : 'Change this server'}
+        onClose={close}
+      >
+        {editing !== undefined && (
+          <ServerForm {...(editing === 'new' ? {} : { of: editing })} onClose={close} onDone={done} />
+        )}
+      </Dialog>
+      <Dialog isOpen={leaving !== undefined} title="Delete this server?" onClose={close}>
+        {leaving !== undefined && (
+          <Confirm
+            act={() => api.DELETE('/config/mcp/servers/{slug}', { params: { path: { slug: leaving.slug } } })}
+            said={`${leaving.name} is deleted.`}
+            refresh="servers"
+            confirm="Delete server"
+            keep="Keep it"
+            onClose={close}
+            onDone={done}
+          >
+            <Text size="sm">
+              The connections of all people to{' '}
+              <b className={common['wrap']}>
+                <bdi>{leaving.name}</bdi>
+              </b>{' '}
+              are removed, and agents lose its tools.
+            </Text>
+          </Confirm>
+        )}
+      </Dialog>
+    </>
+  );
+}
+
+function StatusOf({ server: { enabled, changedIssuer } }: { readonly server: Server }) {
+  if (!enabled) return <Badge color="gray">Off</Badge>;
+  return changedIssuer === null ? (
+    <Badge color="green">On</Badge>
+  ) : (
+    <Badge color="yellow">Sign-in changed</Badge>
+  );
+}

@@ -1,0 +1,159 @@
+import { Badge, Button, SegmentedControl, Switch } from '@mantine/core';
+import { useId } from 'react';
+import { toolRules } from '../../../agents/tools.ts';
+import { api, unwrap } from '../../../api/client.ts';
+import type { Schemas } from '../../../api/contract.ts';
+import { Problem } from '../../../shell/problem.tsx';
+import { useAct } from '../../act.tsx';
+import common from '../../admin.module.css';
+import styles from './tool-card.module.css';
+
+type Tool = Schemas['McpServerTool'];
+type Text = Schemas['McpToolText'];
+
+type Props = { readonly server: Schemas['McpServer']; readonly tool: Tool };
+
+const statusWords = {
+  new: ['New', 'yellow'],
+  changed: ['Changed', 'yellow'],
+  accepted: ['Accepted', 'green'],
+} as const;
+
+/** What one tool says, now and when it was accepted, and what agents may do with it. */
+export function ToolCard({ server, tool }: Props) {
+  const id = useId();
+  const { name, status, problem, listed, accepted, digest } = tool;
+  const [words, color] = statusWords[status];
+  const { run, error, isBusy } = useAct({
+    act: () =>
+      unwrap(
+        api.POST('/config/mcp/servers/{slug}/tools/{name}/accept', {
+          params: { path: { slug: server.slug, name } },
+          body: { digest },
+        }),
+      ),
+    said: `${name} is accepted.`,
+    refresh: 'servers',
+    onDone: () => undefined,
+  });
+  return (
+    <section className={common['card']} aria-labelledby={id}>
+      <div className={common['head']}>
+        <h2 id={id} className={common['wrap']}>
+          <code>{name}</code>
+        </h2>
+        <Badge color={color}>{words}</Badge>
+      </div>
+      <div className={styles['texts']}>
+        {status === 'changed' && accepted !== null && <TextOf title="Accepted" text={accepted} />}
+        <TextOf title={status === 'accepted' ? 'Agents get' : 'The server says now'} text={listed} />
+      </div>
+      {problem !== null && <p className={styles['problem']}>It cannot be accepted. {problem}</p>}
+      {error !== undefined && <Problem error={error} />}
+      {status !== 'accepted' && problem === null && (
+        <Button size="xs" loading={isBusy} onClick={run} aria-label={`Accept ${name}`}>
+          Accept
+        </Button>
+      )}
+      {accepted !== null && <Rules server={server} name={name} />}
+    </section>
+  );
+}
+
+/** As text, never as HTML: it is of the server. */
+function TextOf({ title, text }: { readonly title: string; readonly text: Text }) {
+  const schemas = [
+    ['Arguments', text.inputSchema],
+    ['Result', text.outputSchema],
+    ['Annotations, which Postern ignores', text.annotations],
+  ] as const;
+  return (
+    <div>
+      <h3 className={styles['title']}>{title}</h3>
+      {text.title !== null && (
+        <p className={styles['text']}>
+          <b>
+            <bdi>{text.title}</bdi>
+          </b>
+        </p>
+      )}
+      <p className={styles['text']} dir="auto">
+        {text.description === '' ? <span className="quiet">No description</span> : text.description}
+      </p>
+      {schemas.map(
+        ([label, json]) =>
+          json !== null && (
+            <details key={label}>
+              <summary>{label}</summary>
+              <pre className={styles['schema']}>{JSON.stringify(JSON.parse(json), null, 2)}</pre>
+            </details>
+          ),
+      )}
+    </div>
+  );
+}
+
+/** Each choice is saved at once. */
+function Rules({
+  server: { slug, tools, readOnlyTools },
+  name,
+}: Pick<Props, 'server'> & { readonly name: string }) {
+  const id = useId();
+  const isReadOnly = readOnlyTools.includes(name);
+  const { run, error, isBusy } = useChange(slug, {
+    readOnlyTools: isReadOnly ? readOnlyTools.filter((one) => one !== name) : [...readOnlyTools, name],
+  });
+  return (
+    <div className={styles['rules']}>
+      <span id={id}>Agents may use it</span>
+      <Rule slug={slug} name={name} tools={tools} labelledBy={id} />
+      <Switch
+        label="It only reads"
+        aria-label={`${name} only reads`}
+        checked={isReadOnly}
+        disabled={isBusy}
+        onChange={run}
+      />
+      {error !== undefined && <Problem error={error} />}
+    </div>
+  );
+}
+
+type RuleProps = {
+  readonly slug: string;
+  readonly name: string;
+  readonly tools: Schemas['McpServer']['tools'];
+  readonly labelledBy: string;
+};
+
+function Rule({ slug, name, tools, labelledBy }: RuleProps) {
+  const current = tools[name] ?? 'ask';
+  const allow = useChange(slug, { tools: { ...tools, [name]: 'allow' } });
+  const ask = useChange(slug, { tools: { ...tools, [name]: 'ask' } });
+  const hide = useChange(slug, { tools: { ...tools, [name]: 'hidden' } });
+  const by = { allow, ask, hidden: hide };
+  const error = allow.error ?? ask.error ?? hide.error;
+  return (
+    <>
+      <SegmentedControl
+        aria-labelledby={labelledBy}
+        size="xs"
+        value={current}
+        onChange={(value) => {
+          if (value === 'allow' || value === 'ask' || value === 'hidden') by[value].run();
+        }}
+        data={Object.entries(toolRules).map(([value, label]) => ({ value, label }))}
+      />
+      {error !== undefined && <Problem error={error} />}
+    </>
+  );
+}
+
+function useChange(slug: string, body: Schemas['McpServerChange']) {
+  return useAct({
+    act: () => unwrap(api.PATCH('/config/mcp/servers/{slug}', { params: { path: { slug } }, body })),
+    said: 'Saved.',
+    refresh: 'servers',
+    onDone: () => undefined,
+  });
+}

@@ -1,0 +1,249 @@
+import { Alert, Badge, Button, Group, Modal, PasswordInput, Skeleton, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { useRef, useState } from 'react';
+import { api, unwrap, wrongFields } from '../../api/client.ts';
+import type { Schemas } from '../../api/contract.ts';
+import { queryClient } from '../../api/queries.ts';
+import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { PageHead } from '../../lists/page-head.tsx';
+import { announce } from '../../shell/announce.tsx';
+import { Moment } from '../../shell/moment.tsx';
+import { useNow } from '../../shell/now.ts';
+import { Problem } from '../../shell/problem.tsx';
+import { useEnding } from '../../shell/use-ending.ts';
+import styles from '../clients/clients-page.module.css';
+import own from './connections-page.module.css';
+import { myConnections } from '../queries.ts';
+
+type Connection = Schemas['McpConnection'];
+
+const route = getRouteApi('/settings/connections');
+
+/** Why a sign-in elsewhere did not connect the account, by the code of the server. */
+const problems: Readonly<Record<string, string>> = {
+  state_conflict:
+    'The sign-in was refused there, took longer than ten minutes, or began in another browser session. Connect again.',
+  connection_broken: 'The server does not accept the account that you chose.',
+  external_server_unavailable: 'The server cannot be used right now. Try again later.',
+};
+
+/** The accounts of a person at external MCP servers. */
+export function ConnectionsPage() {
+  const { data, error, refetch } = useQuery(myConnections);
+  const { problem } = route.useSearch();
+  const [connecting, setConnecting] = useState<Connection>();
+  const [leaving, setLeaving] = useState<Connection>();
+  const heading = useRef<HTMLHeadingElement>(null);
+  const all = data?.connections;
+  const close = () => {
+    setConnecting(undefined);
+    setLeaving(undefined);
+  };
+  const focus = () => heading.current?.focus();
+  return (
+    <>
+      <PageHead
+        title="External MCP connections"
+        intro="Your accounts at other MCP servers. Your agents use their tools through Postern."
+        heading={heading}
+      />
+      {problem !== undefined && (
+        <Alert color="yellow" title="The account is not connected" mb="md" role="alert">
+          {problems[problem] ?? 'Something went wrong. Connect again.'}
+        </Alert>
+      )}
+      {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
+      {all === undefined && error === null && (
+        <Skeleton height={80} radius="lg" role="status" aria-label="Loading" />
+      )}
+      {all?.length === 0 && (
+        <NoMatch>
+          <NoMatchLine>An administrator has not added any external MCP server.</NoMatchLine>
+        </NoMatch>
+      )}
+      {all !== undefined && all.length > 0 && (
+        <ul className={styles['list']}>
+          {all.map((connection) => (
+            <Row
+              key={connection.slug}
+              of={connection}
+              onConnect={() => setConnecting(connection)}
+              onEnd={() => setLeaving(connection)}
+            />
+          ))}
+        </ul>
+      )}
+      <Modal
+        opened={connecting !== undefined}
+        onClose={close}
+        title="Connect your account"
+        closeButtonProps={{ 'aria-label': 'Close' }}
+      >
+        {connecting !== undefined && <Connect to={connecting} onClose={close} onDone={focus} />}
+      </Modal>
+      <Modal
+        opened={leaving !== undefined}
+        onClose={close}
+        title="Disconnect this account?"
+        closeButtonProps={{ 'aria-label': 'Close' }}
+      >
+        {leaving !== undefined && <Question of={leaving} onClose={close} onDone={focus} />}
+      </Modal>
+    </>
+  );
+}
+
+type RowProps = { readonly of: Connection; readonly onConnect: () => void; readonly onEnd: () => void };
+
+function Row({ of: { name, slug, status, connectedAt, lastUsedAt }, onConnect, onEnd }: RowProps) {
+  const now = useNow();
+  return (
+    <li>
+      <div>
+        <bdi className={styles['name']}>{name}</bdi>
+        <code>{slug}__…</code>
+        <span className="quiet">
+          {connectedAt === null ? (
+            'Not connected'
+          ) : (
+            <>
+              Connected <Moment at={connectedAt} now={now} /> ·{' '}
+              {lastUsedAt === null ? (
+                'never used'
+              ) : (
+                <>
+                  used <Moment at={lastUsedAt} now={now} />
+                </>
+              )}
+            </>
+          )}
+        </span>
+        {status === 'broken' && (
+          <span>
+            <Badge color="yellow">Broken</Badge> The server no longer accepts this account. Connect it again.
+          </span>
+        )}
+      </div>
+      <span className={own['buttons']}>
+        {status !== 'connected' && (
+          <Button size="xs" aria-label={`Connect ${name}`} onClick={onConnect}>
+            Connect
+          </Button>
+        )}
+        {status !== 'disconnected' && (
+          <Button variant="default" size="xs" aria-label={`Disconnect ${name}`} onClick={onEnd}>
+            Disconnect
+          </Button>
+        )}
+      </span>
+    </li>
+  );
+}
+
+const explanations: Readonly<Record<Connection['auth'], string>> = {
+  none: 'This server needs no sign-in. Your agents get its tools that an administrator accepted.',
+  header: 'Postern stores the value encrypted, shows it to nobody, and sends it to this server alone.',
+  oauth: 'You sign in at the page of this server, allow Postern, and come back.',
+};
+
+type DialogProps = { readonly onClose: () => void; readonly onDone: () => void };
+
+function Connect({ to, onClose, onDone }: DialogProps & { readonly to: Connection }) {
+  const [value, setValue] = useState('');
+  const [error, setError] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const { slug, name, auth } = to;
+  const wrong = wrongFields(error)['value'];
+
+  async function connect(): Promise<void> {
+    setBusy(true);
+    setError(undefined);
+    try {
+      const params = { path: { slug } };
+      const body = auth === 'header' ? { value } : {};
+      const { data } = await unwrap(api.POST('/me/connections/{slug}/start', { params, body }));
+      if (data.authorizationUrl !== null) {
+        // The page of the authorization server; the button stays busy until it opens.
+        window.location.assign(data.authorizationUrl);
+        return;
+      }
+      announce(`${name} is connected.`);
+      onClose();
+      await queryClient.invalidateQueries({ queryKey: ['connections'] });
+      onDone();
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+    }
+  }
+
+  return (
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!isBusy) void connect();
+      }}
+    >
+      <Text size="sm" mb="sm">
+        <b>
+          <bdi>{name}</bdi>
+        </b>
+        . {explanations[auth]}
+      </Text>
+      {auth === 'header' && (
+        <PasswordInput
+          label="Value of the Authorization header"
+          description="As the server gave it to you, often with Bearer and a space in front."
+          data-autofocus
+          required
+          maxLength={4_096}
+          autoComplete="off"
+          value={value}
+          error={wrong}
+          onChange={({ currentTarget }) => setValue(currentTarget.value)}
+        />
+      )}
+      {error !== undefined && wrong === undefined && <Problem error={error} />}
+      <Group justify="flex-end" mt="md" gap="sm">
+        <Button variant="default" onClick={onClose} disabled={isBusy}>
+          Cancel
+        </Button>
+        <Button type="submit" loading={isBusy}>
+          {auth === 'oauth' ? 'Sign in there' : 'Connect'}
+        </Button>
+      </Group>
+    </form>
+  );
+}
+
+function Question({ of: { slug, name }, onClose, onDone }: DialogProps & { readonly of: Connection }) {
+  const { run, error, isBusy } = useEnding({
+    end: () => api.DELETE('/me/connections/{slug}', { params: { path: { slug } } }),
+    said: `${name} is disconnected.`,
+    list: 'connections',
+    onClose,
+    onDone,
+  });
+  return (
+    <>
+      <Text size="sm" mb="sm">
+        Your agents lose the tools of{' '}
+        <b>
+          <bdi>{name}</bdi>
+        </b>
+        , and Postern forgets your account there.
+      </Text>
+      {error !== undefined && <Problem error={error} />}
+      <Group justify="flex-end" mt="md" gap="sm">
+        <Button variant="default" onClick={onClose} disabled={isBusy}>
+          Keep it connected
+        </Button>
+        <Button color="red" loading={isBusy} onClick={run}>
+          Disconnect now
+        </Button>
+      </Group>
+    </>
+  );
+}
