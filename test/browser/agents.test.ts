@@ -43,6 +43,7 @@ async function record(person: Person, called: Called) {
     tool,
     code,
     durationMs: 1_234,
+    definition: null,
     approvalId: null,
     step: null,
     arguments: sent,

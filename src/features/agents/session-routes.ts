@@ -28,6 +28,10 @@ const sessionSchema = z
     calls: z.number().int(),
     isOpen: z.boolean().describe('False: 30 minutes passed without a call, or it was ended'),
     endedAt: timestampSchema.nullable().describe('When the access of its client was ended'),
+    definition: z
+      .strictObject({ id: z.string(), name: z.string() })
+      .nullable()
+      .describe('The agent definition of its newest call, as it was named then. Null: the agent only reads'),
   })
   .meta({ id: 'AgentSession' });
 
@@ -82,6 +86,7 @@ const exampleSession = {
   calls: 1,
   isOpen: true,
   endedAt: null,
+  definition: { id: 'agd_2mTq9ZpW1xYb7LcD5mNa', name: 'Review apps' },
 };
 const exampleEnded = { ...exampleSession, isOpen: false, endedAt: '2026-01-01T09:05:00.000Z' };
 const exampleCall = {
@@ -111,6 +116,7 @@ export function agentSessionRoutes({
     calls: session.calls,
     isOpen: sessions.isOpen(session),
     endedAt: timestampOrNull(session.endedAt),
+    definition: session.definition,
   });
   const withPerson = (session: AgentSession, known: ReadonlyMap<string, string>) => ({
     ...toShown(session),

@@ -13,7 +13,11 @@ export type AgentSession = {
   /** When someone ended the access of its grant. */
   readonly endedAt: number | null;
   readonly calls: number;
+  /** Of the newest call, as it was named then; null: there was none. */
+  readonly definition: DefinitionName | null;
 };
+
+export type DefinitionName = { readonly id: string; readonly name: string };
 
 export type AgentGrant = Pick<AgentSession, 'userId' | 'clientId' | 'grantId'>;
 
@@ -43,6 +47,7 @@ export type NewCall = Omit<AgentCall, 'number'> & {
   readonly clientId: string;
   /** Empty: the identity provider names none. */
   readonly grantId: string;
+  readonly definition: DefinitionName | null;
 };
 
 export type ClientUse = { readonly clientId: string; readonly people: number; readonly lastCallAt: number };
@@ -88,11 +93,14 @@ type SessionRow = {
   last_call_at: Date;
   ended_at: Date | null;
   calls: number;
+  definition_id: string | null;
+  definition_name: string | null;
 };
 
 export function agentSessionStore(db: Sql): AgentSessionStore {
   const selected = sql`
-    select s.id, s.user_id, s.client_id, s.grant_id, s.started_at, s.last_call_at, e.ended_at, s.calls
+    select s.id, s.user_id, s.client_id, s.grant_id, s.started_at, s.last_call_at, e.ended_at, s.calls,
+      s.definition_id, s.definition_name
       from agent_sessions s left join agent_ended_grants e using (user_id, client_id, grant_id)`;
   const of = ({ userId, id }: SessionFilter) => sql`
     ${userId === null ? sql`true` : sql`user_id = ${userId}`} and ${id === undefined ? sql`true` : sql`id = ${id}`}`;
@@ -103,7 +111,8 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
     const at = new Date(call.at);
     const { rows } = await sql<CallPlace>`
       with session as (
-        update agent_sessions set last_call_at = ${at}, calls = calls + 1
+        update agent_sessions set last_call_at = ${at}, calls = calls + 1,
+               definition_id = ${call.definition?.id ?? null}, definition_name = ${call.definition?.name ?? null}
          where id = (select id from agent_sessions
                       where user_id = ${userId} and client_id = ${clientId} and grant_id = ${grantId}
                         and last_call_at >= ${new Date(idleSince)}
@@ -229,5 +238,7 @@ function toSession(row: SessionRow): AgentSession {
     lastCallAt: row.last_call_at.getTime(),
     endedAt: row.ended_at?.getTime() ?? null,
     calls: row.calls,
+    definition:
+      row.definition_id === null ? null : { id: row.definition_id, name: row.definition_name ?? '' },
   };
 }

@@ -112,6 +112,7 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
             userId: user.id,
             clientId,
             grantId: grantId ?? '',
+            definition: definition ?? null,
             at: startedAt,
             tool,
             code,

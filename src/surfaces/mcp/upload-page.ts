@@ -16,6 +16,7 @@ import { successBody } from '../web/envelope.ts';
 import { acceptUploads } from '../web/upload-bodies.ts';
 import {
   accessEnded,
+  type AgentAccess,
   accessUnder,
   type AgentCaller,
   agents,
@@ -50,7 +51,8 @@ export type UploadPageDeps = AgentStepsDeps & {
 };
 
 /** `caller`: with the scopes that policy and definition leave. */
-type Sender = { readonly upload: McpUpload; readonly caller: AgentCaller };
+type Sender = Rights & { readonly upload: McpUpload };
+type Rights = { readonly caller: AgentCaller; readonly definition: AgentAccess['definition'] };
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -95,7 +97,7 @@ export function uploadPage(deps: UploadPageDeps): (scope: FastifyInstance) => Pr
     request.caller = caller;
     await limitAgents(deps, upload.userId, policy.callsPerMinute);
     requireSize(request, upload);
-    request.agentUpload = { token, upload, caller: await check(upload, caller, request.origin) };
+    request.agentUpload = { token, upload, ...(await check(upload, caller, request.origin)) };
   }
 
   async function senderOf({ userId, clientId, expiresAt }: McpUpload): Promise<AgentCaller> {
@@ -105,7 +107,7 @@ export function uploadPage(deps: UploadPageDeps): (scope: FastifyInstance) => Pr
   }
 
   /** Everything that the call of the tool was checked for, as it is now. Resolves with the rights that are left. */
-  async function check(upload: McpUpload, caller: AgentCaller, origin: RequestOrigin): Promise<AgentCaller> {
+  async function check(upload: McpUpload, caller: AgentCaller, origin: RequestOrigin): Promise<Rights> {
     const { userId, clientId, grantId, siteId, visibility, replaces, approvalId } = upload;
     const access = await accessUnder(deps, caller, grantId, await requireEnabled(deps));
     await deps.authorization.authorize(caller, agents);
@@ -130,7 +132,7 @@ export function uploadPage(deps: UploadPageDeps): (scope: FastifyInstance) => Pr
           hint: 'Read the site, then call publish_site again.',
         });
     }
-    return narrowed;
+    return { caller: narrowed, definition: access.definition };
   }
 
   async function publish(request: FastifyRequest, { upload, caller }: Sender, sent: RequestUpload) {
@@ -181,6 +183,7 @@ export function uploadPage(deps: UploadPageDeps): (scope: FastifyInstance) => Pr
             userId,
             clientId,
             grantId,
+            definition: sender.definition ?? null,
             at: startedAt,
             tool: 'publish_site',
             code,

@@ -92,6 +92,7 @@ const newSession = async () => {
     tool: 'get_context',
     code: null,
     durationMs: 1,
+    definition: null,
     approvalId: null,
     step: null,
     arguments: {},

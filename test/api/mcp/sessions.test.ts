@@ -49,6 +49,22 @@ test('every call is recorded in its order, answered or refused', async () => {
   ]);
 });
 
+test('a session names the definition of its newest call, as it was named then', async () => {
+  await agent.use('get_context');
+  const [before] = (await h.call('GET', '/me/agents/sessions', { as: ada })).data;
+  expect(before.definition).toBeNull();
+  const body = { name: 'Reviews', purpose: 'For tests', tools: { get_context: 'allow' } };
+  const clients = ['postern-mcp'];
+  const { data } = await h.call('POST', '/config/agents/definitions', {
+    as: root,
+    body: { ...body, clients },
+  });
+  await agent.use('get_context');
+  await h.call('DELETE', `/config/agents/definitions/${data.id}`, { as: root });
+  const [after] = (await h.call('GET', '/agents/sessions', { as: root })).data;
+  expect(after).toMatchObject({ calls: 2, definition: { id: data.id, name: 'Reviews' } });
+});
+
 test('calls at the same time belong to one session', async () => {
   await Promise.all(Array.from({ length: 8 }, () => agent.use('get_context')));
   expect(await list(ada)).toMatchObject([{ calls: 8 }]);

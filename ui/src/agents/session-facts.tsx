@@ -15,6 +15,10 @@ export function SessionFacts({ of: session, person }: { of: Session; person?: Re
           <code>{session.clientId}</code>
         </dd>
       </div>
+      <div>
+        <dt>Definition</dt>
+        <dd>{session.definition === null ? 'None: the agent only reads' : session.definition.name}</dd>
+      </div>
       {person !== undefined && (
         <div>
           <dt>Person</dt>

@@ -5530,6 +5530,8 @@ export interface components {
              * @description When the access of its client was ended
              */
             endedAt: string | null;
+            /** @description The agent definition of its newest call, as it was named then. Null: the agent only reads */
+            definition: components["schemas"]["AgentSessionDefinition"] | null;
         };
         AgentCall: {
             /**
@@ -5582,6 +5584,8 @@ export interface components {
              * @description When the access of its client was ended
              */
             endedAt: string | null;
+            /** @description The agent definition of its newest call, as it was named then. Null: the agent only reads */
+            definition: components["schemas"]["AgentSessionOfAnyoneDefinition"] | null;
             user: components["schemas"]["AgentSessionOfAnyoneUser"];
         };
         ReviewedAgentCall: {
@@ -6738,6 +6742,14 @@ export interface components {
             removed: string[];
             /** @description Models that are left out though definitions name them: the change would be refused */
             named: components["schemas"]["AgentModelsChangeDryRunNamedItem"][];
+        };
+        AgentSessionDefinition: {
+            id: string;
+            name: string;
+        };
+        AgentSessionOfAnyoneDefinition: {
+            id: string;
+            name: string;
         };
         AgentSessionOfAnyoneUser: {
             id: string;
