@@ -527,7 +527,7 @@ export const settings = {
     schema: someText,
     unset: null,
     meaning:
-      'File with the certificate authorities, in PEM, that git trusts for https; needed for a git server with a private authority',
+      'File with the certificate authorities, in PEM, that git trusts for https, and that external MCP servers may have besides the public ones; needed for a server with a private authority',
     shown: 'unset: those of the machine',
     readBy: withIdentity,
   }),

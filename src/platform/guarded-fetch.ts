@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { type IncomingMessage, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
+import { rootCertificates } from 'node:tls';
 import { bodyText, type Fetch } from './fetch.ts';
 import type { Outbound } from './outbound.ts';
 
@@ -18,7 +19,7 @@ export function createGuardedFetch({
   maxBytes,
 }: {
   readonly outbound: Outbound;
-  /** OUTBOUND_CA_FILE. */
+  /** OUTBOUND_CA_FILE: its authorities are trusted besides those of Node. */
   readonly caFile?: string | null;
   readonly maxBytes: number;
 }): Fetch {
@@ -35,7 +36,7 @@ export function createGuardedFetch({
       agent: false,
       lookup: always(checked.address),
       ...(signal === undefined ? {} : { signal }),
-      ...(isTls && caFile !== null ? { ca: await readFile(caFile) } : {}),
+      ...(isTls && caFile !== null ? { ca: [...rootCertificates, await readFile(caFile, 'utf8')] } : {}),
       body: body === undefined || body === null ? undefined : bodyText(body),
     });
     return toResponse(answer, maxBytes);
@@ -59,7 +60,7 @@ type Sent = {
   readonly agent: false;
   readonly lookup: LookupFunction;
   readonly signal?: AbortSignal;
-  readonly ca?: Buffer;
+  readonly ca?: string[];
   readonly body: string | undefined;
 };
 

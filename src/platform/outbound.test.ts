@@ -69,7 +69,7 @@ test('a host is reached at a public address only, unless private ones are allowe
   expect(await open.addressOf('127.0.0.1')).toEqual({ kind: 'address', address: '127.0.0.1' });
 });
 
-test('OUTBOUND_ALLOW_PRIVATE allows the hosts and networks that it lists, and never link-local addresses', async () => {
+test('T61 OUTBOUND_ALLOW_PRIVATE allows the hosts and networks that it lists, and never link-local addresses', async () => {
   const byName = outbound(['Inside.example.com', 'mixed.example.com']);
   expect(await byName.addressOf('inside.example.com')).toEqual({ kind: 'address', address: '10.0.0.8' });
   expect(await byName.addressOf('10.0.0.8')).toEqual({ kind: 'private' });

@@ -13,7 +13,7 @@ import { openWorld, type World } from './world.ts';
  * FUZZ_SEED repeats a run. Every round has an installation of its own, so that what a request broke (an account
  * disabled, a scope withdrawn) does not make the rest of the run a run of refusals.
  */
-const total = Number(process.env['FUZZ_REQUESTS'] ?? (process.env['CI'] === 'true' ? 20_000 : 3_500));
+const total = Number(process.env['FUZZ_REQUESTS'] ?? (process.env['CI'] === 'true' ? 20_000 : 4_500));
 const seed = Number(process.env['FUZZ_SEED'] ?? 20260101);
 const perRound = 500;
 const rounds = Math.ceil(total / perRound);

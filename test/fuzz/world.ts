@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Dice } from '../faults/ledger.ts';
 import { commandLine, manyChanges, openFrozenHarness } from '../api/access/cast.ts';
+import { setMcpPolicy } from '../api/mcp/agent.ts';
 import { idleEngine } from '../fakes/idle-engine.ts';
 import { defaultEnvironmentPolicy } from '../../src/features/environments/policy/environment-policy.ts';
+import type { Fetch } from '../../src/platform/fetch.ts';
 import { type Harness, type Person, type TestKey, uiOrigin } from '../harness.ts';
 import { defaultMcpPolicy } from '../../src/features/agents/mcp-policy.ts';
 import { connectAgent, setMcpPolicy } from '../api/mcp/agent.ts';
@@ -21,9 +23,39 @@ export type World = {
   readonly values: Set<string>;
 };
 
+/** Every external MCP server, with one tool and without a network. */
+const externalServer: Fetch = async (_url, { body }) => {
+  const { id, method } = JSON.parse(typeof body === 'string' ? body : '{}');
+  const results: Record<string, unknown> = {
+    initialize: {
+      protocolVersion: '2025-06-18',
+      capabilities: { tools: {} },
+      serverInfo: { name: 'all', version: '1' },
+    },
+    // As the example of the route that accepts it, so that its digest fits.
+    'tools/list': {
+      tools: [
+        {
+          name: 'search_issues',
+          title: 'Search issues',
+          description: 'Finds issues by words and labels.',
+          inputSchema: { type: 'object' },
+        },
+      ],
+    },
+  };
+  const result = results[String(method)];
+  if (result !== undefined) return Response.json({ jsonrpc: '2.0', id, result });
+  return new Response(null, { status: id === undefined ? 202 : 404 });
+};
+
 /** `cloneUrl`: of the repositories in it. */
 export async function openWorld(cloneUrl: string): Promise<World> {
-  const h = await openFrozenHarness({ ...manyChanges, engine: async () => idleEngine });
+  const h = await openFrozenHarness({
+    ...manyChanges,
+    engine: async () => idleEngine,
+    outboundFetch: externalServer,
+  });
   const things = new Map<string, string[]>();
   const keep = (kind: string, ...ids: string[]) => {
     things.set(kind, [...(things.get(kind) ?? []), ...ids].slice(-200));
@@ -65,11 +97,38 @@ export async function openWorld(cloneUrl: string): Promise<World> {
   keep('tokens', ...Object.values(keys).map(({ id }) => id));
   keep('key value', ...Object.values(keys).map(({ value }) => value));
   keep('clients', 'postern-cli');
-  // Nothing listens there, and private addresses are refused anyway.
-  const server = { slug: 'tracker', name: 'Tracker', url: 'https://127.0.0.1:9/mcp', auth: 'none' };
-  await h.call('POST', '/config/mcp/servers', { as: root, body: server });
-  for (const kind of ['servers', 'connections']) keep(kind, 'tracker');
-  keep('tools', 'search_issues');
+  await connectServers();
+  await useAgents();
+
+  /** What agents of Ada did and wait for, and definitions for them. */
+  async function useAgents(): Promise<void> {
+    const { agentSessions, agentApprovals } = h.app.services;
+    await setMcpPolicy(h);
+    for (const name of ['Readers', 'Writers', 'Others']) {
+      const body = { name, purpose: 'For tests', tools: {}, clients: [] };
+      keep('definitions', (await h.call('POST', '/config/agents/definitions', { as: root, body })).data.id);
+    }
+    const client = { userId: ada.user.id, clientId: 'postern-mcp' };
+    for (const grantId of ['first', 'second', 'third']) {
+      const call = { tool: 'get_context', code: null, durationMs: 1, approvalId: null, arguments: {} };
+      await agentSessions.record({ ...client, ...call, grantId, at: h.clock.now(), change: null });
+      const asked = { ...client, tool: 'delete_site', arguments: {}, what: grantId };
+      keep('approvals', (await agentApprovals.use(asked)).id);
+    }
+    keep('sessions', ...(await agentSessions.list(null, 1, 10)).items.map(({ id }) => id));
+  }
+
+  async function connectServers(): Promise<void> {
+    for (const slug of ['forge', 'wiki', 'chat', 'mail']) {
+      const server = { slug, name: slug, url: 'https://mcp.example.com/', auth: 'header' };
+      await h.call('POST', '/config/mcp/servers', { as: root, body: server });
+      for (const as of [ada, root])
+        await h.call('POST', `/me/connections/${slug}/start`, { as, body: { value: 'x' } });
+      for (const kind of ['servers', 'connections']) keep(kind, slug);
+    }
+    keep('tools', 'search_issues');
+  }
+
   keep('scope', 'repos:read');
   const accessToken = await commandLine(h, 'Ada').token(['repos:read']);
   // Uses of a dead key and keys in addresses, so that there are notices.

@@ -201,9 +201,11 @@ export function createConnections(deps: ConnectionsDeps): Connections {
       if (answer.kind === 'refused') return await breaking(connection, new AppError('connection_broken'));
       const credential: Credential = { kind: 'oauth', ...answer.tokens };
       const encrypted = encryptCredential(encryption, { id, url: server.url }, credential);
-      // Removed or replaced meanwhile: nobody may use these tokens.
-      if (!(await read.mcpConnections.putTokens(id, holder, encrypted)))
+      // Removed or replaced meanwhile: nobody may use these tokens any more.
+      if (!(await read.mcpConnections.putTokens(id, holder, encrypted))) {
+        revokeTokens(server, answer.tokens);
         throw new AppError('connection_broken');
+      }
       return { connection: { ...connection, encrypted }, credential };
     } finally {
       await read.mcpConnections.release(id, holder);
@@ -240,18 +242,18 @@ export function createConnections(deps: ConnectionsDeps): Connections {
       .catch((error: unknown) => {
         // A server that is away is the usual case, and its text may quote anything.
         if (error instanceof AppError) return;
-        const { name } = error instanceof Error ? error : { name: 'unknown' };
-        log.warn({ reason: name }, 'could not ask an external MCP server');
+        log.warn(
+          { reason: error instanceof Error ? error.name : 'unknown' },
+          'could not ask an external MCP server',
+        );
       })
       .finally(() => looking.delete(name));
     looking.set(name, running);
   }
 
   /** At the authorization server, in the background: Postern has forgotten them already. */
-  function revokeTokens({ url, issuer }: McpServer, connection: StoredConnection): void {
-    const credential = readCredential(encryption, connection, url);
-    if (credential?.kind !== 'oauth' || issuer === null) return;
-    inBackground(connection.id, () => oauth.revoke(issuer, credential));
+  function revokeTokens({ issuer }: McpServer, tokens: OAuthTokens): void {
+    if (issuer !== null) inBackground(`revoke:${newId(random, 'mcn')}`, () => oauth.revoke(issuer, tokens));
   }
 
   async function checkOwner(userId: string): Promise<void> {
@@ -287,9 +289,14 @@ export function createConnections(deps: ConnectionsDeps): Connections {
       const server = await usable(slug);
       const tokens = await deps.signIns.finish(person, server, callback);
       const credential = { kind: 'oauth' as const, ...tokens };
-      const texts = await client.list(targetOf(server, credential));
-      await connect(auditContext, { userId: person.userId, server, credential });
-      await servers.noteListed(server, texts);
+      try {
+        const texts = await client.list(targetOf(server, credential));
+        await connect(auditContext, { userId: person.userId, server, credential });
+        await servers.noteListed(server, texts);
+      } catch (error) {
+        revokeTokens(server, tokens);
+        throw error;
+      }
     },
     async disconnect(auditContext, userId, slug) {
       const server = await read.mcpServers.find(slug);
@@ -303,7 +310,8 @@ export function createConnections(deps: ConnectionsDeps): Connections {
           message: `You have no account at the server ${slug}.`,
           hint: 'List your connections to see them.',
         });
-      revokeTokens(server, removed);
+      const credential = readCredential(encryption, removed, server.url);
+      if (credential?.kind === 'oauth') revokeTokens(server, credential);
     },
     tools: read.mcpConnections.acceptedTools,
     lookForChanges: (userId) => inBackground(userId, () => lookEverywhere(userId)),

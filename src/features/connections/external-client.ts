@@ -15,7 +15,7 @@ import type { ToolText } from './tool-text.ts';
  * server's URL alone. Each task ends in time, however the server answers.
  */
 export type ExternalClient = {
-  /** At most {@link maxTools}. @throws AppError external_server_unavailable, connection_broken */
+  /** At most 128. @throws AppError external_server_unavailable, connection_broken */
   list(target: ExternalTarget): Promise<ToolText[]>;
   /** @throws AppError as list() */
   call(
@@ -41,9 +41,9 @@ type AnswerPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string };
 
-export const maxTools = 128;
+const maxTools = 128;
 const maxListPages = 8;
-export const maxAnswerBytes = 65_536;
+const maxAnswerBytes = 65_536;
 
 export function createExternalClient({
   fetch,
@@ -141,7 +141,7 @@ function fetchFor(
         body: init.body,
         signal: signal ? AbortSignal.any([signal, ending]) : ending,
       });
-      if (!answer.ok) seen.status = answer.status;
+      seen.status = answer.ok ? null : answer.status;
       return answer;
     } catch (error) {
       if (error instanceof RefusedAddress) seen.refused = error;

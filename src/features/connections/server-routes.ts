@@ -7,7 +7,7 @@ import { toolRules } from '../agents/agents.ts';
 import { byAdministrators } from '../settings/settings.ts';
 import { type McpServer, serverAuths, type ServerTool } from './server-store.ts';
 import { maxServers, type McpServers } from './servers.ts';
-import { problemOf, type ToolText } from './tool-text.ts';
+import { digestOf, problemOf, type ToolText } from './tool-text.ts';
 
 /** A name that the server gives a tool; a rule for a name that it never lists has no effect. */
 const toolName = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, 'must be the name of a tool');
@@ -101,7 +101,7 @@ const toolSchema = z
       .describe('`new`: not accepted yet. `changed`: the server lists another text than the accepted one'),
     problem: z.string().nullable().describe('Why it cannot be accepted. Null: it can be'),
     digest: z.string().describe('Of the listed text; accepting it needs this value'),
-    listedAt: timestampSchema,
+    listedAt: timestampSchema.describe('When Postern first saw the listed text'),
     listed: textSchema.describe('What the server said last'),
     accepted: textSchema.nullable().describe('What agents get. Null: nothing'),
   })
@@ -124,9 +124,10 @@ const example = {
   changedIssuer: null,
 };
 const exampleText = {
+  name: 'search_issues',
   title: 'Search issues',
-  description: 'Finds issues by words.',
-  inputSchema: '{"type":"object"}',
+  description: 'Finds issues by words and labels.',
+  inputSchema: { type: 'object' },
   outputSchema: null,
   annotations: null,
 };
@@ -134,10 +135,10 @@ const exampleTool = {
   name: 'search_issues',
   status: 'changed' as const,
   problem: null,
-  digest: 'pZGm1Av0IEBKARczz7exkNYsZb8LzaMrV7J32a2fFG4',
+  digest: digestOf(exampleText),
   listedAt: '2026-01-01T09:00:00.000Z',
-  listed: { ...exampleText, description: 'Finds issues by words and labels.' },
-  accepted: exampleText,
+  listed: toShownText(exampleText),
+  accepted: toShownText({ ...exampleText, description: 'Finds issues by words.' }),
 };
 
 const path = '/config/mcp/servers';

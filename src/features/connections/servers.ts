@@ -151,8 +151,10 @@ export function createMcpServers(deps: {
         );
         return toolIn(await mcpServers.tools(slug), name);
       }),
-    noteListed: ({ slug, url }, texts) =>
-      tx(async ({ mcpServers, audit }) => {
+    async noteListed({ slug, url }, texts) {
+      // Nearly always. Each tools/list of each agent comes here, so it writes nothing then.
+      if (isSame(await read.mcpServers.tools(slug), texts)) return;
+      await tx(async ({ mcpServers, audit }) => {
         // Removed meanwhile, or another server by now: this listing is of no use.
         if ((await mcpServers.hold(slug))?.url !== url) return;
         const known = new Map((await mcpServers.tools(slug)).map((tool) => [tool.name, tool]));
@@ -174,7 +176,8 @@ export function createMcpServers(deps: {
           const details = { tool: name, before: before.acceptedDigest, after: listedDigest };
           await audit.append(eventOf(systemAuditContext, 'tool_changed', slug, details));
         }
-      }),
+      });
+    },
     noteIssuer: (slug, issuer) =>
       tx(async ({ mcpServers, mcpConnections, audit }) => {
         const before = await mcpServers.hold(slug);
@@ -186,6 +189,13 @@ export function createMcpServers(deps: {
         await audit.append(eventOf(systemAuditContext, 'issuer_changed', slug, details));
       }),
   };
+}
+
+/** Whether a listing has exactly the texts that are known. */
+function isSame(known: readonly ServerTool[], texts: readonly ToolText[]): boolean {
+  const digests = new Map(texts.map((text) => [storedName(text), digestOf(text)]));
+  const isKnown = ({ name, listedDigest }: ServerTool) => digests.get(name) === listedDigest;
+  return known.length === digests.size && known.every(isKnown);
 }
 
 /** The name in the table and in paths: printable, and never longer than a table takes. Only an honest name stays the same. */

@@ -218,7 +218,16 @@ test('disconnecting revokes the tokens there', async () => {
   expect((await introspect()).kind).toBe('inactive');
 });
 
-test('confused deputy: a state is good in the browser session that began it, and nowhere else', async () => {
+test('tokens of a sign-in that cannot be finished are revoked', async () => {
+  tracker.instead = (_request, response) => void response.writeHead(500).end();
+  const { data } = await begin();
+  expect(await comeBack(await allow(data.authorizationUrl))).toContain('external_server_unavailable');
+  await h.settle();
+  expect(seen).toContain('/identity/token/revocation');
+  expect(await status()).toBe('disconnected');
+});
+
+test('T62 a state is good in the browser session that began it, and nowhere else', async () => {
   const { data } = await begin(ada);
   const callback = await allow(data.authorizationUrl, 'Ada');
   // An attacker sends the callback to another person, or to another session of the same one.
@@ -239,7 +248,7 @@ test('confused deputy: a state is good in the browser session that began it, and
 test.each([
   ['another issuer', 'https://evil.example'],
   ['no issuer', null],
-])('an answer with %s is refused (RFC 9207)', async (_what, iss) => {
+])('T62 an answer with %s is refused (RFC 9207)', async (_what, iss) => {
   const { data } = await begin();
   const callback = await allow(data.authorizationUrl);
   if (iss === null) callback.searchParams.delete('iss');
@@ -263,7 +272,7 @@ test('a sign-in ends after ten minutes, and a person may refuse', async () => {
   expect(await status()).toBe('disconnected');
 });
 
-test('another issuer than the first removes every connection, and needs an administrator', async () => {
+test('T62 another issuer than the first removes every connection, and needs an administrator', async () => {
   await connect();
   metadata = { resource: `${origin}/mcp`, authorization_servers: ['https://evil.example'] };
   expect((await begin(bea)).error.code).toBe('state_conflict');

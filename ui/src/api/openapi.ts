@@ -5279,7 +5279,7 @@ export interface components {
             digest: string;
             /**
              * Format: date-time
-             * @description RFC 3339, UTC, milliseconds
+             * @description When Postern first saw the listed text
              */
             listedAt: string;
             /** @description What the server said last */
