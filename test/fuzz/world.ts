@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Dice } from '../faults/ledger.ts';
 import { commandLine, manyChanges, openFrozenHarness } from '../api/access/cast.ts';
-import { setMcpPolicy } from '../api/mcp/agent.ts';
 import { idleEngine } from '../fakes/idle-engine.ts';
 import { defaultEnvironmentPolicy } from '../../src/features/environments/policy/environment-policy.ts';
 import type { Fetch } from '../../src/platform/fetch.ts';
@@ -98,25 +97,6 @@ export async function openWorld(cloneUrl: string): Promise<World> {
   keep('key value', ...Object.values(keys).map(({ value }) => value));
   keep('clients', 'postern-cli');
   await connectServers();
-  await useAgents();
-
-  /** What agents of Ada did and wait for, and definitions for them. */
-  async function useAgents(): Promise<void> {
-    const { agentSessions, agentApprovals } = h.app.services;
-    await setMcpPolicy(h);
-    for (const name of ['Readers', 'Writers', 'Others']) {
-      const body = { name, purpose: 'For tests', tools: {}, clients: [] };
-      keep('definitions', (await h.call('POST', '/config/agents/definitions', { as: root, body })).data.id);
-    }
-    const client = { userId: ada.user.id, clientId: 'postern-mcp' };
-    for (const grantId of ['first', 'second', 'third']) {
-      const call = { tool: 'get_context', code: null, durationMs: 1, approvalId: null, arguments: {} };
-      await agentSessions.record({ ...client, ...call, grantId, at: h.clock.now(), change: null });
-      const asked = { ...client, tool: 'delete_site', arguments: {}, what: grantId };
-      keep('approvals', (await agentApprovals.use(asked)).id);
-    }
-    keep('sessions', ...(await agentSessions.list(null, 1, 10)).items.map(({ id }) => id));
-  }
 
   async function connectServers(): Promise<void> {
     for (const slug of ['forge', 'wiki', 'chat', 'mail']) {
