@@ -40,13 +40,11 @@ export async function references(): Promise<Map<string, string>> {
 }
 
 function surfacesPage(): string {
-  const rows = surfaces.map(({ change, owner, places, isOutside }) => [
+  const rows = surfaces.map(({ change, owner, places }) => [
     change,
     owner,
     places.length === 0
-      ? isOutside === true
-        ? 'Outside Postern'
-        : 'Not installed'
+      ? 'Outside Postern'
       : places
           .map(({ kind, title, address }) =>
             kind === 'document' ? `[${title}](${address.replace('docs/', '../')})` : `\`${address}\``,

@@ -97,7 +97,7 @@ test('MCP is switched on after a look at what changes; a rule that stops someone
   await press(page, 'Revert to version 1');
   await dialog(page).getByText('No call stops').waitFor();
   await press(page, 'Revert for everyone');
-  await page.getByText('Version 3').waitFor();
+  await page.getByText('Version 3', { exact: true }).waitFor();
   const reverted = await world.call('GET', '/config/mcp', { as: root });
   expect(reverted.data.policy).toEqual(saved.data.policy);
   expect(complaints()).toEqual([]);

@@ -227,7 +227,7 @@ export const surfaces: readonly Surface[] = [
     note: 'Instructions, tools, workspace and model of an agent, by its client. Postern itself runs no model.',
     places: [
       page('Agents', '/admin/agents'),
-      page('Models', '/admin/agents/models'),
+      page('Models for agents', '/admin/agents/models'),
       page('Agent sessions', '/admin/agents/sessions'),
       route('Add an agent definition', 'POST /config/agents/definitions', 'addAgentDefinition'),
       route('Change the models for agents', 'PUT /config/agents/models', 'changeAgentModels'),

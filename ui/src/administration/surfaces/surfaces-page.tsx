@@ -66,7 +66,7 @@ function matches({ change, owner, note, places }: Surface, search: string): bool
   return words.every((word) => text.toLowerCase().includes(word));
 }
 
-function Row({ of: { change, owner, note, isHere, isOutside, places } }: { of: Surface }) {
+function Row({ of: { change, owner, note, isHere, places } }: { of: Surface }) {
   return (
     <tr>
       <th scope="row" className={styles['change']}>
@@ -86,7 +86,7 @@ function Row({ of: { change, owner, note, isHere, isOutside, places } }: { of: S
             ))}
           </ul>
         ) : (
-          <Badge color="gray">{isOutside ? 'Outside Postern' : 'Not installed'}</Badge>
+          <Badge color="gray">Outside Postern</Badge>
         )}
       </td>
     </tr>
