@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { decide, type RoutePolicy } from '../../core/authorize.ts';
 import { actorOf, type Caller, type RequestOrigin, type UserRef } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import { AppError, type ErrorCode } from '../../core/errors.ts';
@@ -34,7 +35,7 @@ import { existingSite } from './upload-offer.ts';
 /**
  * `PUT /mcp/uploads/{id}`: the files of a site that `publish_site` gave this address for. The token says who sends them and
  * gives no right. The path of a request, from top to bottom: on? → token → origin → limit → client → definition → person →
- * grant → rule → site → used up → bytes → all of it again → published by a route, if they are the announced files.
+ * grant → rule → scope → site → used up → bytes → all of it again → published by a route, if they are the announced files.
  */
 export type UploadPageDeps = AgentStepsDeps & {
   readonly uiOrigin: string;
@@ -60,6 +61,9 @@ declare module 'fastify' {
     agentUpload: (Sender & { readonly token: string }) | null;
   }
 }
+
+/** What policy, definition and workspace must leave. */
+const publishing: RoutePolicy = { callers: ['access_token'], scope: 'sites:write', identity: 'none' };
 
 const types = ['application/gzip', 'application/zip'] as const satisfies readonly UploadType[];
 const fileNames: Readonly<Record<string, string>> = {
@@ -116,10 +120,11 @@ export function uploadPage(deps: UploadPageDeps): (scope: FastifyInstance) => Pr
     if (isLive === null) throw new AppError('identity_unavailable');
     if (!isLive) throw accessEnded;
     const narrowed = agentUnder(caller, access);
-    if (
-      ruleNow(access.policy, { name: 'publish_site' }, visibility === 'public') === 'ask' &&
-      approvalId === null
-    )
+    const rule = ruleNow(access.policy, { name: 'publish_site' }, visibility === 'public');
+    // The route says the same, but not again once the bytes have arrived.
+    const { denial } = decide(narrowed, publishing, { kind: 'not_asked' });
+    if (denial !== null) throw new AppError(denial.code, denial);
+    if (rule === 'ask' && approvalId === null)
       throw new AppError('approval_required', {
         message: 'Publishing needs the approval of the person by now.',
         hint: 'Call publish_site again with the same manifest.',

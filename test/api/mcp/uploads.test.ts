@@ -4,6 +4,7 @@ import { inject } from 'light-my-request';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemAuditContext } from '../../../src/core/caller.ts';
 import { minute } from '../../../src/core/clock.ts';
+import { wholeWorkspace } from '../../../src/features/agents/definitions.ts';
 import { defaultMcpPolicy, type McpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { archiveOf, type InlineFile } from '../../../src/surfaces/mcp/inline-files.ts';
 import { type Harness, type Person, uiOrigin } from '../../harness.ts';
@@ -262,10 +263,11 @@ describe('an upload passes every check again', () => {
     const everywhere = { repositories: { mode: 'all' }, maxEnvironments: null, environmentTtlHours: null };
     const workspace = (maySites: string) => ({ as: root, body: { workspace: { ...everywhere, maySites } } });
     expect((await h.call('PATCH', at, workspace('read'))).status).toBe(200);
-    expect(await put(address)).toMatchObject({ status: 403 });
-    expect((await h.call('PATCH', at, workspace('publish'))).status).toBe(200);
-    expect(await put(address)).toMatchObject({ status: 401, code: 'invalid_credential' });
+    expect(await put(address)).toMatchObject({ status: 403, code: 'forbidden_scope' });
     expect(await sites()).toBe(0);
+    expect((await h.call('PATCH', at, workspace('publish'))).status).toBe(200);
+    // Refused before it was used up.
+    expect((await put(address)).status).toBe(200);
   });
 
   test('after the session was ended, and after the person disconnected the client', async () => {
@@ -324,6 +326,29 @@ describe('an upload passes every check again', () => {
     // Refused after it was used up, so the first check had passed.
     expect((await put(address)).status).toBe(401);
     expect(await sites()).toBe(0);
+  });
+
+  test('also while its bytes arrive: a workspace that is closed meanwhile gets nothing published', async () => {
+    const { bytes } = await archiveOf(page);
+    const { agentDefinitions } = h.app.services;
+    const pinned = (await agentDefinitions.list()).find(({ clients }) => clients.includes('postern-mcp'));
+    const give = (maySites: 'read' | 'publish') =>
+      agentDefinitions.change(systemAuditContext, pinned?.id ?? '', {
+        workspace: { ...wholeWorkspace, maySites },
+      });
+    const id = await site();
+    for (const input of [{}, { siteId: id }]) {
+      const { statusCode, body } = await stream(await offered(input), async function* () {
+        yield Buffer.from(bytes as Uint8Array).subarray(0, 20);
+        await give('read');
+        yield Buffer.from(bytes as Uint8Array).subarray(20);
+      });
+      await give('publish');
+      expect([statusCode, JSON.parse(body).error?.code]).toEqual([403, 'forbidden_scope']);
+    }
+    expect((await h.call('GET', '/sites', { as: ada, query: { mine: 'true' } })).data).toMatchObject([
+      { id, version: { number: 1 } },
+    ]);
   });
 });
 
