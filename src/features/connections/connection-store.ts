@@ -19,6 +19,8 @@ export type StoredConnection = {
 /** An accepted tool of a server at which the person has an account. */
 export type AcceptedTool = {
   readonly slug: string;
+  /** The account of the person there. Another URL, issuer or account has another id. */
+  readonly connectionId: string;
   readonly serverName: string;
   readonly status: StoredConnection['status'];
   readonly rule: ToolRule | null;
@@ -144,6 +146,7 @@ export function connectionStore(db: Sql): ConnectionStore {
     async acceptedTools(userId) {
       const { rows } = await sql<{
         slug: string;
+        connection_id: string;
         server_name: string;
         status: StoredConnection['status'];
         rules: McpServer['tools'];
@@ -153,7 +156,7 @@ export function connectionStore(db: Sql): ConnectionStore {
         accepted: string;
         accepted_digest: string;
       }>`
-        select s.slug, s.name as server_name, c.status, s.tools as rules, s.read_only_tools, t.name, t.listed_digest,
+        select s.slug, c.id as connection_id, s.name as server_name, c.status, s.tools as rules, s.read_only_tools, t.name, t.listed_digest,
                t.accepted, t.accepted_digest
           from mcp_connections c
           join mcp_servers s on s.slug = c.server_slug
@@ -162,6 +165,7 @@ export function connectionStore(db: Sql): ConnectionStore {
          order by s.slug, t.name`.execute(db);
       return rows.map((row) => ({
         slug: row.slug,
+        connectionId: row.connection_id,
         serverName: row.server_name,
         status: row.status,
         rule: Object.hasOwn(row.rules, row.name) ? (row.rules[row.name] ?? null) : null,

@@ -18,7 +18,7 @@ export async function externalToolsFor(
   definition: AgentDefinition | undefined,
 ): Promise<Tool[]> {
   return (await tools(userId)).map((accepted) => {
-    const { slug, text, status } = accepted;
+    const { connectionId, text, status } = accepted;
     const name = externalName(accepted);
     return {
       name,
@@ -33,7 +33,7 @@ export async function externalToolsFor(
         rule: ruleFor(accepted, name, policy, definition),
         isListed: status === 'connected',
         descriptor: descriptorOf(accepted, name),
-        version: [slug, accepted.digest],
+        version: [connectionId, accepted.digest],
       },
       run: async (input) => {
         // The schema above lets objects through, and nothing else.

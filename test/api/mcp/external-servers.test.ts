@@ -355,6 +355,26 @@ describe('tools', () => {
     expect(server.calls).toEqual([]);
   });
 
+  test('an approval is for the account that the person had, at the server that it was', async () => {
+    await ready({ auth: 'header', tools: { close_issue: 'ask' } }, 'Bearer first');
+    const approved = async () => {
+      const refused = await agent.refusal('tracker__close_issue', { id: 9 });
+      const id = String(refused.details?.['url']).split('/').at(-1);
+      await h.call('POST', `/me/agents/approvals/${id}/approve`, { as: ada });
+    };
+    await approved();
+    await connect(ada, 'Bearer second');
+    expect((await agent.refusal('tracker__close_issue', { id: 9 })).code).toBe('approval_required');
+    await approved();
+    const other = await openExternalServer();
+    await change({ url: other.url });
+    await connect(ada, 'Bearer second');
+    await acceptAll(h, root);
+    expect((await agent.refusal('tracker__close_issue', { id: 9 })).code).toBe('approval_required');
+    expect([...server.calls, ...other.calls]).toEqual([]);
+    await other.close();
+  });
+
   test('an approved call is made once', async () => {
     await ready({ tools: { close_issue: 'ask' } });
     const refused = await agent.refusal('tracker__close_issue', { id: 8 });
