@@ -1056,6 +1056,7 @@ export async function createApp(
         sessions: identity.sessions,
         uiOrigin: settings.uiUrl,
         authentication,
+        authorization,
         limits,
         records,
       }),

@@ -9,8 +9,8 @@ import { ownId } from '../people/people.ts';
 import type { Connections, ConnectionView } from './connections.ts';
 import { serverAuths } from './server-store.ts';
 
-/** In the browser alone: no agent connects an account or sees which there are. */
-const connecting: RoutePolicy = { callers: ['session'], role: 'user', identity: 'introspected' };
+/** In the browser alone: no agent connects an account or sees which there are. It holds when the person returns, too. */
+export const connecting: RoutePolicy = { callers: ['session'], role: 'user', identity: 'introspected' };
 /** Also without a role: what is one's own can be read and removed. */
 const own: RoutePolicy = { callers: ['session'], identity: 'live' };
 

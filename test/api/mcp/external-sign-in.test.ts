@@ -259,6 +259,21 @@ test.each([
   expect(await status()).toBe('disconnected');
 });
 
+test('a person who lost the role meanwhile connects nothing; nor does anyone while the directory is away', async () => {
+  const { data } = await begin(bea);
+  const callback = await allow(data.authorizationUrl, 'Bea');
+  const outage = vi.spyOn(h.app.services.identity.directory, 'principal');
+  outage.mockReturnValue({ kind: 'unavailable', reason: 'refused' });
+  expect(await comeBack(callback, bea)).toBe('/settings/connections?problem=identity_unavailable');
+  outage.mockRestore();
+  const change = (body: object) => h.call('PATCH', `/users/${bea.user.id}`, { as: root, body });
+  await change({ roles: [] });
+  expect(await comeBack(callback, bea)).toBe('/settings/connections?problem=role_required');
+  expect(await status(bea)).toBe('disconnected');
+  await change({ roles: ['user'] });
+  expect(await comeBack(callback, bea)).toBe('/settings/connections');
+});
+
 test('a sign-in ends after ten minutes, and a person may refuse', async () => {
   const { data } = await begin();
   const callback = await allow(data.authorizationUrl);

@@ -1,9 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import { actorOf } from '../../../core/caller.ts';
 import { AppError } from '../../../core/errors.ts';
+import { connecting } from '../../../features/connections/connection-routes.ts';
 import type { Connections } from '../../../features/connections/connections.ts';
 import type { People } from '../../../features/people/people.ts';
 import type { Authentication } from '../authentication.ts';
+import type { Authorization } from '../authorization.ts';
 import type { RequestLimits } from '../request-limits.ts';
 import type { RequestRecords } from '../request-records.ts';
 import { preparePages } from './forms.ts';
@@ -21,6 +23,7 @@ export function connectionPages(deps: {
   sessions: People['sessions'];
   uiOrigin: string;
   authentication: Pick<Authentication, 'authenticate'>;
+  authorization: Authorization;
   limits: Pick<RequestLimits, 'limitKey'>;
   records: Pick<RequestRecords, 'denied'>;
 }): (scope: FastifyInstance) => void {
@@ -35,6 +38,8 @@ export function connectionPages(deps: {
       const at = { userId: person.user.id, sessionId: person.sessionId };
       const auditContext = { actor: actorOf(request.caller), origin: request.origin };
       try {
+        // Minutes after the route that began it, so the person may have lost the role.
+        await deps.authorization.authorize(request.caller, connecting);
         await deps.connections.finish(auditContext, at, slug, new URL(request.url, deps.uiOrigin));
       } catch (error) {
         if (!(error instanceof AppError)) throw error;

@@ -25,6 +25,7 @@ const problems: Readonly<Record<string, string>> = {
   state_conflict:
     'The sign-in was refused there, took longer than ten minutes, or began in another browser session. Connect again.',
   connection_broken: 'The server does not accept the account that you chose.',
+  role_required: 'You no longer have the role that connecting an account needs.',
   external_server_unavailable: 'The server cannot be used right now. Try again later.',
 };
 
