@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { decide, type RoutePolicy } from '../../core/authorize.ts';
@@ -77,9 +78,28 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
       const may = (scope: Scope) =>
         decide(caller, { callers: [caller.kind], scope, identity: 'none' }, { kind: 'not_asked' });
       const startedAt = clock.now();
+      // Undefined: the call is of a tool of Postern.
+      let accepted: Awaited<ReturnType<ExternalTools['tools']>> | undefined;
+      async function external() {
+        const found = await deps.external.tools(user.id);
+        accepted = found;
+        return externalToolsFor(
+          { ...deps.external, tools: async () => found },
+          user.id,
+          wholePolicy,
+          definition,
+        );
+      }
+      async function requireSameRights(): Promise<void> {
+        const rights = await accessUnder(deps, caller, grantId ?? '', await requireEnabled(deps));
+        const isSame =
+          isDeepStrictEqual(rights, { policy, definition, wholePolicy }) &&
+          (accepted === undefined || isDeepStrictEqual(await deps.external.tools(user.id), accepted));
+        if (!isSame) throw rightsChanged;
+      }
       return toolServer({
         tools: deps.tools,
-        external: () => externalToolsFor(deps.external, user.id, wholePolicy, definition),
+        external,
         lookForChanges: () => deps.external.lookForChanges(user.id),
         context: {
           call: deps.callRoute(caller, request.origin),
@@ -94,7 +114,11 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
               denialOf(tool, { may }) === null,
           ),
           may,
-          pause: deps.pause,
+          // A call that waits, such as for its approval, ends with what it was allowed by.
+          async pause(ms) {
+            await deps.pause(ms);
+            await requireSameRights();
+          },
           approvalId: null,
           async offerUpload(asked) {
             const offer = { ...asked, userId: user.id, clientId, grantId: grantId ?? '' };
@@ -188,6 +212,11 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
     });
   };
 }
+
+const rightsChanged = new AppError('state_conflict', {
+  message: 'What this client may do changed while the call waited.',
+  hint: 'Read tools/list, then make the call again.',
+});
 
 export const foreignOrigin = 'Call this address from a program, not from a page of another site.';
 

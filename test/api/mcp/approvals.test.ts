@@ -265,6 +265,40 @@ test('a client that opens pages sends the person to the approval, and repeats th
   expect(opened).toHaveLength(2);
 });
 
+test.each([
+  [
+    'the access of the client ends',
+    'invalid_credential',
+    async () => {
+      const [session] = (await h.call('GET', '/me/agents/sessions', { as: ada })).data;
+      await h.call('POST', `/me/agents/sessions/${session.id}/end`, { as: ada });
+    },
+  ],
+  ['the tool is hidden', 'state_conflict', () => asking({ update_site: 'hidden' })],
+  ['the endpoint is switched off', 'not_found', () => setMcpPolicy(h, { enabled: false })],
+])('when %s while a call waits at its page, the approval is not used', async (_title, code, change) => {
+  const siteId = await site();
+  const { agentApprovals } = h.app.services;
+  const { use } = agentApprovals;
+  const spy = vi.spyOn(agentApprovals, 'use');
+  const waiting = await connectAgent(h, `Ada${count}`, {
+    async opensPage(url) {
+      // The person approves once the repeated call waits.
+      spy.mockImplementationOnce(async (call) => {
+        const asked = await use(call);
+        await decide(url.slice(url.lastIndexOf('/') + 1), 'approve');
+        await change();
+        return asked;
+      });
+      return 'accept';
+    },
+  });
+  const refused = await waiting.refusal('update_site', { siteId, name: 'Approved' });
+  spy.mockRestore();
+  expect(refused.code).toBe(code);
+  expect(await nameOf(siteId)).toBe('Handbook');
+});
+
 test('a tool that only reads can ask, too', async () => {
   const rules: Record<string, ToolRule> = { list_sites: 'ask' };
   await asking(rules);
