@@ -40,7 +40,7 @@ export type McpServers = {
   /** What the server listed for a person. It may be another list for each person. */
   noteListed(server: Pick<McpServer, 'slug' | 'url'>, texts: readonly ToolText[]): Promise<void>;
   /** The authorization server that the server names: the first is kept. Another removes every connection until an administrator decides. */
-  noteIssuer(slug: string, issuer: string): Promise<void>;
+  noteIssuer(server: Pick<McpServer, 'slug' | 'url'>, issuer: string): Promise<void>;
 };
 
 type Stores = {
@@ -178,10 +178,12 @@ export function createMcpServers(deps: {
         }
       });
     },
-    noteIssuer: (slug, issuer) =>
+    noteIssuer: ({ slug, url }, issuer) =>
       tx(async ({ mcpServers, mcpConnections, audit }) => {
         const before = await mcpServers.hold(slug);
-        if (before === undefined || before.issuer === issuer || before.changedIssuer === issuer) return;
+        // Removed meanwhile, or another server by now: this says nothing about it.
+        if (before?.url !== url) return;
+        if (before.issuer === issuer || before.changedIssuer === issuer) return;
         const isFirst = before.issuer === null;
         await mcpServers.update({ ...before, ...(isFirst ? { issuer } : { changedIssuer: issuer }) });
         const endedConnections = await mcpConnections.removeOfServer(slug);

@@ -72,7 +72,7 @@ export function createExternalSignIns(deps: {
       const { slug } = server;
       const discovered = await oauth.discover(server);
       const { issuer, resource } = discovered;
-      await servers.noteIssuer(slug, issuer);
+      await servers.noteIssuer(server, issuer);
       await requireIssuer(slug, issuer);
       const redirectUri = redirectUriOf(slug);
       const registration =

@@ -30,6 +30,8 @@ let origin: string;
 let metadata: Record<string, unknown> | undefined;
 /** Its authorization server answers nothing. */
 let isAway = false;
+/** Happens while the tracker is asked where people sign in. */
+let meanwhile: (() => Promise<unknown>) | undefined;
 /** Requests to the second installation, by path. */
 let seen: string[];
 let closeFront: () => Promise<void>;
@@ -38,6 +40,11 @@ beforeAll(async () => {
   const front = createServer((request, response) => {
     const path = request.url ?? '';
     seen.push(path.split('?')[0] ?? '');
+    if (path.startsWith('/.well-known/oauth-protected-resource') && meanwhile !== undefined) {
+      const happens = meanwhile;
+      meanwhile = undefined;
+      return void happens().then(() => there.app.web.server.emit('request', request, response));
+    }
     if (isAway && path.startsWith('/identity')) return void response.writeHead(502).end();
     if (path.startsWith('/.well-known/oauth-protected-resource') && metadata !== undefined)
       return void response
@@ -68,6 +75,7 @@ beforeEach(async () => {
   seen = [];
   metadata = undefined;
   isAway = false;
+  meanwhile = undefined;
   tracker = await openExternalServer();
   // As any resource server does: the authorization server says whether a token is for this resource.
   tracker.acceptsLater = async (authorization) => {
@@ -272,6 +280,14 @@ test('a person who lost the role meanwhile connects nothing; nor does anyone whi
   expect(await status(bea)).toBe('disconnected');
   await change({ roles: ['user'] });
   expect(await comeBack(callback, bea)).toBe('/settings/connections');
+});
+
+test('T62 a server that was replaced while it was asked names no issuer for the next one', async () => {
+  meanwhile = () =>
+    h.call('PATCH', '/config/mcp/servers/tracker', { as: root, body: { url: 'https://next.example/mcp' } });
+  const { error } = await begin();
+  expect(await server()).toMatchObject({ url: 'https://next.example/mcp', issuer: null });
+  expect(error.code).toBe('state_conflict');
 });
 
 test('a sign-in ends after ten minutes, and a person may refuse', async () => {
