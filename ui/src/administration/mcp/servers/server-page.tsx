@@ -36,7 +36,9 @@ export function ServerPage() {
         title={server?.name ?? 'External MCP server'}
         intro="Agents get a tool with exactly the text that you accepted. Read it as data: it can hold instructions for language models."
       />
-      {error !== null && <Problem error={error} onRetry={() => void tools.refetch()} />}
+      {error !== null && (
+        <Problem error={error} onRetry={() => void Promise.all([servers.refetch(), tools.refetch()])} />
+      )}
       {server !== undefined && (
         <section className={common['card']}>
           <dl className={common['facts']}>
