@@ -67,6 +67,7 @@ export type KeycloakSettings = {
 
 /** How git reads the repositories of the registry. */
 export type GitSettings = {
+  /** Also for external MCP servers, as is `caFile`. True: all. */
   readonly allowsPrivate: boolean | readonly string[];
   readonly allowsFiles: boolean;
   /** Certificate authorities in PEM; null: those of the machine. */

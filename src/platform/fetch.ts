@@ -1,4 +1,4 @@
-/** The part of the Fetch standard that requests to an identity provider use. */
+/** The part of the Fetch standard that requests to identity providers and external MCP servers use. */
 export type Fetch = (url: string, init: FetchInit) => Promise<Response>;
 type FetchInit = {
   readonly method: string;
@@ -20,5 +20,5 @@ export const networkFetch: Fetch = (url, { method, headers, body, signal }) =>
 export function bodyText(body: unknown): string {
   if (typeof body === 'string') return body;
   if (body instanceof URLSearchParams) return body.toString();
-  throw new TypeError('Only text and form bodies reach an identity provider.');
+  throw new TypeError('Only text and form bodies are sent.');
 }

@@ -7,10 +7,10 @@ import { toolRules } from '../agents/agents.ts';
 import { byAdministrators } from '../settings/settings.ts';
 import { type McpServer, serverAuths, type ServerTool } from './server-store.ts';
 import { maxServers, type McpServers } from './servers.ts';
-import { digestOf, problemOf, type ToolText } from './tool-text.ts';
+import { digestOf, namePattern, problemOf, type ToolText } from './tool-text.ts';
 
 /** A name that the server gives a tool; a rule for a name that it never lists has no effect. */
-const toolName = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, 'must be the name of a tool');
+const toolName = z.string().regex(namePattern, 'must be the name of a tool');
 const slug = z
   .string()
   .regex(/^[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?$/, 'must be 1 to 32 of a-z, 0-9 and hyphens')

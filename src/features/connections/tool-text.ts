@@ -19,7 +19,7 @@ export function digestOf(text: ToolText): string {
 /** Bytes of a tool with its schemas, as JSON. */
 const maxToolBytes = 16_384;
 /** Clients of language models take these names; the slug and two underscores are in front of it. */
-const namePattern = /^[A-Za-z0-9_.-]{1,64}$/;
+export const namePattern = /^[A-Za-z0-9_.-]{1,64}$/;
 /** An administrator cannot see these characters, and a language model reads them. The two joiners are in many scripts. */
 const invisible = /(?![\n\r\t])\p{Cc}|[\u2028\u2029]|(?![\u200c\u200d])\p{Cf}|\p{Co}|\p{Cs}/u;
 

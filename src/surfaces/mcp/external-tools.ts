@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { AgentDefinition } from '../../features/agents/definition.ts';
 import { type McpPolicy, stricterOf, type ToolRule } from '../../features/agents/mcp-policy.ts';
+import type { ExternalToolName } from '../../features/agents/tool-names.ts';
 import type { AcceptedTool, Connections, ExternalAnswer } from '../../features/connections/connections.ts';
 import type { Tool } from './tool.ts';
 
@@ -44,14 +45,14 @@ export async function externalToolsFor(
   });
 }
 
-function externalName({ slug, text }: AcceptedTool): `${string}__${string}` {
+function externalName({ slug, text }: AcceptedTool): ExternalToolName {
   return `${slug}__${text.name}`;
 }
 
 /** Needs the administrator's acceptance of the text, the rule of the server, and that of the definition. */
 function ruleFor(
   { isCurrent, isReadOnly, rule }: AcceptedTool,
-  name: `${string}__${string}`,
+  name: ExternalToolName,
   { allowChanges }: Pick<McpPolicy, 'allowChanges'>,
   definition: AgentDefinition | undefined,
 ): ToolRule {
