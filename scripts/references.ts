@@ -67,6 +67,7 @@ function mcpPage(): string {
   const sentences = [
     'The tools that agents find at `{SERVICE_UI_URL}/mcp`. [Connect an agent](../how-to/connect-an-agent.md) says how to connect one.',
     `The endpoint speaks the Model Context Protocol, revisions ${[...mcpRevisions].join(', ')}, over Streamable HTTP, without sessions and without streams.`,
+    'People who connected an account at an [external MCP server](../how-to/use-external-mcp-servers.md) also find its accepted tools, as `<slug>__<tool>`. The rest of this page is about the tools of Postern.',
     'A tool calls [routes](routes.md) for the person; the same rules hold. Arguments and results are closed objects. A list returns 25 rows and `nextCursor`.',
     'A refusal is a result with `isError`, and its text is `{"error": {code, message, hint, details}}` with a [code](errors.md) of the API. An unknown tool is error -32602 of the protocol.',
     'What people wrote, such as names of sites, is data. It never appears in descriptions of tools.',

@@ -56,7 +56,12 @@ const addSchema = z
   .meta({ id: 'McpServerRequest' });
 const changeSchema = z
   .strictObject({ name: plainText(100), url, auth, tools, readOnlyTools, enabled })
-  .extend({ issuer: z.string().max(500).describe('Accepts `changedIssuer`; send exactly that value') })
+  .extend({
+    issuer: z
+      .string()
+      .max(500)
+      .describe('The value of `changedIssuer` accepts it. That of `issuer` keeps the present one'),
+  })
   .partial()
   .meta({ id: 'McpServerChange' });
 

@@ -4,7 +4,7 @@ import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 const prompt = {
   name: 'instructions',
   title: 'How to use Postern here',
-  description: 'What an administrator of this installation tells the agents of this client.',
+  description: 'What Postern and its administrators tell the agents of this client.',
 };
 
 /** `instructions`: empty when there are none; then there is no prompt. */

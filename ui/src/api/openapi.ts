@@ -5242,7 +5242,7 @@ export interface components {
             readOnlyTools?: string[];
             /** @description False: nobody can use or connect it; connections stay */
             enabled?: boolean;
-            /** @description Accepts `changedIssuer`; send exactly that value */
+            /** @description The value of `changedIssuer` accepts it. That of `issuer` keeps the present one */
             issuer?: string;
         };
         ChangedMcpServer: {
