@@ -194,7 +194,7 @@ export function mcpServerRoutes(servers: McpServers): Route[] {
       tag,
       summary: 'Change an external MCP server',
       description:
-        'Fields that are not sent stay; `tools` and `readOnlyTools` are replaced whole. Another `url` removes all connections and accepted tools, because they belong to another server. Another `auth`, and an accepted issuer, remove all connections. `endedConnections` says how many.',
+        'Fields that are not sent stay; `tools` and `readOnlyTools` are replaced whole. Another `url` removes all connections, accepted tools and rules of tools, because they belong to another server. Another `auth`, and an accepted issuer, remove all connections. `endedConnections` says how many.',
       policy: byAdministrators,
       params,
       body: changeSchema,

@@ -90,9 +90,11 @@ export function createMcpServers(deps: {
       tx(async ({ mcpServers, mcpConnections, audit }) => {
         const before = found(await mcpServers.hold(slug), slug);
         const sent = Object.entries(change).filter(([, value]) => value !== undefined);
-        const changed: McpServer = { ...before, ...Object.fromEntries(sent) };
+        const isOtherServer = change.url !== undefined && change.url !== before.url;
+        // Trust in the tools of one server is none in those of another.
+        const kept = isOtherServer ? { ...before, tools: {}, readOnlyTools: [] } : before;
+        const changed: McpServer = { ...kept, ...Object.fromEntries(sent) };
         requireOther(changed);
-        const isOtherServer = changed.url !== before.url;
         const isOtherSignIn = isOtherServer || changed.auth !== before.auth;
         const isNamed = issuer === before.changedIssuer || issuer === before.issuer;
         if (issuer !== undefined && (isOtherSignIn || !isNamed))

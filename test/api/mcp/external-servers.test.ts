@@ -109,12 +109,12 @@ describe('servers', () => {
     expect([refused.status, refused.error.message]).toEqual([400, expect.stringContaining(field)]);
   });
 
-  test('another URL removes every connection and every accepted tool, and says so', async () => {
+  test('another URL removes every connection, every accepted tool and its rule, and says so', async () => {
     await ready();
     await connect(bea);
     const other = await openExternalServer();
     const { data } = await change({ url: other.url });
-    expect(data).toMatchObject({ url: other.url, endedConnections: 2 });
+    expect(data).toMatchObject({ url: other.url, endedConnections: 2, tools: {}, readOnlyTools: [] });
     expect(await status()).toEqual(['disconnected']);
     expect(await tools()).toEqual([]);
     const [event] = await events('config.mcp.server_changed');
