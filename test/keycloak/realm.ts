@@ -103,20 +103,20 @@ export async function openRealm(change: (realm: Answered) => void = () => undefi
     join: (subject: string, group: string) => admin('PUT', path(`/users/${subject}/groups/${group}`)),
     leave: (subject: string, group: string) => admin('DELETE', path(`/users/${subject}/groups/${group}`)),
     /** Tokens of a person for a password. */
-    async tokens(username: string, scopes: readonly string[] = ['openid']) {
+    async tokens(username: string, scopes: readonly string[] = ['openid'], client = grantsClient) {
       const answer = await form(`${issuer}/protocol/openid-connect/token`, {
         grant_type: 'password',
-        client_id: grantsClient,
+        client_id: client,
         username,
         password,
         scope: scopes.join(' '),
       });
       return { access: String(answer['access_token']), refresh: String(answer['refresh_token']) };
     },
-    async refresh(refreshToken: string): Promise<Json> {
+    async refresh(refreshToken: string, client = grantsClient): Promise<Json> {
       return await form(`${issuer}/protocol/openid-connect/token`, {
         grant_type: 'refresh_token',
-        client_id: grantsClient,
+        client_id: client,
         refresh_token: refreshToken,
       });
     },
