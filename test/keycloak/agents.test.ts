@@ -25,6 +25,9 @@ describe.skipIf(keycloakUrl === null)('agents with Keycloak', () => {
           directAccessGrantsEnabled: true,
         });
       }
+      const forgetful = made.clients.at(-2);
+      const scopes = forgetful.defaultClientScopes.filter((scope: string) => scope !== 'postern-audience');
+      made.clients.push({ ...forgetful, clientId: 'test-forgetful', defaultClientScopes: scopes });
     });
     postern = await (await openInstallation(realm)).start();
     const policy = { ...defaultMcpPolicy, enabled: true };
@@ -85,6 +88,11 @@ describe.skipIf(keycloakUrl === null)('agents with Keycloak', () => {
     expect((await useTool(agent)).status).toBe(200);
     await realm.setEnabled(person.subject, false);
     expect((await useTool(agent)).status).toBe(401);
+  });
+
+  test('a client without the scope for introspection is a mistake of the realm, and no verdict on its token', async () => {
+    const person = await realm.person();
+    expect((await useTool(await tokenOf(person.username, 'test-forgetful', 'mcp'))).status).toBe(503);
   });
 
   test('doctor sees how clients become known, and that the audiences are apart', async () => {
