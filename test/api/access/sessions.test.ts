@@ -208,6 +208,9 @@ describe('requests of other pages', () => {
     const definition = route.path.startsWith('/config/agents/definitions/')
       ? (await h.call('POST', '/config/agents/definitions', { as: root, body: agents })).data
       : undefined;
+    const server = { slug: `victim-${made}`, name: 'Evil', url: 'https://mcp.evil.example/', auth: 'none' };
+    if (route.path === '/config/mcp/servers/{slug}')
+      await h.call('POST', '/config/mcp/servers', { as: root, body: server });
     const environment = /^\/(?:environments$|environments\/\{|builds\/)/.test(route.path)
       ? await environmentOf(root, `acme/shop-${made}`)
       : undefined;
@@ -232,6 +235,9 @@ describe('requests of other pages', () => {
       'PUT /config/agents/models': { models: [] },
       'POST /config/agents/models/revert': { version: 0 },
       'PUT /me/agents/sessions/{id}/definition': { definitionId: null },
+      'POST /config/mcp/servers': server,
+      'POST /config/mcp/servers/{slug}/tools/{name}/accept': { digest: '0'.repeat(64) },
+      'POST /me/connections/{slug}/start': {},
       'POST /config/agents/definitions': agents,
       'PATCH /config/agents/definitions/{id}': { purpose: 'Other' },
       'POST /config/metadata': link,
@@ -269,6 +275,7 @@ describe('requests of other pages', () => {
       .replace('/builds/{id}', `/builds/${route.method === 'POST' ? environment?.build : environment?.id}`)
       .replace('/sites/{id}', `/sites/${site.id}`)
       .replace('/definitions/{id}', `/definitions/${definition?.id}`)
+      .replace(/\/mcp\/servers\/\{slug\}$/, `/mcp/servers/${server.slug}`)
       .replace('/metadata/{id}', `/metadata/${links.at(-1)?.id}`)
       .replace('{owner}/{name}', repository);
     const isBodiless =
@@ -310,7 +317,7 @@ describe('requests of other pages', () => {
           : { body };
       const own = await h.call(route.method, path, { as: who, ...content, headers: { 'if-match': '*' } });
       const isOfThingsThatAreNotThere =
-        /notices|clients|approvals|agents\/sessions|uploads\/nothingthere/.test(path);
+        /notices|clients|approvals|agents\/sessions|(?:uploads|servers|connections)\/nothingthere/.test(path);
       expect([route.operationId, own.status]).toEqual([
         route.operationId,
         isOfThingsThatAreNotThere ? 404 : successOf(route),
