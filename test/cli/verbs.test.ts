@@ -249,7 +249,7 @@ test('the completion of bash knows groups, verbs and options', async () => {
     ).trim();
   expect(completed('vers')).toBe('versions');
   expect(completed('sites', 'cre')).toBe('create');
-  expect(completed('config', 'get', 'a')).toBe('access');
+  expect(completed('config', 'get', 'ac')).toBe('access');
   expect(completed('sites', 'get', 'k3v9', '--fi')).toBe('--fields');
 });
 
