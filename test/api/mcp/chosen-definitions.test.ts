@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { systemAuditContext } from '../../../src/core/caller.ts';
 import { day, minute, second } from '../../../src/core/clock.ts';
 import { defaultMcpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { type Harness, type Person, uiOrigin } from '../../harness.ts';
@@ -51,7 +52,7 @@ beforeAll(async () => {
   const tools = { ...defaultMcpPolicy.tools, update_site: 'allow' as const, extend_site: 'allow' as const };
   const policy = { ...defaultMcpPolicy, enabled: true, allowChanges: true, callsPerMinute: 1_000, tools };
   // Not by setMcpPolicy(), which gives the client a definition.
-  await h.app.services.mcpPolicy.put(contextOfTest, '*', policy);
+  await h.app.services.mcpPolicy.put(systemAuditContext, '*', policy);
   const { data } = await h.call('POST', '/sites', {
     as: ada,
     query: { name: 'Handbook', visibility: 'private' },
@@ -71,10 +72,6 @@ afterAll(async () => {
   await h.close();
 });
 
-const contextOfTest = {
-  actor: { kind: 'system', id: null, name: 'test', credential: null },
-  origin: { requestId: null, address: null, agent: null },
-} as const;
 const asRoot = (method: string, at: string, body?: object) =>
   h.call(method, at, { as: root, ...(body === undefined ? {} : { body }) });
 const define = async (name: string, more: object = {}): Promise<string> => {
@@ -219,7 +216,7 @@ describe('in Settings', () => {
     const id = await define('Sites');
     const { grantDefinitions, read } = h.app.services;
     const grant = { issuer: 'https://id.example', subject: 'gone', clientId: 'postern-mcp', grantId: 'old' };
-    await grantDefinitions.chooseAtConsent(contextOfTest, grant, id);
+    await grantDefinitions.chooseAtConsent(systemAuditContext, grant, id);
     sid = 'in-use';
     const agent = await connectAgent(h, 'Ada');
     await agent.use('get_context');

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { systemAuditContext } from '../../../src/core/caller.ts';
 import {
   defaultInstructions,
   defaultInstructionsHash,
@@ -28,7 +29,7 @@ beforeAll(async () => {
   const policy = { ...defaultMcpPolicy, enabled: true, tools, instructions: 'Be brief.' };
   await setMcpPolicy(h, policy);
   const { headers } = await asRoot('GET', '/config/mcp');
-  await mcpPolicy.put(contextOfTest, String(headers['etag']), { ...policy, allowChanges: true });
+  await mcpPolicy.put(systemAuditContext, String(headers['etag']), { ...policy, allowChanges: true });
   agent = await connectAgent(h, 'Ada');
   const { data } = await h.call('POST', '/sites', {
     as: ada,
@@ -41,11 +42,6 @@ afterAll(async () => {
   vi.useRealTimers();
   await h.close();
 });
-
-const contextOfTest = {
-  actor: { kind: 'system', id: null, name: 'test', credential: null },
-  origin: { requestId: null, address: null, agent: null },
-} as const;
 
 test('MC-06 a client without a definition only reads, whatever the policy allows', async () => {
   expect(await listed()).toContain('get_site');
@@ -113,9 +109,9 @@ test('the stricter of policy and definition decides whether the person is asked'
   await asRoot('PATCH', `${path}/${data.id}`, { tools: { update_site: 'allow' } });
   expect(await agent.use('update_site', { siteId, name: 'Allowed' })).toMatchObject({ name: 'Allowed' });
   const asks = { ...value, tools: { ...value.tools, update_site: 'ask' as const } };
-  await mcpPolicy.put(contextOfTest, etag, asks);
+  await mcpPolicy.put(systemAuditContext, etag, asks);
   expect((await agent.refusal('update_site', { siteId, name: 'Asked' })).code).toBe('approval_required');
-  await mcpPolicy.put(contextOfTest, '*', value);
+  await mcpPolicy.put(systemAuditContext, '*', value);
   await asRoot('DELETE', `${path}/${data.id}`);
 });
 
