@@ -58,7 +58,7 @@ export async function limitAgents(
 }
 
 /** What policy and definition leave of what a person may do through a client. */
-export type AgentAccess = {
+export type AgentRights = {
   readonly policy: McpPolicy;
   readonly definition: AgentDefinition | undefined;
   /** As an administrator wrote it, before the definition narrows it. */
@@ -71,7 +71,7 @@ export async function accessUnder(
   { user, clientId }: AgentCaller,
   grantId: string,
   wholePolicy: McpPolicy,
-): Promise<AgentAccess> {
+): Promise<AgentRights> {
   const [isEnded, status, definition] = await Promise.all([
     sessions.isEnded({ userId: user.id, clientId, grantId }),
     clients.statusOf(clientId),
@@ -85,7 +85,7 @@ export async function accessUnder(
 /** The caller of routes: with the scopes and the reach that are left. */
 export function agentUnder(
   caller: AgentCaller,
-  { policy, definition }: Pick<AgentAccess, 'policy' | 'definition'>,
+  { policy, definition }: Pick<AgentRights, 'policy' | 'definition'>,
 ): AgentCaller {
   return { ...caller, scopes: scopesUnder(policy, definition), agent: reachUnder(definition) };
 }

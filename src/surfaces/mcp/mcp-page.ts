@@ -13,7 +13,7 @@ import type { Log } from '../../platform/log.ts';
 import type { Authentication, McpCaller } from '../web/authentication.ts';
 import type { Authorization } from '../web/authorization.ts';
 import {
-  type AgentAccess,
+  type AgentRights,
   accessUnder,
   agents,
   type AgentStepsDeps,
@@ -53,7 +53,7 @@ export type McpPageDeps = Omit<AgentStepsDeps, 'sessions'> & {
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set on requests to the MCP endpoint. The policy is that for the client. */
-    mcp: (McpCaller & AgentAccess) | null;
+    mcp: (McpCaller & AgentRights) | null;
   }
 }
 

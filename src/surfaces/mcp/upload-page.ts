@@ -17,7 +17,7 @@ import { successBody } from '../web/envelope.ts';
 import { acceptUploads } from '../web/upload-bodies.ts';
 import {
   accessEnded,
-  type AgentAccess,
+  type AgentRights,
   accessUnder,
   type AgentCaller,
   agents,
@@ -53,7 +53,7 @@ export type UploadPageDeps = AgentStepsDeps & {
 
 /** `caller`: with the scopes that policy and definition leave. */
 type Sender = Rights & { readonly upload: McpUpload };
-type Rights = { readonly caller: AgentCaller; readonly definition: AgentAccess['definition'] };
+type Rights = { readonly caller: AgentCaller; readonly definition: AgentRights['definition'] };
 
 declare module 'fastify' {
   interface FastifyRequest {
