@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import type { App } from '../composition/app.ts';
-import { type AppSettings, appSettingsOf } from '../composition/app-settings.ts';
+import { type AppBackends, type AppSettings, appSettingsOf } from '../composition/app-settings.ts';
 import type { Config } from '../config/read.ts';
 import type { Workload } from '../config/names.ts';
 import { isLoopback } from '../core/loopback.ts';
@@ -12,13 +12,16 @@ import { type OpenBackends, openBackends } from '../composition/backends.ts';
 import { databaseTrouble } from '../composition/start-errors.ts';
 
 /**
- * Runs all workloads in one process, or web or worker alone: opens the backends, builds the app and runs it. `limits`:
- * for a fuzzer, which makes more changes than a person.
+ * Runs all workloads in one process, or web or worker alone: opens the backends, builds the app and runs it. A fuzzer
+ * makes more changes than a person, and its requests to external servers stay in its process.
  */
 export async function serve(
   config: Config,
   workload: Exclude<Workload, 'gateway'> = 'all',
-  limits: Pick<AppSettings, 'changesPerMinute'> = {},
+  {
+    outboundFetch,
+    ...limits
+  }: Pick<AppSettings, 'changesPerMinute'> & Pick<AppBackends, 'outboundFetch'> = {},
 ): Promise<number> {
   const loadApp = () => import('../composition/app.ts');
   // The key-value store has a quarter of a second to respond. On a busy processor, or with a pod's share of one, loading
@@ -36,7 +39,10 @@ export async function serve(
   const { warnOfHosts } = await import('../operations/doctor/host-rules.ts');
   if (workload !== 'worker') warnOfHosts(config, backends.log);
   const own = { ...limits, workload, passwordCost: productionCost, overloadDelayMs: 1_000 };
-  const app = await createApp(appSettingsOf(config, own), backends);
+  const app = await createApp(appSettingsOf(config, own), {
+    ...backends,
+    ...(outboundFetch === undefined ? {} : { outboundFetch }),
+  });
   const { firstAdministrator } = app.services.identity;
   return await runWorkload(config, backends, {
     metrics: app.services.metrics,

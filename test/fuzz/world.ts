@@ -3,10 +3,10 @@ import type { Dice } from '../faults/ledger.ts';
 import { commandLine, manyChanges, openFrozenHarness } from '../api/access/cast.ts';
 import { idleEngine } from '../fakes/idle-engine.ts';
 import { defaultEnvironmentPolicy } from '../../src/features/environments/policy/environment-policy.ts';
-import type { Fetch } from '../../src/platform/fetch.ts';
 import { type Harness, type Person, type TestKey, uiOrigin } from '../harness.ts';
 import { defaultMcpPolicy } from '../../src/features/agents/mcp-policy.ts';
 import { connectAgent, setMcpPolicy } from '../api/mcp/agent.ts';
+import { externalServer } from './external-server.ts';
 import { awaited, type CallerName, type FuzzRequest } from './requests.ts';
 
 /** An installation with something of everything in it, and everyone who may send a request to it. */
@@ -20,32 +20,6 @@ export type World = {
   learn(request: FuzzRequest, data: unknown): void;
   /** Full values of keys: they must not turn up in answers. */
   readonly values: Set<string>;
-};
-
-/** Every external MCP server, with one tool and without a network. */
-const externalServer: Fetch = async (_url, { body }) => {
-  const { id, method } = JSON.parse(typeof body === 'string' ? body : '{}');
-  const results: Record<string, unknown> = {
-    initialize: {
-      protocolVersion: '2025-06-18',
-      capabilities: { tools: {} },
-      serverInfo: { name: 'all', version: '1' },
-    },
-    // As the example of the route that accepts it, so that its digest fits.
-    'tools/list': {
-      tools: [
-        {
-          name: 'search_issues',
-          title: 'Search issues',
-          description: 'Finds issues by words and labels.',
-          inputSchema: { type: 'object' },
-        },
-      ],
-    },
-  };
-  const result = results[String(method)];
-  if (result !== undefined) return Response.json({ jsonrpc: '2.0', id, result });
-  return new Response(null, { status: id === undefined ? 202 : 404 });
 };
 
 /** `cloneUrl`: of the repositories in it. */
