@@ -130,6 +130,8 @@ import { documentReader } from '../platform/public-document.ts';
 import { fileBlobs } from '../platform/blobs/file-blobs.ts';
 import { drain } from '../platform/drain.ts';
 import {
+  announcing,
+  anything,
   changesKeptMs,
   changeStore,
   createChangeFeed,
@@ -242,14 +244,15 @@ function createServices(settings: AppSettings, backends: AppBackends) {
 
   const accessConfig = createAccessConfig({ keycloak, read, tx, feed, isFresh, clock });
   const mcpPolicy = createMcpPolicy({ read, tx, feed, isFresh, clock });
+  const changeAgents = announcing(tx, feed, { topic: 'agents', subject: anything });
   const mcpClients = createMcpClients({
     read,
-    tx,
+    tx: changeAgents,
     policy: async () => (await mcpPolicy.inForce()).value,
     builtin: keycloak === null ? [mcpClientId] : [],
     clock,
   });
-  const grantDefinitions = createGrantDefinitions({ read, tx, clock });
+  const grantDefinitions = createGrantDefinitions({ read, tx: changeAgents, feed, isFresh, clock });
   const { identity, provider } = createIdentityServices({
     uiOrigin: uiUrl,
     keycloak,
@@ -309,6 +312,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
   const agentSessions = createAgentSessions({
     read,
     tx,
+    changeAgents,
     policy: async () => (await mcpPolicy.inForce()).value,
     revokeGrant: identity.connectedClients.endGrant,
     clock,
@@ -635,7 +639,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
       clock,
       random,
     }),
-    agentDefinitions: createAgentDefinitions({ read, tx, random }),
+    agentDefinitions: createAgentDefinitions({ read, tx: changeAgents, random }),
     grantDefinitions,
     agentModels: createAgentModels({ read, tx, feed, isFresh, clock }),
     ...createConnectionServices({
@@ -1010,12 +1014,11 @@ export async function createApp(
   const agentSteps = {
     uiOrigin: settings.uiUrl,
     policy: async () => (await services.mcpPolicy.inForce()).value,
-    definitionOf: services.grantDefinitions.of,
+    definitions: services.grantDefinitions,
     authorization,
     limiter: services.limiter,
     callRoute,
     sessions: services.agentSessions,
-    clients: services.mcpClients,
     uploads: services.mcpUploads,
     clock,
     log,

@@ -475,7 +475,8 @@ test.each(['light', 'dark'] as const)(
 
 test('a client that waits comes first, marked as unverified; it is allowed and blocked after a question, also by keyboard', async () => {
   await setPolicy({ enabled: true, clients: { registration: 'approval', metadataHosts: [] } });
-  const { mcpClients } = world.h.app.services;
+  const { mcpClients, read } = world.h.app.services;
+  const stored = () => read.mcpClients.find('mcp_waits');
   const name = 'Totally Official Postern';
   await mcpClients.registered({
     clientId: 'mcp_waits',
@@ -497,10 +498,10 @@ test('a client that waits comes first, marked as unverified; it is allowed and b
   await page.getByRole('button', { name: `Allow ${name}` }).press('Enter');
   await dialog(page).getByText('Nobody has checked this name.').waitFor();
   expect(await barriersOn(page)).toEqual([]);
-  expect(await mcpClients.statusOf('mcp_waits')).toBe('waiting');
+  expect((await stored())?.status).toBe('waiting');
   await press(page, 'Cancel');
   await dialog(page).waitFor({ state: 'detached' });
-  expect(await mcpClients.statusOf('mcp_waits')).toBe('waiting');
+  expect((await stored())?.status).toBe('waiting');
   await page.getByRole('button', { name: `Allow ${name}` }).click();
   await press(page, 'Allow now');
   const row = page.getByRole('row', { name: new RegExp(name) });
@@ -509,7 +510,7 @@ test('a client that waits comes first, marked as unverified; it is allowed and b
   await dialog(page).getByText('is refused from its next request.').waitFor();
   await press(page, 'Block now');
   await row.getByText('Blocked').waitFor();
-  expect(await mcpClients.statusOf('mcp_waits')).toBe('blocked');
+  expect((await stored())?.status).toBe('blocked');
   for (const width of [1280, 375]) {
     await page.setViewportSize({ width, height: 800 });
     expect([width, await overflowOf(page), await barriersOn(page)]).toEqual([width, 0, []]);

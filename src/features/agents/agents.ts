@@ -38,7 +38,6 @@ export type AgentSessions = {
    * of anyone. @throws AppError not_found, state_conflict
    */
   end(auditContext: AuditContext, id: string, userId: string | null): Promise<AgentSession>;
-  isEnded(grant: AgentGrant): Promise<boolean>;
   /** Who used which tool in the last 30 days, with an answer. */
   usage(): Promise<ToolUsage[]>;
   prune(): Promise<void>;
@@ -51,9 +50,13 @@ const idleMs = 30 * minute;
 /** Each has up to 100,000 calls or more, which the database removes with it. */
 const prunedAtOnce = 20;
 
+type Stores = { readonly agentSessions: AgentSessionStore; readonly audit: AuditWriter };
+
 export function createAgentSessions(deps: {
   readonly read: { readonly agentSessions: AgentSessionStore };
-  readonly tx: Tx<{ readonly agentSessions: AgentSessionStore; readonly audit: AuditWriter }>;
+  readonly tx: Tx<Stores>;
+  /** The same; announces a change under the topic `agents`. */
+  readonly changeAgents: Tx<Stores>;
   readonly policy: () => Promise<McpPolicy>;
   /** Ends the consent at the identity provider, where Postern can. */
   readonly revokeGrant: (grant: AgentGrant) => Promise<void>;
@@ -106,7 +109,7 @@ export function createAgentSessions(deps: {
           message: 'The identity provider does not say to which consent these calls belong.',
           hint: 'Disconnect the client at the identity provider.',
         });
-      await tx(async ({ agentSessions, audit }) => {
+      await deps.changeAgents(async ({ agentSessions, audit }) => {
         if (!(await agentSessions.endGrant(session, clock.now()))) return;
         await audit.append({
           event: 'mcp.session_ended',
@@ -120,7 +123,6 @@ export function createAgentSessions(deps: {
       await deps.revokeGrant(session);
       return await find(id, userId);
     },
-    isEnded: (grant) => read.agentSessions.isEnded(grant),
     usage: () => read.agentSessions.usageSince(clock.now() - 30 * day),
     async prune() {
       const { sessionReview } = await deps.policy();

@@ -2,6 +2,8 @@ import { sql } from 'kysely';
 import type { RepositoryAccess } from '../../core/caller.ts';
 import type { Sql } from '../../platform/database/database.ts';
 import type { AgentDefinition } from './definition.ts';
+import type { ClientStatus } from './mcp-client-store.ts';
+import type { AgentGrant } from './session-store.ts';
 
 /** What a person allowed a client once. */
 export type PersonGrant = {
@@ -14,13 +16,22 @@ export type PersonGrant = {
 
 export type DefinitionChoice = Pick<PersonGrant, 'clientId' | 'grantId'> & { readonly definitionId: string };
 
+/** What the tables say about the agents of one consent. */
+export type GrantStanding = {
+  /** Someone ended the access of the consent. */
+  readonly isEnded: boolean;
+  readonly clientStatus: ClientStatus;
+  /** That of the client; else the one that the person chose for this consent, while it is offered. */
+  readonly definitionId: string | null;
+};
+
 export type AgentDefinitionStore = {
   /** By name. */
   list(): Promise<AgentDefinition[]>;
   /** The same; other changes wait until the transaction ends. */
   hold(): Promise<AgentDefinition[]>;
-  /** That of the client; else the one that the person chose for this grant, while it is offered. */
-  ofGrant(grant: PersonGrant): Promise<AgentDefinition | undefined>;
+  find(id: string): Promise<AgentDefinition | undefined>;
+  standingOf(grant: PersonGrant & Pick<AgentGrant, 'userId'>): Promise<GrantStanding>;
   /** The definitions that a person chose. */
   choicesOf(person: Pick<PersonGrant, 'issuer' | 'subject'>): Promise<DefinitionChoice[]>;
   /** `definitionId` null: none any more. */
@@ -62,14 +73,24 @@ export function agentDefinitionStore(db: Sql): AgentDefinitionStore {
       await sql`select pg_advisory_xact_lock(hashtextextended('agents:definitions', 0))`.execute(db);
       return await list();
     },
-    async ofGrant({ issuer, subject, clientId, grantId }) {
-      const { rows } = await sql<Row>`
-        ${selected} where d.id = coalesce(
-          (select definition_id from agent_definition_clients where client_id = ${clientId}),
-          (select g.definition_id from agent_grant_definitions g join agent_definitions o on o.id = g.definition_id
-            where g.issuer = ${issuer} and g.subject = ${subject} and g.client_id = ${clientId}
-              and g.grant_id = ${grantId} and o.is_offered))`.execute(db);
+    async find(id) {
+      const { rows } = await sql<Row>`${selected} where d.id = ${id}`.execute(db);
       return rows[0] && toDefinition(rows[0]);
+    },
+    async standingOf({ userId, issuer, subject, clientId, grantId }) {
+      const { rows } = await sql<{ ended: boolean; status: ClientStatus | null; definition: string | null }>`
+        select exists (
+            select 1 from agent_ended_grants
+             where user_id = ${userId} and client_id = ${clientId} and grant_id = ${grantId}) as ended,
+          (select status from mcp_clients where client_id = ${clientId}) as status,
+          coalesce(
+            (select definition_id from agent_definition_clients where client_id = ${clientId}),
+            (select g.definition_id from agent_grant_definitions g join agent_definitions o on o.id = g.definition_id
+              where g.issuer = ${issuer} and g.subject = ${subject} and g.client_id = ${clientId}
+                and g.grant_id = ${grantId} and o.is_offered)) as definition`.execute(db);
+      const [row] = rows;
+      if (row === undefined) throw new Error('A select without a table has one row.');
+      return { isEnded: row.ended, clientStatus: row.status ?? 'allowed', definitionId: row.definition };
     },
     async choicesOf({ issuer, subject }) {
       const { rows } = await sql<{ client_id: string; grant_id: string; definition_id: string }>`

@@ -49,6 +49,7 @@ export type AgentDefinitions = {
 
 export function createAgentDefinitions(deps: {
   readonly read: { readonly agentDefinitions: Pick<AgentDefinitionStore, 'list'> };
+  /** Announces the change under the topic `agents`. */
   readonly tx: Tx<Stores>;
   readonly random: Random;
 }): AgentDefinitions {

@@ -1,19 +1,23 @@
 import type { AuditContext, UserRef } from '../../core/caller.ts';
 import { type Clock, day } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
+import type { ChangeFeed } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import { inBatches } from '../../platform/in-batches.ts';
+import { keepLastUsed } from '../../platform/last-used.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 import type { AgentDefinition } from './definition.ts';
-import type { AgentDefinitionStore, PersonGrant } from './definition-store.ts';
+import type { AgentDefinitionStore, GrantStanding, PersonGrant } from './definition-store.ts';
 import type { AgentSession, AgentSessionStore } from './session-store.ts';
 
 /**
  * The definition under which the agents of one consent work: that of the client, which an administrator chose, or one that the
- * person chose among those that are offered. Each call reads it, so a change holds from the next call on.
+ * person chose among those that are offered. A change holds within a second, in the process that made it from the next
+ * request on.
  */
 export type GrantDefinitions = {
-  of(grant: PersonGrant): Promise<AgentDefinition | undefined>;
+  /** What holds for the agents of this consent of a person. */
+  standingOf(user: UserRef, grant: Pick<PersonGrant, 'clientId' | 'grantId'>): Promise<Standing>;
   choicesFor(clientId: string): Promise<DefinitionChoices>;
   /** The person allows the client something, under this definition. @throws AppError state_conflict */
   chooseAtConsent(auditContext: AuditContext, grant: PersonGrant, definitionId: string): Promise<void>;
@@ -28,6 +32,10 @@ export type GrantDefinitions = {
   ): Promise<AgentAccess>;
   /** Forgets choices for consents that are gone. */
   prune(): Promise<void>;
+};
+
+export type Standing = Omit<GrantStanding, 'definitionId'> & {
+  readonly definition: AgentDefinition | undefined;
 };
 
 export type DefinitionChoices = {
@@ -51,16 +59,31 @@ type Stores = { readonly agentDefinitions: AgentDefinitionStore; readonly audit:
 const maxShown = 100;
 const keptMs = 90 * day;
 const prunedAtOnce = 500;
+/** Consents whose standing is kept in memory. */
+const maxKnown = 5_000;
 
 export function createGrantDefinitions(deps: {
   readonly read: {
     readonly agentDefinitions: AgentDefinitionStore;
     readonly agentSessions: Pick<AgentSessionStore, 'find' | 'grantsOf'>;
   };
+  /** Announces the change under the topic `agents`. */
   readonly tx: Tx<Stores>;
+  readonly feed: Pick<ChangeFeed, 'subscribe'>;
+  /** False: this process may have missed a change. */
+  readonly isFresh: () => boolean;
   readonly clock: Clock;
 }): GrantDefinitions {
-  const { read, tx, clock } = deps;
+  const { read, tx, isFresh, clock } = deps;
+  const known = keepLastUsed<Standing>(maxKnown);
+  // Counts changes, so that what was read before one is not kept after it.
+  let heard = 0;
+  deps.feed.subscribe(({ topic }) => {
+    // Definitions name repositories.
+    if (topic !== 'agents' && topic !== 'repository') return;
+    heard += 1;
+    known.clear();
+  });
 
   async function put(
     stores: Stores,
@@ -92,8 +115,24 @@ export function createGrantDefinitions(deps: {
     });
   }
 
+  async function standingOf(
+    { id: userId, issuer, subject }: UserRef,
+    { clientId, grantId }: Pick<PersonGrant, 'clientId' | 'grantId'>,
+  ): Promise<Standing> {
+    const name = JSON.stringify([userId, clientId, grantId]);
+    const kept = known.get(name);
+    if (kept !== undefined && isFresh()) return kept;
+    const before = heard;
+    const grant = { userId, issuer, subject, clientId, grantId };
+    const { definitionId, ...standing } = await read.agentDefinitions.standingOf(grant);
+    const definition = definitionId === null ? undefined : await read.agentDefinitions.find(definitionId);
+    const found = { ...standing, definition };
+    if (before === heard) known.set(name, found);
+    return found;
+  }
+
   return {
-    of: (grant) => read.agentDefinitions.ofGrant(grant),
+    standingOf,
     async choicesFor(clientId) {
       const all = await read.agentDefinitions.list();
       return {
@@ -134,7 +173,8 @@ export function createGrantDefinitions(deps: {
         });
       const grant = { issuer: user.issuer, subject: user.subject, clientId, grantId };
       await tx((stores) => put(stores, auditContext, grant, definitionId));
-      return { session, definition: await read.agentDefinitions.ofGrant(grant), isPinned: false };
+      const { definition } = await standingOf(user, session);
+      return { session, definition, isPinned: false };
     },
     async prune() {
       const before = clock.now() - keptMs;

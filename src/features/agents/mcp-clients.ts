@@ -14,8 +14,6 @@ import type { AgentSessionStore, ClientUse } from './session-store.ts';
 export type McpClients = {
   /** Those that wait for an administrator first, then those used last, then the newest. */
   list(): Promise<McpClient[]>;
-  /** Whether `/mcp` serves the client now. */
-  statusOf(clientId: string): Promise<ClientStatus>;
   /** @throws AppError not_found */
   decide(auditContext: AuditContext, clientId: string, status: 'allowed' | 'blocked'): Promise<McpClient>;
   /** A client registers itself. It waits for an administrator when the policy says so. */
@@ -43,6 +41,7 @@ export type ClientsOfProvider = {
 
 export function createMcpClients(deps: {
   readonly read: { readonly mcpClients: McpClientStore; readonly agentSessions: AgentSessionStore };
+  /** Announces the change under the topic `agents`. */
   readonly tx: Tx<{ readonly mcpClients: McpClientStore; readonly audit: AuditWriter }>;
   readonly policy: () => Promise<McpPolicy>;
   /** Clients that every installation has. */
@@ -76,7 +75,6 @@ export function createMcpClients(deps: {
 
   return {
     list,
-    statusOf: async (clientId) => (await read.mcpClients.find(clientId))?.status ?? 'allowed',
     async decide(auditContext, clientId, status) {
       const known = (await list()).find((client) => client.clientId === clientId);
       if (known === undefined) throw new AppError('not_found');

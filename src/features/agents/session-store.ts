@@ -73,7 +73,6 @@ export type AgentSessionStore = {
   grantsOf(userId: string, limit: number): Promise<AgentSession[]>;
   /** False: it was ended already. */
   endGrant(grant: AgentGrant, at: number): Promise<boolean>;
-  isEnded(grant: AgentGrant): Promise<boolean>;
   /** In the order of their time. One page costs the same however many calls there are. */
   calls(sessionId: string, page: number, limit: number): Promise<AgentCall[]>;
   /** Of calls that were answered. */
@@ -168,12 +167,6 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
         insert into agent_ended_grants (user_id, client_id, grant_id, ended_at)
         values (${userId}, ${clientId}, ${grantId}, ${new Date(at)}) on conflict do nothing`.execute(db);
       return numAffectedRows === 1n;
-    },
-    async isEnded({ userId, clientId, grantId }) {
-      const { rows } = await sql`
-        select 1 from agent_ended_grants
-         where user_id = ${userId} and client_id = ${clientId} and grant_id = ${grantId}`.execute(db);
-      return rows.length > 0;
     },
     async calls(sessionId, page, limit) {
       const { rows } = await sql<{

@@ -80,6 +80,7 @@ test('who could not read for longer than half of the time that changes are kept 
   await feed.poll();
   expect(heard.toSorted()).toEqual(
     [
+      'agents',
       'build',
       'build_log',
       'config',

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { type Clock, minute } from '../../core/clock.ts';
 import { inBatches } from '../in-batches.ts';
-import type { Database, Sql } from './database.ts';
+import type { Database, Sql, Tx } from './database.ts';
 
 /**
  * The change feed (contract 10.2). A process that changes what others cache writes a row in the same transaction, and
@@ -17,6 +17,8 @@ const topics = [
   // A webhook said that the repository has new commits.
   'push',
   'config',
+  // What the agents of people may do: definitions, clients, ended consents.
+  'agents',
   'site',
   'environment',
   // The end of a build, and new lines of its log. Announced in their own process only; other processes poll for them.
@@ -53,6 +55,23 @@ export function changeStore(tx: Sql, clock: Clock): ChangeStore {
         tx,
       );
     },
+  };
+}
+
+/** Transactions that make this change: every process reads about it, and this one at once. */
+export function announcing<Stores extends { readonly changes: ChangeStore }>(
+  tx: Tx<Stores>,
+  feed: Pick<ChangeFeed, 'announce'>,
+  change: Change,
+): Tx<Stores> {
+  return async (work) => {
+    const result = await tx(async (stores) => {
+      const done = await work(stores);
+      await stores.changes.publish(change);
+      return done;
+    });
+    feed.announce(change);
+    return result;
   };
 }
 

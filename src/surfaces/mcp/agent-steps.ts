@@ -2,16 +2,14 @@ import type { RoutePolicy } from '../../core/authorize.ts';
 import type { Caller } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import { mcpScope } from '../../core/scopes.ts';
-import type { AgentSessions } from '../../features/agents/agents.ts';
 import {
   type AgentDefinition,
   policyUnder,
   reachUnder,
   scopesUnder,
 } from '../../features/agents/definition.ts';
-import type { McpClients } from '../../features/agents/mcp-clients.ts';
 import type { McpPolicy } from '../../features/agents/mcp-policy.ts';
-import type { PersonGrant } from '../../features/agents/definition-store.ts';
+import type { GrantDefinitions } from '../../features/agents/grant-definitions.ts';
 import { type RateLimiter, retryAfterSeconds } from '../../features/rate-limit/rate-limit.ts';
 
 export type AgentCaller = Extract<Caller, { kind: 'access_token' }>;
@@ -27,10 +25,8 @@ export const agents: RoutePolicy = {
 /** Steps of every request of an agent, to the endpoint and to an upload address. */
 export type AgentStepsDeps = {
   readonly policy: () => Promise<McpPolicy>;
-  readonly definitionOf: (grant: PersonGrant) => Promise<AgentDefinition | undefined>;
+  readonly definitions: Pick<GrantDefinitions, 'standingOf'>;
   readonly limiter: Pick<RateLimiter, 'spend'>;
-  readonly sessions: Pick<AgentSessions, 'isEnded'>;
-  readonly clients: Pick<McpClients, 'statusOf'>;
 };
 
 /** Off, an address answers as if it did not exist. @throws AppError not_found */
@@ -67,18 +63,15 @@ export type AgentRights = {
 
 /** While the grant holds and the client is allowed. @throws AppError */
 export async function accessUnder(
-  { sessions, clients, definitionOf }: Pick<AgentStepsDeps, 'sessions' | 'clients' | 'definitionOf'>,
+  { definitions }: Pick<AgentStepsDeps, 'definitions'>,
   { user, clientId }: AgentCaller,
   grantId: string,
   wholePolicy: McpPolicy,
 ): Promise<AgentRights> {
-  const [isEnded, status, definition] = await Promise.all([
-    sessions.isEnded({ userId: user.id, clientId, grantId }),
-    clients.statusOf(clientId),
-    definitionOf({ issuer: user.issuer, subject: user.subject, clientId, grantId }),
-  ]);
+  const { isEnded, clientStatus, definition } = await definitions.standingOf(user, { clientId, grantId });
   if (isEnded) throw accessEnded;
-  if (status !== 'allowed') throw status === 'waiting' ? clientWaits : new AppError('client_not_allowed');
+  if (clientStatus === 'waiting') throw clientWaits;
+  if (clientStatus === 'blocked') throw new AppError('client_not_allowed');
   return { policy: policyUnder(wholePolicy, definition), definition, wholePolicy };
 }
 

@@ -32,7 +32,7 @@ import { denialOf, type Tool } from './tool.ts';
  * The path of a request, from top to bottom: on? → token → origin → person → limit → ended? → client → definition → protocol →
  * tool. While it is off, every address here answers as if it did not exist.
  */
-export type McpPageDeps = Omit<AgentStepsDeps, 'sessions'> & {
+export type McpPageDeps = AgentStepsDeps & {
   readonly uiOrigin: string;
   /** Issues the tokens. */
   readonly issuer: string;
@@ -44,7 +44,7 @@ export type McpPageDeps = Omit<AgentStepsDeps, 'sessions'> & {
   readonly confirmations: Confirmations;
   readonly approvals: Pick<AgentApprovals, 'use'>;
   readonly uploads: Pick<McpUploads, 'offer'>;
-  readonly sessions: Pick<AgentSessions, 'record' | 'isEnded'>;
+  readonly sessions: Pick<AgentSessions, 'record'>;
   readonly clock: Clock;
   readonly pause: (ms: number) => Promise<void>;
   readonly log: Log;

@@ -46,7 +46,7 @@ export type UploadPageDeps = AgentStepsDeps & {
   readonly authorization: Authorization;
   readonly refuse: RefuseBadCredential;
   readonly callRoute: (caller: Caller, origin: RequestOrigin) => CallRoute;
-  readonly sessions: Pick<AgentSessions, 'isEnded' | 'record'>;
+  readonly sessions: Pick<AgentSessions, 'record'>;
   readonly clock: Clock;
   readonly log: Log;
 };

@@ -358,8 +358,8 @@ const drills: Record<string, Drill> = {
     event: 'config.mcp.client_changed',
     async prepare() {
       const at = '/config/mcp/clients/postern-mcp';
-      const status =
-        (await h.app.services.mcpClients.statusOf('postern-mcp')) === 'allowed' ? 'blocked' : 'allowed';
+      const known = await h.app.services.read.mcpClients.find('postern-mcp');
+      const status = known?.status === 'blocked' ? 'allowed' : 'blocked';
       return () => send('PATCH', at, root, { body: { status }, target: () => 'postern-mcp' });
     },
   },

@@ -223,10 +223,10 @@ describe('in Settings', () => {
     await choose((await access())[0].sessionId, id);
     h.clock.advance(89 * day);
     await grantDefinitions.prune();
-    expect(await grantDefinitions.of(grant)).toMatchObject({ id });
+    expect(await read.agentDefinitions.choicesOf(grant)).toMatchObject([{ definitionId: id }]);
     h.clock.advance(2 * day);
     await grantDefinitions.prune();
-    expect(await grantDefinitions.of(grant)).toBeUndefined();
+    expect(await read.agentDefinitions.choicesOf(grant)).toEqual([]);
     const kept = await read.agentDefinitions.choicesOf(ada.user);
     expect(kept).toEqual([{ clientId: 'postern-mcp', grantId: 'in-use', definitionId: id }]);
   });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { hour, minute } from '../../../src/core/clock.ts';
+import { hour, minute, second } from '../../../src/core/clock.ts';
 import { type Harness, type Person, uiOrigin } from '../../harness.ts';
 import { openFrozenHarness } from '../access/cast.ts';
 import { connectAgent, fetchOf, setMcpPolicy } from './agent.ts';
@@ -141,6 +141,24 @@ describe('administrators', () => {
       10,
     );
     expect(events.map(({ reason }) => reason)).toEqual(['allowed', 'blocked']);
+  });
+
+  test.each([
+    ['once it hears of it', (other: Harness) => other.app.services.feed.poll()],
+    ['once it has heard nothing for a second', async () => h.clock.advance(second + 1)],
+  ])('block a client in another process, too, %s', async (_when, pass) => {
+    const { accessToken, clientId } = await connectAgent(h, 'Ada', { registersAs: 'Elsewhere' });
+    const other = await h.another();
+    const statusThere = async () => {
+      const headers = { authorization: `Bearer ${accessToken}`, 'content-type': 'application/json' };
+      return (await fetchOf(other)(`${uiOrigin}/mcp`, { method: 'POST', headers, body: '{}' })).status;
+    };
+    await other.app.services.feed.poll();
+    expect(await statusThere()).toBe(400);
+    await decide(clientId, 'blocked');
+    await pass(other);
+    expect(await statusThere()).toBe(403);
+    await other.close();
   });
 
   test('allow each new client themselves when the policy says so; those from before go on', async () => {

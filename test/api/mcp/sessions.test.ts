@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { day, minute, second } from '../../../src/core/clock.ts';
 import { defaultMcpPolicy } from '../../../src/features/agents/mcp-policy.ts';
+import { anything } from '../../../src/platform/database/change-feed.ts';
 import { type Harness, type Person, uiOrigin } from '../../harness.ts';
 import { dump, openFrozenHarness } from '../access/cast.ts';
 import { type Agent, connectAgent, fetchOf, setMcpPolicy } from './agent.ts';
@@ -70,6 +71,24 @@ test('calls at the same time belong to one session', async () => {
   expect(await list(ada)).toMatchObject([{ calls: 8 }]);
   const numbers = ((await callsOf(ada)) as { number: number }[]).map(({ number }) => number);
   expect(numbers).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+});
+
+test('calls that are recorded together keep what each was', async () => {
+  await agent.use('get_context');
+  const searches = Array.from({ length: 12 }, (_, at) => `site ${at}`);
+  await Promise.all([
+    ...searches.slice(0, 11).map((search) => agent.use('list_sites', { search })),
+    agent.refusal('get_site', { siteId: 'sit_none' }),
+    agent.use('list_sites', { search: searches[11] }),
+  ]);
+  expect(await list(ada)).toMatchObject([{ calls: 14 }]);
+  const calls = (await callsOf(ada)) as { number: number; code: string | null; arguments: object }[];
+  expect(calls.map(({ number }) => number)).toEqual(Array.from({ length: 14 }, (_, at) => at + 1));
+  const searched = calls.flatMap((call) => ('search' in call.arguments ? [call.arguments.search] : []));
+  expect(searched.toSorted()).toEqual(searches.toSorted());
+  expect(calls.filter(({ code }) => code !== null)).toMatchObject([
+    { code: 'site_not_found', arguments: { siteId: 'sit_none' } },
+  ]);
 });
 
 test('a session ends after 30 idle minutes, and with another consent', async () => {
@@ -204,6 +223,8 @@ describe('ending', () => {
     const session = await read.agentSessions.find(path.slice(path.lastIndexOf('/') + 1));
     if (session === undefined) throw new Error('There is no session.');
     await read.agentSessions.endGrant(session, h.clock.now());
+    await read.changes.publish({ topic: 'agents', subject: anything });
+    await h.app.services.feed.poll();
     expect(await statusWith(hers.accessToken)).toBe(401);
     const renewed = (await (await refreshed(hers.refreshToken)).json()) as { access_token: string };
     expect(renewed.access_token).toBeTypeOf('string');
