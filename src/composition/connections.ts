@@ -5,6 +5,7 @@ import type { ConnectionStore } from '../features/connections/connection-store.t
 import { createConnections } from '../features/connections/connections.ts';
 import { createExternalClient } from '../features/connections/external-client.ts';
 import { createExternalOAuth } from '../features/connections/oauth.ts';
+import { createRevocations } from '../features/connections/revocations.ts';
 import type { McpServerStore } from '../features/connections/server-store.ts';
 import { createMcpServers } from '../features/connections/servers.ts';
 import { createExternalSignIns } from '../features/connections/sign-ins.ts';
@@ -44,8 +45,9 @@ export function createConnectionServices({
     fetch,
     ...(externalServerMs === undefined ? {} : { listMs: externalServerMs, callMs: externalServerMs }),
   });
-  const mcpServers = createMcpServers({ read, tx, uiOrigin: uiUrl, clock });
   const oauth = createExternalOAuth({ fetch, clock });
+  const revocations = createRevocations({ oauth, encryption, log });
+  const mcpServers = createMcpServers({ read, tx, revocations, uiOrigin: uiUrl, clock });
   const signIns = createExternalSignIns({
     read,
     tx,
@@ -63,6 +65,7 @@ export function createConnectionServices({
     isDeleted,
     client,
     oauth,
+    revocations,
     signIns,
     holder,
     pause,

@@ -101,7 +101,7 @@ export function connectionRoutes(connections: Connections): Route[] {
       tag,
       summary: 'Disconnect your account at an external MCP server',
       description:
-        'Removes the stored credential. Your agents lose the tools of this server with their next call.',
+        'Removes the stored credential, and revokes its tokens in the background. Your agents lose the tools of this server with their next call.',
       policy: own,
       params,
       errors: ['not_found'],

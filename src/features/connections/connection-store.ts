@@ -45,14 +45,14 @@ export type ConnectionAttempt = {
 export type ConnectionStore = {
   ofUser(userId: string): Promise<StoredConnection[]>;
   find(userId: string, slug: string): Promise<StoredConnection | undefined>;
-  /** Replaces the account that the person had there. */
-  put(connection: StoredConnection): Promise<void>;
+  /** Replaces the account that the person had there, and resolves with it; undefined: there was none. */
+  put(connection: StoredConnection): Promise<StoredConnection | undefined>;
   /** What was removed; undefined: there was none. */
   remove(userId: string, slug: string): Promise<StoredConnection | undefined>;
   /** People with an account somewhere. */
   owners(): Promise<string[]>;
-  /** Resolves with how many were removed. */
-  removeOfServer(slug: string): Promise<number>;
+  /** With the sign-ins that have begun. Resolves with the removed connections. */
+  removeOfServer(slug: string): Promise<StoredConnection[]>;
   /** False: it is broken already, has another credential by now, or was removed. */
   setBroken(id: string, encrypted: string | null): Promise<boolean>;
   setUsed(id: string, at: number): Promise<void>;
@@ -91,6 +91,12 @@ type Row = {
 
 export function connectionStore(db: Sql): ConnectionStore {
   const columns = sql`id, user_id, server_slug, status, encrypted, connected_at, last_used_at`;
+  async function remove(userId: string, slug: string) {
+    const { rows } = await sql<Row>`
+      delete from mcp_connections where user_id = ${userId} and server_slug = ${slug}
+      returning ${columns}`.execute(db);
+    return rows[0] && toConnection(rows[0]);
+  }
   return {
     async ofUser(userId) {
       const { rows } = await sql<Row>`
@@ -105,32 +111,25 @@ export function connectionStore(db: Sql): ConnectionStore {
       return rows[0] && toConnection(rows[0]);
     },
     async put(connection) {
-      await sql`
-        delete from mcp_connections where user_id = ${connection.userId} and server_slug = ${connection.slug}`.execute(
-        db,
-      );
+      const replaced = await remove(connection.userId, connection.slug);
       await sql`
         insert into mcp_connections (${columns})
         values (${connection.id}, ${connection.userId}, ${connection.slug}, ${connection.status},
                 ${connection.encrypted}, ${new Date(connection.connectedAt)},
                 ${connection.lastUsedAt === null ? null : new Date(connection.lastUsedAt)})`.execute(db);
+      return replaced;
     },
-    async remove(userId, slug) {
-      const { rows } = await sql<Row>`
-        delete from mcp_connections where user_id = ${userId} and server_slug = ${slug}
-        returning ${columns}`.execute(db);
-      return rows[0] && toConnection(rows[0]);
-    },
+    remove,
     async owners() {
       const { rows } = await sql<{ user_id: string }>`
         select distinct user_id from mcp_connections order by user_id`.execute(db);
       return rows.map(({ user_id: userId }) => userId);
     },
     async removeOfServer(slug) {
-      const { numAffectedRows } = await sql`
-        delete from mcp_connections where server_slug = ${slug}`.execute(db);
+      const { rows } = await sql<Row>`
+        delete from mcp_connections where server_slug = ${slug} returning ${columns}`.execute(db);
       await sql`delete from mcp_connection_attempts where server_slug = ${slug}`.execute(db);
-      return Number(numAffectedRows ?? 0);
+      return rows.map(toConnection);
     },
     async setBroken(id, encrypted) {
       const { numAffectedRows } = await sql`

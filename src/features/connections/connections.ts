@@ -11,9 +11,11 @@ import type { AcceptedTool, ConnectionStore, StoredConnection } from './connecti
 import { type Credential, encryptCredential, readCredential } from './credential.ts';
 import type { ExternalAnswer, ExternalClient, ExternalTarget } from './external-client.ts';
 import type { ExternalOAuth, OAuthTokens } from './oauth.ts';
+import type { Revocations } from './revocations.ts';
 import type { McpServer, McpServerStore } from './server-store.ts';
 import { found, type McpServers } from './servers.ts';
 import type { AtBrowser, ExternalSignIns } from './sign-ins.ts';
+import type { ToolText } from './tool-text.ts';
 
 /**
  * The accounts of people at external MCP servers, and the use of them by their agents. A credential is stored encrypted and
@@ -76,7 +78,8 @@ export type ConnectionsDeps = {
   /** Whether the account of the person at the identity provider was deleted. */
   readonly isDeleted: (userId: string) => Promise<boolean>;
   readonly client: ExternalClient;
-  readonly oauth: Pick<ExternalOAuth, 'refresh' | 'revoke'>;
+  readonly oauth: Pick<ExternalOAuth, 'refresh'>;
+  readonly revocations: Revocations;
   readonly signIns: ExternalSignIns;
   /** Names this process in leases. */
   readonly holder: string;
@@ -96,7 +99,8 @@ const waitStepMs = 100;
 const waitSteps = 100;
 
 export function createConnections(deps: ConnectionsDeps): Connections {
-  const { read, tx, servers, client, oauth, encryption, holder, pause, clock, random, log } = deps;
+  const { read, tx, servers, client, oauth, revocations, encryption, holder, pause, clock, random, log } =
+    deps;
   const looking = new Map<string, Promise<void>>();
 
   async function usable(slug: string): Promise<McpServer> {
@@ -111,7 +115,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
     { userId, server, credential }: { userId: string; server: McpServer; credential: Credential | null },
   ): Promise<void> {
     const id = newId(random, 'mcn');
-    await tx(async ({ mcpServers, mcpConnections, audit }) => {
+    const replaced = await tx(async ({ mcpServers, mcpConnections, audit }) => {
       const current = await mcpServers.hold(server.slug);
       const isSame =
         current?.url === server.url && current.auth === server.auth && current.issuer === server.issuer;
@@ -120,7 +124,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
           message: 'An administrator changed the server meanwhile.',
           hint: 'Try again.',
         });
-      await mcpConnections.put({
+      const before = await mcpConnections.put({
         id,
         userId,
         slug: server.slug,
@@ -131,7 +135,16 @@ export function createConnections(deps: ConnectionsDeps): Connections {
         lastUsedAt: null,
       });
       await audit.append(eventOf(auditContext, 'connected', userId, server.slug));
+      return before;
     });
+    if (replaced !== undefined && !isOfSameClient(replaced)) revocations.revokeRemoved(server, [replaced]);
+
+    /** An authorization server may end all tokens of a client for the person with one of them (decision 0068). */
+    function isOfSameClient(connection: StoredConnection): boolean {
+      const own = readCredential(encryption, connection, server.url);
+      if (own?.kind !== 'oauth' || credential?.kind !== 'oauth') return false;
+      return own.registration.clientId === credential.registration.clientId;
+    }
   }
 
   async function breakConnection({ id, userId, slug, encrypted }: StoredConnection): Promise<void> {
@@ -203,7 +216,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
       const encrypted = encryptCredential(encryption, { id, url: server.url }, credential);
       // Removed or replaced meanwhile: nobody may use these tokens any more.
       if (!(await read.mcpConnections.putTokens(id, holder, encrypted))) {
-        revokeTokens(server, answer.tokens);
+        revocations.revoke(server, [answer.tokens]);
         throw new AppError('connection_broken');
       }
       return { connection: { ...connection, encrypted }, credential };
@@ -251,19 +264,18 @@ export function createConnections(deps: ConnectionsDeps): Connections {
     looking.set(name, running);
   }
 
-  /** At the authorization server, in the background: Postern has forgotten them already. */
-  function revokeTokens({ issuer }: McpServer, tokens: OAuthTokens): void {
-    if (issuer !== null) inBackground(`revoke:${newId(random, 'mcn')}`, () => oauth.revoke(issuer, tokens));
-  }
-
   async function checkOwner(userId: string): Promise<void> {
     if (!(await deps.isDeleted(userId))) return;
-    await tx(async ({ mcpConnections, audit }) => {
+    const removed = await tx(async ({ mcpServers, mcpConnections, audit }) => {
+      const own = [];
       for (const { slug } of await mcpConnections.ofUser(userId)) {
-        await mcpConnections.remove(userId, slug);
+        own.push([await mcpServers.find(slug), await mcpConnections.remove(userId, slug)] as const);
         await audit.append(eventOf(systemAuditContext, 'owner_deleted', userId, slug));
       }
+      return own;
     });
+    for (const [server, connection] of removed)
+      if (server !== undefined && connection !== undefined) revocations.revokeRemoved(server, [connection]);
   }
 
   return {
@@ -289,14 +301,15 @@ export function createConnections(deps: ConnectionsDeps): Connections {
       const server = await usable(slug);
       const tokens = await deps.signIns.finish(person, server, callback);
       const credential = { kind: 'oauth' as const, ...tokens };
+      let texts: ToolText[];
       try {
-        const texts = await client.list(targetOf(server, credential));
+        texts = await client.list(targetOf(server, credential));
         await connect(auditContext, { userId: person.userId, server, credential });
-        await servers.noteListed(server, texts);
       } catch (error) {
-        revokeTokens(server, tokens);
+        revocations.revoke(server, [tokens]);
         throw error;
       }
+      await servers.noteListed(server, texts);
     },
     async disconnect(auditContext, userId, slug) {
       const server = await read.mcpServers.find(slug);
@@ -310,8 +323,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
           message: `You have no account at the server ${slug}.`,
           hint: 'List your connections to see them.',
         });
-      const credential = readCredential(encryption, removed, server.url);
-      if (credential?.kind === 'oauth') revokeTokens(server, credential);
+      revocations.revokeRemoved(server, [removed]);
     },
     tools: read.mcpConnections.acceptedTools,
     lookForChanges: (userId) => inBackground(userId, () => lookEverywhere(userId)),
@@ -333,6 +345,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
     },
     async settled() {
       while (looking.size > 0) await Promise.all(looking.values());
+      await revocations.settled();
     },
   };
 }

@@ -19,8 +19,11 @@ export type ExternalOAuth = {
   authorizationUrl(sign: SignIn, discovered: Discovered): Promise<string>;
   exchange(sign: SignIn & { readonly callback: URL; readonly resource: string }): Promise<OAuthTokens>;
   refresh(issuer: string, tokens: OAuthTokens): Promise<Refreshed>;
-  /** Rejects when the authorization server does not answer; resolves when it cannot revoke. */
-  revoke(issuer: string, tokens: OAuthTokens): Promise<void>;
+  /**
+   * Resolves in time with how many of them are not revoked because the authorization server did not answer as it should. One
+   * that cannot revoke tokens is no failure.
+   */
+  revoke(issuer: string, tokens: readonly OAuthTokens[]): Promise<number>;
 };
 
 export type Discovered = {
@@ -54,6 +57,9 @@ export type Refreshed =
   /** The person must sign in there again. */
   | { readonly kind: 'refused' };
 
+/** Of one authorization server. */
+const revokedAtOnce = 8;
+
 const resourceSchema = z.object({
   resource: z.string().max(500),
   authorization_servers: z.array(z.string().max(500)).min(1),
@@ -69,11 +75,12 @@ export function createExternalOAuth({
   readonly clock: Clock;
   readonly timeoutMs?: number;
 }): ExternalOAuth {
-  function optionsFor(issuer: string) {
+  function optionsFor(issuer: string, ending?: AbortSignal) {
     const { origin, protocol } = new URL(issuer);
     const pinned: Fetch = async (url, init) => {
       if (new URL(url).origin !== origin) throw new Error('The endpoint is not at the origin of the issuer.');
-      return await fetch(url, init);
+      const signals = [init.signal, ending].filter((signal) => signal !== undefined);
+      return await fetch(url, { ...init, signal: AbortSignal.any(signals) });
     };
     return {
       // openid-client types the body as the Fetch standard does; it only sends forms and JSON, as text.
@@ -88,8 +95,9 @@ export function createExternalOAuth({
   async function withMetadata<T>(
     issuer: string,
     task: (options: ReturnType<typeof optionsFor> & { algorithm: 'oauth2' | 'oidc' }) => Promise<T>,
+    ending?: AbortSignal,
   ): Promise<T> {
-    const options = optionsFor(issuer);
+    const options = optionsFor(issuer, ending);
     try {
       return await task({ ...options, algorithm: 'oauth2' });
     } catch (error) {
@@ -99,11 +107,27 @@ export function createExternalOAuth({
     }
   }
 
-  async function configurationOf(issuer: string, { clientId, clientSecret }: Registration) {
+  async function configurationOf(
+    issuer: string,
+    { clientId, clientSecret }: Registration,
+    ending?: AbortSignal,
+  ) {
     const auth = clientSecret === null ? client.None() : client.ClientSecretBasic(clientSecret);
-    return await withMetadata(issuer, (options) =>
-      client.discovery(new URL(issuer), clientId, undefined, auth, options),
+    return await withMetadata(
+      issuer,
+      (options) => client.discovery(new URL(issuer), clientId, undefined, auth, options),
+      ending,
     );
+  }
+
+  async function revokeOne(
+    configuration: client.Configuration,
+    { refreshToken, accessToken }: OAuthTokens,
+  ): Promise<void> {
+    if (configuration.serverMetadata().revocation_endpoint === undefined) return;
+    if (refreshToken !== null)
+      await client.tokenRevocation(configuration, refreshToken, { token_type_hint: 'refresh_token' });
+    await client.tokenRevocation(configuration, accessToken, { token_type_hint: 'access_token' });
   }
 
   function tokensOf(
@@ -199,12 +223,27 @@ export function createExternalOAuth({
           throw error;
         }
       }),
-    async revoke(issuer, { registration, refreshToken, accessToken }) {
-      const configuration = await configurationOf(issuer, registration);
-      if (configuration.serverMetadata().revocation_endpoint === undefined) return;
-      if (refreshToken !== null)
-        await client.tokenRevocation(configuration, refreshToken, { token_type_hint: 'refresh_token' });
-      await client.tokenRevocation(configuration, accessToken, { token_type_hint: 'access_token' });
+    async revoke(issuer, tokens) {
+      // For all of them together: a process that stops waits for this.
+      const ending = AbortSignal.timeout(timeoutMs);
+      const configurations = new Map<string, Promise<client.Configuration>>();
+      const waiting = [...tokens];
+      let lost = 0;
+      async function revokeInTurn(): Promise<void> {
+        for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+          const { clientId } = next.registration;
+          const configuration =
+            configurations.get(clientId) ?? configurationOf(issuer, next.registration, ending);
+          configurations.set(clientId, configuration);
+          try {
+            await revokeOne(await configuration, next);
+          } catch {
+            lost += 1;
+          }
+        }
+      }
+      await Promise.all(Array.from({ length: revokedAtOnce }, revokeInTurn));
+      return lost;
     },
   };
 }

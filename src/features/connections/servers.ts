@@ -6,6 +6,7 @@ import { safeText } from '../../core/safe-text.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { AuditEntry, AuditWriter } from '../audit/audit.ts';
 import type { ConnectionStore } from './connection-store.ts';
+import type { Revocations } from './revocations.ts';
 import type { McpServer, McpServerStore, ServerTool } from './server-store.ts';
 import { digestOf, problemOf, type ToolText } from './tool-text.ts';
 
@@ -52,11 +53,12 @@ type Stores = {
 export function createMcpServers(deps: {
   readonly read: { readonly mcpServers: Pick<McpServerStore, 'list' | 'find' | 'tools'> };
   readonly tx: Tx<Stores>;
+  readonly revocations: Pick<Revocations, 'revokeRemoved'>;
   /** Postern itself, which is no external server. */
   readonly uiOrigin: string;
   readonly clock: Clock;
 }): McpServers {
-  const { read, tx, clock } = deps;
+  const { read, tx, revocations, clock } = deps;
 
   function requireOther({ url }: Pick<McpServer, 'url'>): void {
     if (new URL(url).origin === deps.uiOrigin)
@@ -86,8 +88,8 @@ export function createMcpServers(deps: {
         await audit.append(eventOf(auditContext, 'server_added', server.slug, { after: server }));
         return server;
       }),
-    change: (auditContext, slug, { issuer, ...change }) =>
-      tx(async ({ mcpServers, mcpConnections, audit }) => {
+    async change(auditContext, slug, { issuer, ...change }) {
+      const { before, after, removed } = await tx(async ({ mcpServers, mcpConnections, audit }) => {
         const before = found(await mcpServers.hold(slug), slug);
         const sent = Object.entries(change).filter(([, value]) => value !== undefined);
         const isOtherServer = change.url !== undefined && change.url !== before.url;
@@ -111,20 +113,26 @@ export function createMcpServers(deps: {
         if (after.issuer !== before.issuer) await mcpServers.putRegistration(slug, null);
         // What was accepted came from another server.
         if (isOtherServer) await mcpServers.removeTools(slug);
-        const endedConnections =
-          isOtherSignIn || after.issuer !== before.issuer ? await mcpConnections.removeOfServer(slug) : 0;
-        await audit.append(
-          eventOf(auditContext, 'server_changed', slug, { before, after, endedConnections }),
-        );
-        return { server: after, endedConnections };
-      }),
-    remove: (auditContext, slug) =>
-      tx(async ({ mcpServers, mcpConnections, audit }) => {
+        const removed =
+          isOtherSignIn || after.issuer !== before.issuer ? await mcpConnections.removeOfServer(slug) : [];
+        const details = { before, after, endedConnections: removed.length };
+        await audit.append(eventOf(auditContext, 'server_changed', slug, details));
+        return { before, after, removed };
+      });
+      revocations.revokeRemoved(before, removed);
+      return { server: after, endedConnections: removed.length };
+    },
+    async remove(auditContext, slug) {
+      const { before, removed } = await tx(async ({ mcpServers, mcpConnections, audit }) => {
         const before = found(await mcpServers.hold(slug), slug);
-        const endedConnections = await mcpConnections.removeOfServer(slug);
+        const removed = await mcpConnections.removeOfServer(slug);
         await mcpServers.remove(slug);
-        await audit.append(eventOf(auditContext, 'server_removed', slug, { before, endedConnections }));
-      }),
+        const details = { before, endedConnections: removed.length };
+        await audit.append(eventOf(auditContext, 'server_removed', slug, details));
+        return { before, removed };
+      });
+      revocations.revokeRemoved(before, removed);
+    },
     async tools(slug) {
       found(await read.mcpServers.find(slug), slug);
       return await read.mcpServers.tools(slug);
@@ -180,18 +188,21 @@ export function createMcpServers(deps: {
         }
       });
     },
-    noteIssuer: ({ slug, url }, issuer) =>
-      tx(async ({ mcpServers, mcpConnections, audit }) => {
+    async noteIssuer({ slug, url }, issuer) {
+      const noted = await tx(async ({ mcpServers, mcpConnections, audit }) => {
         const before = await mcpServers.hold(slug);
         // Removed meanwhile, or another server by now: this says nothing about it.
-        if (before?.url !== url) return;
-        if (before.issuer === issuer || before.changedIssuer === issuer) return;
+        if (before?.url !== url) return undefined;
+        if (before.issuer === issuer || before.changedIssuer === issuer) return undefined;
         const isFirst = before.issuer === null;
         await mcpServers.update({ ...before, ...(isFirst ? { issuer } : { changedIssuer: issuer }) });
-        const endedConnections = await mcpConnections.removeOfServer(slug);
-        const details = { before: before.issuer, after: issuer, endedConnections };
+        const removed = await mcpConnections.removeOfServer(slug);
+        const details = { before: before.issuer, after: issuer, endedConnections: removed.length };
         await audit.append(eventOf(systemAuditContext, 'issuer_changed', slug, details));
-      }),
+        return { before, removed };
+      });
+      if (noted !== undefined) revocations.revokeRemoved(noted.before, noted.removed);
+    },
   };
 }
 

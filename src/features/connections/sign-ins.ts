@@ -35,7 +35,7 @@ const prunedAtOnce = 500;
 export function createExternalSignIns(deps: {
   readonly read: {
     readonly mcpServers: Pick<McpServerStore, 'find' | 'registration'>;
-    readonly mcpConnections: Pick<ConnectionStore, 'putAttempt' | 'takeAttempt' | 'pruneAttempts'>;
+    readonly mcpConnections: Pick<ConnectionStore, 'find' | 'putAttempt' | 'takeAttempt' | 'pruneAttempts'>;
   };
   readonly tx: Tx<{ readonly mcpServers: McpServerStore }>;
   readonly servers: Pick<McpServers, 'noteIssuer'>;
@@ -75,9 +75,11 @@ export function createExternalSignIns(deps: {
       await servers.noteIssuer(server, issuer);
       await requireIssuer(slug, issuer);
       const redirectUri = redirectUriOf(slug);
+      // A registration of its own for an account that replaces another, whose tokens are revoked (decision 0068).
+      const replaces = (await read.mcpConnections.find(userId, slug)) !== undefined;
+      const stored = replaces ? null : await read.mcpServers.registration(slug);
       const registration =
-        readRegistration(encryption, { slug, issuer }, await read.mcpServers.registration(slug)) ??
-        (await oauth.register(issuer, redirectUri));
+        readRegistration(encryption, { slug, issuer }, stored) ?? (await oauth.register(issuer, redirectUri));
       const [state, verifier] = [secret(), secret()];
       const address = await oauth.authorizationUrl(
         { issuer, registration, redirectUri, state, verifier },

@@ -215,15 +215,79 @@ test('an authorization server that is away breaks no connection; one that refuse
   expect(await status()).toBe('broken');
 });
 
-test('disconnecting revokes the tokens there', async () => {
-  await connect();
-  const token = tracker.authorizations.at(-1)?.replace('Bearer ', '') ?? '';
-  const introspect = () => there.app.services.identity.directory.introspect(token);
-  expect((await introspect()).kind).toBe('active');
-  expect((await h.call('DELETE', '/me/connections/tracker', { as: ada })).status).toBe(204);
+const sentToken = () => tracker.authorizations.at(-1)?.replace('Bearer ', '') ?? '';
+const stateOf = async (token: string) => (await there.app.services.identity.directory.introspect(token)).kind;
+const patch = (body: object) => h.call('PATCH', '/config/mcp/servers/tracker', { as: root, body });
+const endings: [string, (person: Person) => Promise<unknown>][] = [
+  ['the person disconnects', (person) => h.call('DELETE', '/me/connections/tracker', { as: person })],
+  [
+    'an administrator deletes the server',
+    () => h.call('DELETE', '/config/mcp/servers/tracker', { as: root }),
+  ],
+  ['an administrator changes its URL', () => patch({ url: 'https://next.example/mcp' })],
+  ['an administrator changes how people sign in', () => patch({ auth: 'none' })],
+  [
+    'the server names another issuer',
+    async () => {
+      metadata = { resource: `${origin}/mcp`, authorization_servers: ['https://evil.example'] };
+      await begin(bea);
+    },
+  ],
+  [
+    'the person is deleted',
+    async ({ user }) => {
+      await h.call('DELETE', `/users/${user.id}`, { as: root });
+      await h.app.services.feed.poll();
+    },
+  ],
+];
+let leavers = 0;
+
+test.each(endings)('tokens are revoked there when %s', async (_when, end) => {
+  const name = `Leaving${(leavers += 1)}`;
+  const leaving = await h.person(name);
+  await there.person(name);
+  await connect(leaving, name);
+  const token = sentToken();
+  expect(await stateOf(token)).toBe('active');
+  await end(leaving);
   await h.settle();
   expect(seen).toContain('/identity/token/revocation');
-  expect((await introspect()).kind).toBe('inactive');
+  expect(await stateOf(token)).toBe('inactive');
+});
+
+test('connecting again revokes the replaced tokens, and never those that replace them', async () => {
+  await connect();
+  const replaced = sentToken();
+  const { data } = await begin();
+  const clientOf = (address: string) => new URL(address).searchParams.get('client_id');
+  expect(await comeBack(await allow(data.authorizationUrl))).toBe('/settings/connections');
+  await h.settle();
+  expect([await stateOf(replaced), await stateOf(sentToken())]).toEqual(['inactive', 'active']);
+  await search();
+  // An authorization server may revoke everything that a client has of a person, so the second is another client there.
+  expect(clientOf((await begin(bea)).data.authorizationUrl)).not.toBe(clientOf(data.authorizationUrl));
+  await h.call('DELETE', '/me/connections/tracker', { as: ada });
+  const twice = [await begin(), await begin()].map((one) => String(one.data.authorizationUrl));
+  expect(clientOf(twice[0] ?? '')).toBe(clientOf(twice[1] ?? ''));
+  await h.settle();
+  seen = [];
+  for (const address of twice) expect(await comeBack(await allow(address))).toBe('/settings/connections');
+  await h.settle();
+  expect(seen).not.toContain('/identity/token/revocation');
+});
+
+test('an authorization server that is away neither delays nor fails a change; the log says what was lost', async () => {
+  await connect();
+  const token = sentToken();
+  isAway = true;
+  expect((await h.call('DELETE', '/config/mcp/servers/tracker', { as: root })).status).toBe(204);
+  await h.settle();
+  const lines = h.logged.filter((line) => line.includes('could not revoke'));
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ server: 'tracker', lost: 1 }]);
+  expect(h.logged.join('')).not.toContain(token);
+  isAway = false;
+  expect(await stateOf(token)).toBe('active');
 });
 
 test('tokens of a sign-in that cannot be finished are revoked', async () => {

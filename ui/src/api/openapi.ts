@@ -2466,7 +2466,7 @@ export interface paths {
         post?: never;
         /**
          * Disconnect your account at an external MCP server
-         * @description Removes the stored credential. Your agents lose the tools of this server with their next call.
+         * @description Removes the stored credential, and revokes its tokens in the background. Your agents lose the tools of this server with their next call.
          *
          *     **Who may call it:** A browser session.
          */

@@ -1,0 +1,58 @@
+import type { Encryption } from '../../platform/encryption.ts';
+import type { Log } from '../../platform/log.ts';
+import type { StoredConnection } from './connection-store.ts';
+import { readCredential } from './credential.ts';
+import type { ExternalOAuth, OAuthTokens } from './oauth.ts';
+import type { McpServer } from './server-store.ts';
+
+/**
+ * Revokes tokens at the authorization server that issued them. It works in the background, because Postern has removed them
+ * already: no change waits for it or fails with it. A token that is not revoked in time, or before the process ends, is lost.
+ */
+export type Revocations = {
+  revoke(server: IssuedAt, tokens: readonly OAuthTokens[]): void;
+  /** The tokens of removed accounts; `server` as it was when they were connected. */
+  revokeRemoved(server: IssuedAt, removed: readonly StoredConnection[]): void;
+  /** Resolves when the work in the background is done. */
+  settled(): Promise<void>;
+};
+
+type IssuedAt = Pick<McpServer, 'slug' | 'url' | 'issuer'>;
+
+export function createRevocations({
+  oauth,
+  encryption,
+  log,
+}: {
+  readonly oauth: Pick<ExternalOAuth, 'revoke'>;
+  readonly encryption: Encryption;
+  readonly log: Log;
+}): Revocations {
+  const running = new Set<Promise<void>>();
+
+  function revoke({ slug, issuer }: IssuedAt, tokens: readonly OAuthTokens[]): void {
+    if (issuer === null || tokens.length === 0) return;
+    const work = oauth
+      .revoke(issuer, tokens)
+      .then((lost) => {
+        if (lost > 0)
+          log.warn({ server: slug, lost }, 'could not revoke tokens of people at an external MCP server');
+      })
+      .finally(() => running.delete(work));
+    running.add(work);
+  }
+
+  return {
+    revoke,
+    revokeRemoved(server, removed) {
+      const credentials = removed.map((connection) => readCredential(encryption, connection, server.url));
+      revoke(
+        server,
+        credentials.filter((credential) => credential?.kind === 'oauth'),
+      );
+    },
+    async settled() {
+      await Promise.all(running);
+    },
+  };
+}
