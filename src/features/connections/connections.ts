@@ -13,7 +13,7 @@ import type { ExternalAnswer, ExternalClient, ExternalTarget } from './external-
 import type { ExternalOAuth, OAuthTokens } from './oauth.ts';
 import type { Revocations } from './revocations.ts';
 import type { McpServer, McpServerStore } from './server-store.ts';
-import { found, type McpServers } from './servers.ts';
+import { found, type McpServers, requireUnchanged } from './servers.ts';
 import type { AtBrowser, ExternalSignIns } from './sign-ins.ts';
 import type { ToolText } from './tool-text.ts';
 
@@ -116,14 +116,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
   ): Promise<void> {
     const id = newId(random, 'mcn');
     const replaced = await tx(async ({ mcpServers, mcpConnections, audit }) => {
-      const current = await mcpServers.hold(server.slug);
-      const isSame =
-        current?.url === server.url && current.auth === server.auth && current.issuer === server.issuer;
-      if (!isSame || current.changedIssuer !== null)
-        throw new AppError('state_conflict', {
-          message: 'An administrator changed the server meanwhile.',
-          hint: 'Try again.',
-        });
+      requireUnchanged(await mcpServers.hold(server.slug), server);
       const before = await mcpConnections.put({
         id,
         userId,

@@ -227,6 +227,19 @@ export function found(server: McpServer | undefined, slug: string): McpServer {
   return server;
 }
 
+/** @throws AppError state_conflict */
+export function requireUnchanged(
+  current: McpServer | undefined,
+  { url, auth, issuer }: Pick<McpServer, 'url' | 'auth' | 'issuer'>,
+): void {
+  const isSame = current?.url === url && current.auth === auth && current.issuer === issuer;
+  if (isSame && current.changedIssuer === null) return;
+  throw new AppError('state_conflict', {
+    message: 'An administrator changed the server meanwhile.',
+    hint: 'Try again.',
+  });
+}
+
 function toolIn(tools: readonly ServerTool[], name: string): ServerTool {
   const tool = tools.find((one) => one.name === name);
   if (tool === undefined)

@@ -10,7 +10,7 @@ import type { ConnectionStore } from './connection-store.ts';
 import { encryptRegistration, readRegistration } from './credential.ts';
 import type { ExternalOAuth, OAuthTokens, Registration } from './oauth.ts';
 import type { McpServer, McpServerStore } from './server-store.ts';
-import type { McpServers } from './servers.ts';
+import { type McpServers, requireUnchanged } from './servers.ts';
 
 /**
  * A sign-in of a person at the authorization server of an external server: from the button in Settings to the callback. The
@@ -35,9 +35,12 @@ const prunedAtOnce = 500;
 export function createExternalSignIns(deps: {
   readonly read: {
     readonly mcpServers: Pick<McpServerStore, 'find' | 'registration'>;
-    readonly mcpConnections: Pick<ConnectionStore, 'find' | 'putAttempt' | 'takeAttempt' | 'pruneAttempts'>;
+    readonly mcpConnections: Pick<ConnectionStore, 'find' | 'takeAttempt' | 'pruneAttempts'>;
   };
-  readonly tx: Tx<{ readonly mcpServers: McpServerStore }>;
+  readonly tx: Tx<{
+    readonly mcpServers: McpServerStore;
+    readonly mcpConnections: Pick<ConnectionStore, 'putAttempt'>;
+  }>;
   readonly servers: Pick<McpServers, 'noteIssuer'>;
   readonly oauth: ExternalOAuth;
   readonly encryption: Encryption;
@@ -87,14 +90,18 @@ export function createExternalSignIns(deps: {
       );
       const id = secretDigest(state);
       const attempt: Attempt = { verifier, resource, registration };
-      await read.mcpConnections.putAttempt({
-        id,
-        userId,
-        sessionId,
-        slug,
-        issuer,
-        encrypted: encryption.encrypt(JSON.stringify(attempt), contextOf(id)),
-        expiresAt: clock.now() + attemptMinutes * minute,
+      await tx(async ({ mcpServers, mcpConnections }) => {
+        // A change of the server removes the attempts that it finds, so none may follow it.
+        requireUnchanged(await mcpServers.hold(slug), { ...server, issuer });
+        await mcpConnections.putAttempt({
+          id,
+          userId,
+          sessionId,
+          slug,
+          issuer,
+          encrypted: encryption.encrypt(JSON.stringify(attempt), contextOf(id)),
+          expiresAt: clock.now() + attemptMinutes * minute,
+        });
       });
       return address;
     },

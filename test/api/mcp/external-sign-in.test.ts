@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { minute } from '../../../src/core/clock.ts';
 import { type Harness, type Person, uiOrigin } from '../../harness.ts';
@@ -30,8 +31,8 @@ let origin: string;
 let metadata: Record<string, unknown> | undefined;
 /** Its authorization server answers nothing. */
 let isAway = false;
-/** Happens while the tracker is asked where people sign in. */
-let meanwhile: (() => Promise<unknown>) | undefined;
+/** Happens once, during a request there to a path that begins so. */
+let meanwhile: { readonly path: string; readonly happens: () => Promise<unknown> } | undefined;
 /** Requests to the second installation, by path. */
 let seen: string[];
 let closeFront: () => Promise<void>;
@@ -40,8 +41,8 @@ beforeAll(async () => {
   const front = createServer((request, response) => {
     const path = request.url ?? '';
     seen.push(path.split('?')[0] ?? '');
-    if (path.startsWith('/.well-known/oauth-protected-resource') && meanwhile !== undefined) {
-      const happens = meanwhile;
+    if (meanwhile !== undefined && path.startsWith(meanwhile.path)) {
+      const { happens } = meanwhile;
       meanwhile = undefined;
       return void happens().then(() => there.app.web.server.emit('request', request, response));
     }
@@ -346,9 +347,22 @@ test('a person who lost the role meanwhile connects nothing; nor does anyone whi
   expect(await comeBack(callback, bea)).toBe('/settings/connections');
 });
 
+test.each([{ url: 'https://next.example/mcp' }, { auth: 'header' }])(
+  'T62 a server that changes while a sign-in begins gets none from the authorization server before: %o',
+  async (body) => {
+    meanwhile = { path: '/.well-known/oauth-authorization-server', happens: () => patch(body) };
+    expect((await begin()).error.code).toBe('state_conflict');
+    expect(await server()).toMatchObject({ ...body, issuer: null });
+    const { rows } = await sql`select 1 from mcp_connection_attempts`.execute(h.database.sql);
+    expect(rows).toEqual([]);
+  },
+);
+
 test('T62 a server that was replaced while it was asked names no issuer for the next one', async () => {
-  meanwhile = () =>
-    h.call('PATCH', '/config/mcp/servers/tracker', { as: root, body: { url: 'https://next.example/mcp' } });
+  meanwhile = {
+    path: '/.well-known/oauth-protected-resource',
+    happens: () => patch({ url: 'https://next.example/mcp' }),
+  };
   const { error } = await begin();
   expect(await server()).toMatchObject({ url: 'https://next.example/mcp', issuer: null });
   expect(error.code).toBe('state_conflict');
