@@ -46,7 +46,7 @@ export type McpServerStore = {
   remove(slug: string): Promise<void>;
   /** By name. */
   tools(slug: string): Promise<ServerTool[]>;
-  /** Keeps what was accepted, and removes what is neither listed nor accepted. */
+  /** Keeps what was accepted and what is the same, and removes what is neither listed nor accepted. */
   putListed(slug: string, tools: readonly Omit<ServerTool, 'accepted' | 'acceptedDigest'>[]): Promise<void>;
   /** False: the server lists another text by now. */
   accept(slug: string, name: string, digest: string): Promise<boolean>;
@@ -143,7 +143,8 @@ export function mcpServerStore(db: Sql): McpServerStore {
           insert into mcp_server_tools (server_slug, name, listed, listed_digest, listed_at)
           values (${slug}, ${name}, ${JSON.stringify(listed)}, ${listedDigest}, ${new Date(listedAt)})
           on conflict (server_slug, name) do update set listed = excluded.listed,
-            listed_digest = excluded.listed_digest, listed_at = excluded.listed_at`.execute(db);
+            listed_digest = excluded.listed_digest, listed_at = excluded.listed_at
+            where mcp_server_tools.listed_digest <> excluded.listed_digest`.execute(db);
       await sql`
         delete from mcp_server_tools
          where server_slug = ${slug} and accepted_digest is null

@@ -162,8 +162,8 @@ export function createMcpServers(deps: {
         return toolIn(await mcpServers.tools(slug), name);
       }),
     async noteListed({ slug, url }, texts) {
-      // Nearly always. Each tools/list of each agent comes here, so it writes nothing then.
-      if (isSame(await read.mcpServers.tools(slug), texts)) return;
+      // Nearly always. Each tools/list of each agent comes here, so it takes no lock and writes nothing then.
+      if (!isNews(await read.mcpServers.tools(slug), texts)) return;
       await tx(async ({ mcpServers, audit }) => {
         // Removed meanwhile, or another server by now: this listing is of no use.
         if ((await mcpServers.hold(slug))?.url !== url) return;
@@ -178,11 +178,8 @@ export function createMcpServers(deps: {
         await mcpServers.putListed(slug, tools);
         for (const { name, listedDigest } of tools) {
           const before = known.get(name);
-          const isNews =
-            before !== undefined &&
-            before.acceptedDigest === before.listedDigest &&
-            before.acceptedDigest !== listedDigest;
-          if (!isNews) continue;
+          const wasCurrent = before !== undefined && before.acceptedDigest === before.listedDigest;
+          if (!wasCurrent || before.acceptedDigest === listedDigest) continue;
           const details = { tool: name, before: before.acceptedDigest, after: listedDigest };
           await audit.append(eventOf(systemAuditContext, 'tool_changed', slug, details));
         }
@@ -206,11 +203,15 @@ export function createMcpServers(deps: {
   };
 }
 
-/** Whether a listing has exactly the texts that are known. */
-function isSame(known: readonly ServerTool[], texts: readonly ToolText[]): boolean {
+/** Whether putListed() would change anything: a tool that was accepted stays, also when this person does not get it. */
+function isNews(known: readonly ServerTool[], texts: readonly ToolText[]): boolean {
   const digests = new Map(texts.map((text) => [storedName(text), digestOf(text)]));
-  const isKnown = ({ name, listedDigest }: ServerTool) => digests.get(name) === listedDigest;
-  return known.length === digests.size && known.every(isKnown);
+  const listed = known.filter(({ name }) => digests.has(name));
+  return (
+    listed.length < digests.size ||
+    listed.some(({ name, listedDigest }) => digests.get(name) !== listedDigest) ||
+    known.some(({ name, acceptedDigest }) => acceptedDigest === null && !digests.has(name))
+  );
 }
 
 /** The name in the table and in paths: printable, and never longer than a table takes. Only an honest name stays the same. */

@@ -1,8 +1,12 @@
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemAuditContext } from '../../../src/core/caller.ts';
+import { second } from '../../../src/core/clock.ts';
 import type { ToolRule } from '../../../src/features/agents/mcp-policy.ts';
-import type { Harness, Person } from '../../harness.ts';
+import { mcpServerStore } from '../../../src/features/connections/server-store.ts';
+import { createMcpServers } from '../../../src/features/connections/servers.ts';
+import type { ToolText } from '../../../src/features/connections/tool-text.ts';
+import { type Harness, type Person, uiOrigin } from '../../harness.ts';
 import { dump, openFrozenHarness } from '../access/cast.ts';
 import { type Agent, connectAgent, setMcpPolicy } from './agent.ts';
 import {
@@ -291,6 +295,41 @@ describe('tools', () => {
     await names();
     await h.settle();
     expect(await names()).toEqual(['tracker__close_issue']);
+  });
+
+  test('a listing takes the lock on servers only when it changes something', async () => {
+    await ready();
+    const store = mcpServerStore(h.database.sql);
+    const { noteListed } = createMcpServers({
+      read: { mcpServers: store },
+      tx: async () => {
+        throw new Error('It takes the lock.');
+      },
+      revocations: { revokeRemoved: () => undefined },
+      uiOrigin,
+      clock: h.clock,
+    });
+    const texts = (await store.tools('tracker')).map((tool) => tool.listed);
+    const note = (...listed: ToolText[]) => noteListed({ slug: 'tracker', url: server.url }, listed);
+    // A server may list fewer tools for one person than for others.
+    for (const fewer of [texts, texts.slice(1), []]) await note(...fewer);
+    const [first] = texts;
+    if (first === undefined) throw new Error('There is no tool.');
+    for (const other of [{ title: 'Other' }, { name: 'new_tool' }])
+      await expect(note({ ...first, ...other })).rejects.toThrow('takes the lock');
+  });
+
+  test('a text keeps the time at which it was first listed', async () => {
+    await ready();
+    const [before] = await tools();
+    h.clock.advance(second);
+    server.tools = [...server.tools, { name: 'new_tool' }];
+    await names();
+    await h.settle();
+    const after = await tools();
+    expect(after).toHaveLength(3);
+    expect(after[0]).toEqual(before);
+    expect(after[1].listedAt).not.toBe(before.listedAt);
   });
 
   test('T60 an instruction in a name, invisible text and a huge schema cannot be accepted', async () => {
