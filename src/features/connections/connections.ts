@@ -43,7 +43,7 @@ export type Connections = {
   tools(userId: string): Promise<AcceptedTool[]>;
   /** Asks the servers of the person for their tools, in the background: the next call of tools() knows what changed. */
   lookForChanges(userId: string): void;
-  /** @throws AppError connection_broken, external_server_unavailable, invalid_body */
+  /** @throws AppError not_found, connection_broken, external_server_unavailable, invalid_body */
   call(userId: string, tool: AcceptedTool, input: Readonly<Record<string, unknown>>): Promise<ExternalAnswer>;
   /** Removes the accounts of a person whose own account was deleted. */
   checkOwner(userId: string): Promise<void>;
@@ -175,7 +175,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
     throw error;
   }
 
-  /** @throws AppError connection_broken */
+  /** @throws AppError connection_broken, not_found, external_server_unavailable */
   async function fresh(
     server: McpServer,
     connection: StoredConnection,
@@ -199,7 +199,8 @@ export function createConnections(deps: ConnectionsDeps): Connections {
     await waitForLease(id);
     try {
       const connection = await read.mcpConnections.find(userId, slug);
-      if (connection?.id !== id || connection.status === 'broken') throw new AppError('connection_broken');
+      if (connection === undefined) throw noAccount(server);
+      if (connection.id !== id || connection.status === 'broken') throw new AppError('connection_broken');
       const current = readCredential(encryption, connection, server.url);
       if (current?.kind !== 'oauth' || server.issuer === null) throw new AppError('connection_broken');
       if (current.accessToken !== stale.accessToken) return { connection, credential: current };
@@ -326,7 +327,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
         throw new AppError('invalid_body', { message: 'The arguments must not contain an API key.' });
       const server = await usable(slug);
       const connection = await read.mcpConnections.find(userId, slug);
-      if (connection === undefined) throw new AppError('connection_broken');
+      if (connection === undefined) throw noAccount(server);
       const answer = await asPerson(server, connection, (target) => client.call(target, name, input));
       await read.mcpConnections.setUsed(connection.id, clock.now());
       return answer;
@@ -344,6 +345,14 @@ export function createConnections(deps: ConnectionsDeps): Connections {
 }
 
 type Usable = { readonly connection: StoredConnection; readonly credential: Credential | null };
+
+/** Not `connection_broken`: nothing is wrong with an account. */
+function noAccount({ name }: McpServer): AppError {
+  return new AppError('not_found', {
+    message: `The person has no account at ${name}.`,
+    hint: 'Ask the person to connect one, in Settings, External MCP connections. Then make the same call again.',
+  });
+}
 
 function isBroken(error: unknown): boolean {
   return error instanceof AppError && error.code === 'connection_broken';

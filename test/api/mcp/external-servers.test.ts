@@ -449,6 +449,19 @@ describe('tools', () => {
     expect(await names()).toContain('tracker__search_issues');
   });
 
+  test('a call for a person without an account says how to connect one', async () => {
+    await ready();
+    const { tools: toolsOf, call } = h.app.services.connections;
+    const [tool] = await toolsOf(ada.user.id);
+    if (tool === undefined) throw new Error('There is no tool.');
+    await expect(call(bea.user.id, tool, {})).rejects.toMatchObject({
+      code: 'not_found',
+      message: 'The person has no account at Tracker.',
+      hint: expect.stringContaining('connect one, in Settings, External MCP connections'),
+    });
+    expect(server.calls).toEqual([]);
+  });
+
   test('KF-03 an API key in the arguments reaches no other server', async () => {
     await ready();
     const { value } = await h.key(ada);
