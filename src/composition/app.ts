@@ -651,6 +651,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
       clock,
       holder,
       pause: (ms) => wait(ms, undefined, { ref: false }),
+      isEnabled: async () => (await mcpPolicy.inForce()).value.enabled,
       async isDeleted(userId) {
         const user = await identity.findUser(userId);
         return user === undefined || (await stateOfPerson(user)) === 'deleted';

@@ -26,6 +26,7 @@ export function createConnectionServices({
   clock,
   holder,
   pause,
+  isEnabled,
   isDeleted,
 }: {
   readonly settings: Pick<AppSettings, 'uiUrl' | 'externalServerMs'>;
@@ -36,6 +37,7 @@ export function createConnectionServices({
   readonly clock: Clock;
   readonly holder: string;
   readonly pause: (ms: number) => Promise<void>;
+  readonly isEnabled: () => Promise<boolean>;
   readonly isDeleted: (userId: string) => Promise<boolean>;
 }) {
   const fetch =
@@ -62,6 +64,7 @@ export function createConnectionServices({
     read,
     tx,
     servers: mcpServers,
+    isEnabled,
     isDeleted,
     client,
     oauth,

@@ -75,6 +75,8 @@ export type ConnectionsDeps = {
     readonly audit: AuditWriter;
   }>;
   readonly servers: Pick<McpServers, 'noteListed'>;
+  /** False: `/mcp` is off. */
+  readonly isEnabled: () => Promise<boolean>;
   /** Whether the account of the person at the identity provider was deleted. */
   readonly isDeleted: (userId: string) => Promise<boolean>;
   readonly client: ExternalClient;
@@ -103,7 +105,13 @@ export function createConnections(deps: ConnectionsDeps): Connections {
     deps;
   const looking = new Map<string, Promise<void>>();
 
+  /** While `/mcp` is off, nobody connects an account or uses one (decision 0069). */
   async function usable(slug: string): Promise<McpServer> {
+    if (!(await deps.isEnabled()))
+      throw new AppError('not_found', {
+        message: 'MCP is switched off, so no account can be connected or used.',
+        hint: 'Ask an administrator to switch it on, in Administration, MCP.',
+      });
     const server = found(await read.mcpServers.find(slug), slug);
     if (!server.enabled) throw new AppError('not_found', { message: 'This server is switched off.' });
     return server;

@@ -68,7 +68,11 @@ const metadataLink = { text: 'Source', icon: 'branch', link: 'https://git.exampl
 const servers = '/config/mcp/servers';
 const server = () => ({ slug: `server-${alone}`, name: 'Tracker', url: external.url, auth: 'none' });
 const slugOf = ({ data }: Answer) => data?.slug;
-const addedServer = async () => slugOf(await h.call('POST', servers, { as: root, body: server() }));
+const addedServer = async () => {
+  // While MCP is off, nobody can connect an account.
+  await setMcpPolicy(h);
+  return slugOf(await h.call('POST', servers, { as: root, body: server() }));
+};
 const definitions = '/config/agents/definitions';
 const definition = () => ({ name: `Agents ${alone}`, purpose: 'Reading', tools: {}, clients: [] });
 const newDefinition = async () =>

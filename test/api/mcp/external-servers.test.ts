@@ -169,6 +169,25 @@ describe('connections', () => {
     expect((await h.call('GET', path, { as: ada })).error.code).toBe('forbidden_role');
   });
 
+  test('while MCP is off, an account can be seen and removed, and not connected or used', async () => {
+    await ready({ auth: 'header' }, 'Bearer value-of-ada');
+    const { tools: toolsOf, call } = h.app.services.connections;
+    const [tool] = await toolsOf(ada.user.id);
+    if (tool === undefined) throw new Error('There is no tool.');
+    const sent = server.authorizations.length;
+    await setMcpPolicy(h, { enabled: false });
+    expect(await connect(bea, 'Bearer value-of-bea')).toMatchObject({
+      status: 404,
+      error: { code: 'not_found', message: expect.stringContaining('MCP is switched off') },
+    });
+    await expect(call(ada.user.id, tool, {})).rejects.toMatchObject({ code: 'not_found' });
+    expect(server.authorizations).toHaveLength(sent);
+    expect(await status()).toEqual(['connected']);
+    expect((await h.call('DELETE', '/me/connections/tracker', { as: ada })).status).toBe(204);
+    await setMcpPolicy(h, { allowChanges: true, callsPerMinute: 10_000 });
+    expect((await connect(bea, 'Bearer value-of-bea')).status).toBe(200);
+  });
+
   test('a value is gone with the person', async () => {
     await addServer(h, root, server, { auth: 'header' });
     const gone = await h.person('Gone');
@@ -187,6 +206,7 @@ describe('connections', () => {
 test('SE-03 a new ENCRYPTION_KEY encrypts the values again, and the old key can go', async () => {
   const own = await openFrozenHarness({ outboundFetch: loopbackFetch });
   const [admin, cy] = [await own.person('Admin', { admin: true }), await own.person('Cy')];
+  await setMcpPolicy(own);
   await addServer(own, admin, server, { auth: 'header' });
   const body = { value: 'Bearer value-of-cy' };
   await own.call('POST', '/me/connections/tracker/start', { as: cy, body });
@@ -644,6 +664,7 @@ test.each(['127.0.0.1', 'localhost', '[::1]', '169.254.169.254', '10.0.0.1', '[f
   'T61 a server at %s is not reached unless an administrator of the machine allows it',
   async (host) => {
     const own = await openFrozenHarness();
+    await setMcpPolicy(own);
     const [admin, cy] = [await own.person('Admin', { admin: true }), await own.person('Cy')];
     const { port } = new URL(server.url);
     await addServer(own, admin, { url: `https://${host}:${port}/mcp` });

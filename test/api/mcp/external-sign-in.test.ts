@@ -368,6 +368,17 @@ test('T62 a server that was replaced while it was asked names no issuer for the 
   expect(error.code).toBe('state_conflict');
 });
 
+test('a sign-in that began before MCP was switched off gets no tokens', async () => {
+  const { data } = await begin();
+  const callback = await allow(data.authorizationUrl);
+  seen = [];
+  await setMcpPolicy(h, { enabled: false });
+  expect(await comeBack(callback)).toBe('/settings/connections?problem=not_found');
+  await setMcpPolicy(h, { callsPerMinute: 10_000 });
+  expect(seen).toEqual([]);
+  expect(await status()).toBe('disconnected');
+});
+
 test('a sign-in ends after ten minutes, and a person may refuse', async () => {
   const { data } = await begin();
   const callback = await allow(data.authorizationUrl);
