@@ -125,6 +125,7 @@ import type { UserRef } from '../core/caller.ts';
 import { createEncryption } from '../platform/encryption.ts';
 import { createReencryption } from '../platform/reencryption.ts';
 import { gitIn } from '../platform/git/git.ts';
+import { createGuardedFetch, maxOutboundBytes } from '../platform/guarded-fetch.ts';
 import { createOutbound } from '../platform/outbound.ts';
 import { documentReader } from '../platform/public-document.ts';
 import { fileBlobs } from '../platform/blobs/file-blobs.ts';
@@ -182,6 +183,10 @@ export { productionCost };
 /** Metadata documents of MCP clients: fetches for one network address, and the largest one. */
 const documentsPerMinute = 10;
 const maxDocumentBytes = 16_384;
+
+/** Reaches public addresses only. */
+const publicFetch = (maxBytes: number) =>
+  createGuardedFetch({ outbound: createOutbound({ allowsPrivate: false }), maxBytes });
 
 /** The output of `npm run build:ui`. */
 const webAppFolder = fileURLToPath(new URL('../../ui/dist', import.meta.url));
@@ -294,7 +299,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
         read:
           backends.readDocument ??
           // Whatever OUTBOUND_ALLOW_PRIVATE says: a client chose the address, not an administrator.
-          documentReader({ outbound: createOutbound({ allowsPrivate: false }), maxBytes: maxDocumentBytes }),
+          documentReader(publicFetch(maxDocumentBytes)),
       },
       async definitionsFor(clientId) {
         const { pinned, offered } = await grantDefinitions.choicesFor(clientId);
@@ -645,6 +650,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     ...createConnectionServices({
       settings,
       backends,
+      fetch: backends.outboundFetch ?? publicFetch(maxOutboundBytes),
       read,
       tx,
       encryption,

@@ -11,15 +11,15 @@ import { createMcpServers } from '../features/connections/servers.ts';
 import { createExternalSignIns } from '../features/connections/sign-ins.ts';
 import type { Tx } from '../platform/database/database.ts';
 import type { Encryption } from '../platform/encryption.ts';
-import { createGuardedFetch, maxOutboundBytes } from '../platform/guarded-fetch.ts';
-import { createOutbound } from '../platform/outbound.ts';
+import type { Fetch } from '../platform/fetch.ts';
 
 type Stores = { readonly mcpServers: McpServerStore; readonly mcpConnections: ConnectionStore };
 
 /** External MCP servers, and the accounts of people there. */
 export function createConnectionServices({
   settings: { uiUrl, externalServerMs },
-  backends: { outboundFetch, random, log },
+  backends: { random, log },
+  fetch,
   read,
   tx,
   encryption,
@@ -30,7 +30,9 @@ export function createConnectionServices({
   isDeleted,
 }: {
   readonly settings: Pick<AppSettings, 'uiUrl' | 'externalServerMs'>;
-  readonly backends: Pick<AppBackends, 'outboundFetch' | 'random' | 'log'>;
+  readonly backends: Pick<AppBackends, 'random' | 'log'>;
+  /** Reaches external servers. */
+  readonly fetch: Fetch;
   readonly read: Stores;
   readonly tx: Tx<Stores & { readonly audit: AuditWriter }>;
   readonly encryption: Encryption;
@@ -40,9 +42,6 @@ export function createConnectionServices({
   readonly isEnabled: () => Promise<boolean>;
   readonly isDeleted: (userId: string) => Promise<boolean>;
 }) {
-  const fetch =
-    outboundFetch ??
-    createGuardedFetch({ outbound: createOutbound({ allowsPrivate: false }), maxBytes: maxOutboundBytes });
   const client = createExternalClient({
     fetch,
     ...(externalServerMs === undefined ? {} : { listMs: externalServerMs, callMs: externalServerMs }),

@@ -10,7 +10,7 @@ import type { Outbound } from './outbound.ts';
 export const maxOutboundBytes = 1_048_576;
 
 /**
- * Fetch for addresses that people enter: it connects to the address that `outbound` checked and to no other (CWE-918), and
+ * Fetch for addresses that people and clients choose: it connects to the address that `outbound` checked and to no other (CWE-918), and
  * follows no redirect. An answer has a maximum size; the caller limits the time with its signal.
  */
 export function createGuardedFetch({
@@ -48,7 +48,7 @@ export class RefusedAddress extends Error {
   readonly kind: 'private' | 'unknown_host';
 
   constructor(kind: 'private' | 'unknown_host') {
-    super(kind === 'private' ? 'The host is in a private network.' : 'The host is unknown.');
+    super(kind === 'private' ? 'The host has a private address.' : 'The name server does not know the host.');
     this.name = 'RefusedAddress';
     this.kind = kind;
   }
@@ -87,16 +87,26 @@ function toResponse(answer: IncomingMessage, maxBytes: number): Response {
     for (const value of values ?? []) headers.append(name, value);
   const isEmpty = status === 204 || status === 205 || status === 304;
   if (isEmpty) answer.resume();
-  return new Response(isEmpty ? null : ReadableStream.from(bounded(answer, maxBytes)), { status, headers });
+  return new Response(isEmpty ? null : bodyOf(answer, maxBytes), { status, headers });
 }
 
-async function* bounded(answer: IncomingMessage, maxBytes: number): AsyncGenerator<Uint8Array> {
+function bodyOf(answer: IncomingMessage, maxBytes: number): ReadableStream<Uint8Array> {
+  // A request without an encoding yields buffers.
+  const pieces: AsyncIterator<Buffer> = answer[Symbol.asyncIterator]();
   let bytes = 0;
-  for await (const chunk of answer) {
-    // A request without an encoding yields buffers.
-    const piece = chunk as Buffer;
-    bytes += piece.length;
-    if (bytes > maxBytes) throw new Error(`The answer is larger than ${maxBytes} bytes.`);
-    yield new Uint8Array(piece);
-  }
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const { done, value } = await pieces.next();
+        if (done === true) return controller.close();
+        bytes += value.length;
+        if (bytes <= maxBytes) return controller.enqueue(new Uint8Array(value));
+        answer.destroy();
+        throw new Error(`The answer is larger than ${maxBytes} bytes.`);
+      },
+      // Otherwise the connection would stay open until the signal ends it.
+      cancel: () => void answer.destroy(),
+    },
+    { highWaterMark: 0 },
+  );
 }

@@ -1,10 +1,12 @@
 import { once } from 'node:events';
-import { createServer, request, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { certificateOfUnknownAuthority, isOpensslMissing } from '../../test/certificate.ts';
-import { createOutbound } from './outbound.ts';
+import type { Fetch } from './fetch.ts';
+import { createGuardedFetch } from './guarded-fetch.ts';
+import { createOutbound, type Outbound } from './outbound.ts';
 import { documentReader } from './public-document.ts';
 
 let server: Server | undefined;
@@ -13,17 +15,20 @@ afterEach(() => {
   server?.close();
 });
 
-/** Without TLS, and as if the loopback address were public. */
+const fetchBy = (outbound: Outbound) => createGuardedFetch({ outbound, maxBytes: 100 });
+/** As if the loopback address were public. */
+const inLoopback = fetchBy({ addressOf: async () => ({ kind: 'address', address: '127.0.0.1' }) });
+const withoutTls: Fetch = (url, init) => inLoopback(url.replace('https:', 'http:'), init);
+const resolving = (...addresses: string[]) => {
+  const resolve = async () => addresses.map((address) => ({ address }));
+  return documentReader(fetchBy(createOutbound({ allowsPrivate: false, resolve })));
+};
+
 async function reading(listener: RequestListener) {
   server = createServer(listener).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const read = documentReader({
-    outbound: { addressOf: async () => ({ kind: 'address', address: '127.0.0.1' }) },
-    maxBytes: 100,
-    // Both take these options; the one of TLS also reads `servername`.
-    request: request as never,
-  });
+  const read = documentReader(withoutTls);
   return async (signal = new AbortController().signal) =>
     await read(new URL(`https://client.example:${port}/oauth/client.json?v=1`), signal);
 }
@@ -64,32 +69,31 @@ test('a document that does not end is read no further than allowed, and a slow o
   await expect(slow(patience.signal)).rejects.toThrow(/abort/i);
 });
 
+test('a document that is refused for its status holds no connection open', async () => {
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  const read = await reading((incoming, answer) => {
+    incoming.socket.once('close', () => resolve());
+    answer.writeHead(404).write('x');
+  });
+  await expect(read()).rejects.toThrow('status 404');
+  await closed;
+});
+
 test.each([['127.0.0.1'], ['::1'], ['10.0.0.1'], ['169.254.169.254'], ['::ffff:127.0.0.1'], ['fd00::1']])(
   'MC-07 no connection is made to %s, also beside a public address',
   async (address) => {
-    const outbound = createOutbound({
-      allowsPrivate: false,
-      resolve: async () => [{ address: '1.1.1.1' }, { address }],
-    });
-    const read = documentReader({
-      outbound,
-      maxBytes: 100,
-      request: () => {
-        throw new Error('It connects.');
-      },
-    });
+    const read = resolving('1.1.1.1', address);
     await expect(read(new URL('https://client.example/x'), new AbortController().signal)).rejects.toThrow(
       'private address',
     );
   },
 );
 
-test('MC-07 a host without an address is refused', async () => {
-  const outbound = createOutbound({ allowsPrivate: false, resolve: async () => [] });
-  const read = documentReader({ outbound, maxBytes: 100 });
-  await expect(read(new URL('https://client.example/x'), new AbortController().signal)).rejects.toThrow(
-    'does not know',
-  );
+test.each([
+  ['a host without an address', 'https://client.example/x', 'does not know'],
+  ['an address without TLS', 'http://client.example/x', 'is not at an https address'],
+])('MC-07 %s is refused', async (_what, url, reason) => {
+  await expect(resolving()(new URL(url), new AbortController().signal)).rejects.toThrow(reason);
 });
 
 test.skipIf(isOpensslMissing)(
@@ -100,10 +104,7 @@ test.skipIf(isOpensslMissing)(
     secure.listen(0, '127.0.0.1');
     await once(secure, 'listening');
     const { port } = secure.address() as AddressInfo;
-    const read = documentReader({
-      outbound: { addressOf: async () => ({ kind: 'address', address: '127.0.0.1' }) },
-      maxBytes: 100,
-    });
+    const read = documentReader(inLoopback);
     const url = new URL(`https://client.example:${port}/x`);
     await expect(read(url, new AbortController().signal)).rejects.toMatchObject({
       code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
