@@ -62,8 +62,8 @@ export type MissingStore = Store & {
 export type OpenGatewayBackends = GatewayBackends &
   Pick<OpenBackends, 'description' | 'missing' | 'pingKv' | 'pingBlobs' | 'close'>;
 
-function openGit({ dataDir, databaseUrl, kvUrl, git }: Config) {
-  const { allowsPrivate, allowsFiles, caFile, searchPath } = git;
+function openGit({ dataDir, databaseUrl, kvUrl, outbound: { allowsPrivate, caFile }, git }: Config) {
+  const { allowsFiles, searchPath } = git;
   return gitIn(join(dataDir, 'git'), {
     isShared: databaseUrl !== null && kvUrl !== null,
     outbound: createOutbound({ allowsPrivate }),
@@ -73,7 +73,7 @@ function openGit({ dataDir, databaseUrl, kvUrl, git }: Config) {
   });
 }
 
-function openOutboundFetch({ git: { allowsPrivate, caFile } }: Config) {
+function openOutboundFetch({ outbound: { allowsPrivate, caFile } }: Config) {
   return createGuardedFetch({
     outbound: createOutbound({ allowsPrivate }),
     caFile,

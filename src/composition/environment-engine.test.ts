@@ -39,7 +39,7 @@ function open(
         home: null,
         ...environments,
       },
-      git: { allowsPrivate: false, allowsFiles: false, caFile: null, searchPath },
+      git: { allowsFiles: false, searchPath },
     },
     {
       database: openDatabase(embeddedDatabase({}).dialect),

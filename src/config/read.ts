@@ -37,6 +37,7 @@ export type Config = {
   readonly gatewayLimits: { readonly perAddress: number; readonly perHost: number };
   /** False: node:http reads every request to the gateway (decision 0032). */
   readonly gatewayFastHttp: boolean;
+  readonly outbound: OutboundSettings;
   readonly git: GitSettings;
   readonly environments: EnvironmentSettings;
   readonly logLevel: string;
@@ -65,13 +66,17 @@ export type KeycloakSettings = {
   readonly roleNames: { readonly user: string; readonly admin: string };
 };
 
-/** How git reads the repositories of the registry. */
-export type GitSettings = {
-  /** Also for external MCP servers, as is `caFile`. True: all. */
+/** Requests to repositories and to external MCP servers. */
+export type OutboundSettings = {
+  /** Hosts and networks. True: all. */
   readonly allowsPrivate: boolean | readonly string[];
-  readonly allowsFiles: boolean;
   /** Certificate authorities in PEM; null: those of the machine. */
   readonly caFile: string | null;
+};
+
+/** How git reads the repositories of the registry. */
+export type GitSettings = {
+  readonly allowsFiles: boolean;
   /** PATH: where git and ssh are. */
   readonly searchPath: string;
 };
@@ -201,10 +206,12 @@ export function readConfig(
     },
     gatewayFastHttp: value('GATEWAY_FAST_HTTP') === 'on',
     ownerSweepMinutes: value('OWNER_SWEEP_MINUTES'),
-    git: {
+    outbound: {
       allowsPrivate: allowedPrivate.includes('true') ? true : allowedPrivate,
-      allowsFiles: value('ENVIRONMENTS_ALLOW_FILE_REPOSITORIES') === 'true',
       caFile: value('OUTBOUND_CA_FILE'),
+    },
+    git: {
+      allowsFiles: value('ENVIRONMENTS_ALLOW_FILE_REPOSITORIES') === 'true',
       searchPath: env['PATH'] ?? '',
     },
     environments,
