@@ -65,7 +65,7 @@ function mcpPage(): string {
     return `## \`${name}\`\n\n${title}. ${description}\n\n${argumentsTable(inputSchema)}\n\n${resultLine(outputSchema)}`;
   });
   const sentences = [
-    'The tools that agents find at `{SERVICE_UI_URL}/mcp`. [Connect an agent](../how-to/connect-an-agent.md) says how to connect one.',
+    'The tools that agents find at `{SERVICE_UI_URL}/mcp`. [Connect an agent](../how-to/connect-an-agent.md) says how to connect one. A [transcript](mcp-transcript.md) shows two clients at work.',
     `The endpoint speaks the Model Context Protocol, revisions ${[...mcpRevisions].join(', ')}, over Streamable HTTP, without sessions and without streams.`,
     'People who connected an account at an [external MCP server](../how-to/use-external-mcp-servers.md) also find its accepted tools, as `<slug>__<tool>`. The rest of this page is about the tools of Postern.',
     'A tool calls [routes](routes.md) for the person; the same rules hold. Arguments and results are closed objects. A list returns 25 rows and `nextCursor`.',

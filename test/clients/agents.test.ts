@@ -8,16 +8,25 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freePort } from '../../scripts/local-servers.ts';
+import project from '../../package.json' with { type: 'json' };
 import { readToolNames } from '../../src/features/agents/tool-names.ts';
+import { version } from '../../src/platform/version.ts';
 import { zipOf } from '../archives/zip.ts';
 import { Browser } from '../faults/browser.ts';
 import { administrator, freePorts, type Program, startProgram } from '../faults/program.ts';
 import { installPackages, run, runPackage } from './generators.ts';
+import { type Exchange, type Recorder, startRecorder } from './recorder.ts';
+import { transcriptPage } from './transcript.ts';
 
 /** Agents on two independent implementations of the protocol, against a whole program: they register, are allowed, and work. */
 const sdk = 'mcp==2.3.0';
+const typescriptSdk = project.dependencies['@modelcontextprotocol/client'];
 let folder: string;
 let server: Program;
+/** The address of the server, at which the recorder listens. */
+let origin: string;
+let recorder: Recorder;
 let browser: Browser;
 let siteId: string;
 
@@ -26,8 +35,15 @@ beforeAll(async () => {
   installPackages();
   await run('python3', ['-m', 'venv', 'venv'], folder);
   await run(python(), ['-m', 'pip', 'install', '-q', '--disable-pip-version-check', sdk], folder);
-  server = await startProgram({ dataDir: join(folder, 'data'), ports: await freePorts() });
-  browser = new Browser(server.origin);
+  const port = await freePort();
+  origin = `http://localhost:${port}`;
+  server = await startProgram({
+    dataDir: join(folder, 'data'),
+    ports: await freePorts(),
+    settings: { SERVICE_UI_URL: origin },
+  });
+  recorder = await startRecorder(port, server.origin);
+  browser = new Browser(origin);
   await browser.signIn(administrator.email, administrator.password);
   const { headers, data } = await browser.api('GET', '/config/mcp');
   const changed = {
@@ -44,6 +60,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
+  await recorder?.stop();
   await server?.end('SIGTERM');
   await rm(folder, { recursive: true, force: true });
 });
@@ -51,18 +68,41 @@ afterAll(async () => {
 const python = () => join(folder, 'venv/bin/python');
 
 test('the SDKs for TypeScript and for Python work at once, each with a sign-in of its own', async () => {
+  recorder.holdUntil(2, '"get_context"');
   const [typescript, inPython] = await Promise.all([inTypescript(), runPython()]);
-  const told = {
+  const expected = {
     tools: readToolNames.toSorted(),
     person: expect.any(String) as string,
     site: 'Handbook',
     refusal: 'site_not_found',
   };
-  expect([typescript, inPython]).toEqual([told, told]);
+  expect([typescript, inPython]).toEqual([expected, expected]);
   const { data: sessions } = await browser.api('GET', '/me/agents/sessions');
   expect(sessions).toHaveLength(2);
   expect(sessions.map(({ calls }: { calls: number }) => calls)).toEqual([3, 3]);
+  const page = transcriptOf(await recorder.exchanges());
+  await expect(page).toMatchFileSnapshot('../../docs/reference/mcp-transcript.md');
 });
+
+function transcriptOf(exchanges: readonly Exchange[]): string {
+  const isTypescript = ({ headers }: Exchange) => headers['user-agent'] === 'node';
+  const speakers = [
+    { title: `TypeScript: \`@modelcontextprotocol/client\` ${typescriptSdk}`, isSender: isTypescript },
+    {
+      title: `Python: \`mcp\` ${sdk.split('==')[1]}`,
+      isSender: (exchange: Exchange) => !isTypescript(exchange),
+    },
+  ];
+  return transcriptPage(exchanges, speakers, [
+    [origin, 'https://postern.example'],
+    [siteId, '<site>'],
+    [`"${version}"`, '"<version>"'],
+    [/http:\/\/p-[a-z0-9]+\.sites\.localhost:\d+/g, 'https://<label>.sites.example'],
+    [/mcp_[A-Za-z0-9]{20}/g, '<client>'],
+    [/usr_[A-Za-z0-9]{20}/g, '<person>'],
+    [/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>'],
+  ]);
+}
 
 /**
  * The conformance suite of the protocol. It has no tokens, so a proxy adds one. Most of its scenarios need tools, resources and
@@ -92,16 +132,16 @@ test.each([
 async function withToken(token: string) {
   const proxy = createServer((request, response) => {
     // As Postern sees them without the proxy; another host or origin stays as it is.
-    const { host = '', origin = '', ...others } = request.headers;
-    const names = host === ownHost() ? new URL(server.origin).host : host;
-    const from = origin === `http://${ownHost()}` ? server.origin : origin;
+    const { host = '', origin: sender = '', ...others } = request.headers;
+    const names = host === ownHost() ? new URL(origin).host : host;
+    const from = sender === `http://${ownHost()}` ? origin : sender;
     const headers = {
       ...others,
       host: names,
-      ...(origin === '' ? {} : { origin: from }),
+      ...(sender === '' ? {} : { origin: from }),
       authorization: `Bearer ${token}`,
     };
-    const onward = send(`${server.origin}/mcp`, { method: request.method, headers }, (answer) => {
+    const onward = send(`${origin}/mcp`, { method: request.method, headers }, (answer) => {
       response.writeHead(answer.statusCode ?? 500, answer.headers);
       answer.pipe(response);
     });
@@ -122,7 +162,7 @@ async function withToken(token: string) {
 
 async function runPython(): Promise<unknown> {
   const child = spawn(python(), [join(import.meta.dirname, 'programs/agent.py')], {
-    env: { ...process.env, POSTERN_URL: server.origin, POSTERN_SITE: siteId },
+    env: { ...process.env, POSTERN_URL: origin, POSTERN_SITE: siteId },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   let errors = '';
@@ -148,7 +188,7 @@ async function signedIn() {
     undefined,
   ];
   const transportOf = () =>
-    new StreamableHTTPClientTransport(new URL(`${server.origin}/mcp`), {
+    new StreamableHTTPClientTransport(new URL(`${origin}/mcp`), {
       authProvider: {
         redirectUrl,
         clientMetadata: { redirect_uris: [redirectUrl], client_name: 'Agent in TypeScript' },
@@ -204,8 +244,8 @@ async function allowed(start: URL): Promise<URLSearchParams> {
   let reply = await browser.navigate(start.href);
   for (let hop = 0; hop < 10; hop += 1) {
     const { location } = reply.headers;
-    const to = typeof location === 'string' ? new URL(location, server.origin) : undefined;
-    if (to !== undefined && to.origin !== server.origin) return to.searchParams;
+    const to = typeof location === 'string' ? new URL(location, origin) : undefined;
+    if (to !== undefined && to.origin !== origin) return to.searchParams;
     const [, action = ''] = /<form method="post" action="([^"]+)"/.exec(reply.text) ?? [];
     reply =
       to === undefined
