@@ -198,16 +198,21 @@ test('a definition is created, refused a name that is taken, changed and deleted
   await context.close();
 });
 
-test('models are added, named by a definition, and stay while one names them', async () => {
+test('models are added, named by a definition, and stay while one names them; earlier versions are shown and come back', async () => {
   const { page, context, complaints } = await atPage(world, root, '/admin/agents/models');
-  await page.getByText('No models. Definitions name none.').waitFor();
+  const save = async () => {
+    await press(page, 'Review changes');
+    await press(page, 'Save for everyone');
+  };
   await press(page, 'Add model');
   await page.getByLabel('Name').fill('large 1');
   await page.getByLabel('Note').fill('Approved for source code');
-  await press(page, 'Save');
+  await press(page, 'Review changes');
+  await press(page, 'Go to the setting');
   await page.getByText('This must begin with a letter or digit').waitFor();
+  expect(await page.evaluate('document.activeElement.labels[0].textContent')).toContain('Name');
   await page.getByLabel('Name').fill('large-1');
-  await press(page, 'Save');
+  await save();
   await page.getByRole('status').filter({ hasText: 'Saved.' }).waitFor();
   await page.getByRole('link', { name: '← Agents' }).click();
   await page.getByRole('link', { name: 'New definition' }).click();
@@ -220,13 +225,26 @@ test('models are added, named by a definition, and stay while one names them', a
   await page.goto(`${world.uiUrl}/admin/agents/models`);
   await page.getByText('Named by Modelled.').waitFor();
   await press(page, 'Remove model 1');
-  await press(page, 'Save');
-  await page.getByText('large-1 (Modelled).').waitFor();
-  expect(complaints()).toEqual([]);
-  await context.close();
+  await save();
+  await dialog(page).getByText('Postern refuses this change').waitFor();
+  await dialog(page).getByText('large-1 (Modelled).').waitFor();
+  await press(page, 'Keep editing');
+  await press(page, 'Discard');
   const { data } = await world.call('GET', '/config/agents/definitions', { as: root });
   const { id } = data.definitions.find(({ name }: { name: string }) => name === 'Modelled');
   await world.call('DELETE', `/config/agents/definitions/${id}`, { as: root });
+
+  await page.goto(`${world.uiUrl}/admin/agents/models?view=history`);
+  const version = page.getByRole('listitem').filter({ hasText: 'Version 1' });
+  await version.getByText('with large-1 (Approved for source code)').waitFor();
+  await press(page, 'Revert to the default');
+  await dialog(page).getByText('without large-1 (Approved for source code)').waitFor();
+  await press(page, 'Revert for everyone');
+  await page.getByRole('listitem').filter({ hasText: 'Version 2 · in effect' }).waitFor();
+  const { data: now } = await world.call('GET', '/config/agents/models', { as: root });
+  expect(now.models).toEqual([]);
+  expect(complaints()).toEqual([]);
+  await context.close();
 });
 
 test('instructions that were written against an older default are marked until an administrator keeps them', async () => {
@@ -450,6 +468,7 @@ test.each(['light', 'dark'] as const)(
       '/admin/agents/new',
       `/admin/agents/${made.data.id}`,
       '/admin/agents/models',
+      '/admin/agents/models?view=history',
       '/admin/agents/sessions',
       `/admin/agents/sessions/${sessions[0].id}`,
       '/settings/agents',

@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
 import { defaultAccessConfig } from '../../../src/features/people/login/access-config.ts';
 import { defaultKeyPolicy } from '../../../src/features/keys/key-policy.ts';
+import { defaultAgentModels } from '../../../src/features/agents/agent-models.ts';
 import { defaultMcpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { defaultEnvironmentPolicy } from '../../../src/features/environments/policy/environment-policy.ts';
 import { defaultSitesConfig } from '../../../src/features/sites/sites-config.ts';
 import { actorInWords, eventInWords, reasonInWords } from './audit/event-words.ts';
+import { modelSections } from './agents/model-fields.ts';
 import { fieldsOf } from './documents/fields.ts';
 import { differences, rebased, type Tree, withAt } from './documents/values.ts';
 import { environmentSections } from './environments/environment-fields.ts';
@@ -18,6 +20,7 @@ test.each([
   ['the Sites configuration', sitesSections, defaultSitesConfig],
   ['the Environment policy', environmentSections, defaultEnvironmentPolicy],
   ['the MCP policy', mcpSections, defaultMcpPolicy],
+  ['the models for agents', modelSections, defaultAgentModels],
   ['the access configuration', signInSections, defaultAccessConfig({ isKeycloak: false })],
 ])('the page of %s shows every setting there is, with its true default', (_name, sections, standard) => {
   let shown: Tree = {};

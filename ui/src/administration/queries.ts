@@ -168,13 +168,9 @@ export const agentDefinitions = queryOptions({
   queryFn: ({ signal }) => dataOf(api.GET('/config/agents/definitions', { signal })),
 });
 
-/** With the ETag that a change of it sends. */
 export const agentModels = queryOptions({
   queryKey: ['admin', 'agents', 'models'],
-  queryFn: async ({ signal }) => {
-    const { data, etag } = await unwrap(api.GET('/config/agents/models', { signal }));
-    return { models: data.models, etag: etag ?? '' };
-  },
+  queryFn: ({ signal }) => dataOf(api.GET('/config/agents/models', { signal })),
 });
 
 export const exportedDefinition = (id: string, client: Query<'/agents/definitions/{id}/export'>['for']) =>

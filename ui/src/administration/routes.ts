@@ -152,6 +152,7 @@ const pageSearch = (raw: Raw) => given({ page: pageFrom(raw['page']) });
 const agentModels = createRoute({
   getParentRoute: () => area,
   path: '/admin/agents/models',
+  validateSearch: documentSearch,
   component: lazyRouteComponent(() => import('./agents/models-page.tsx'), 'ModelsPage'),
 });
 

@@ -1,5 +1,5 @@
 import type { DocumentProps } from './document-api.ts';
-import { fieldsOf, nameOf, valueInWords } from './fields.ts';
+import { entriesInWords, fieldsOf, nameOf, valueInWords } from './fields.ts';
 import styles from './documents.module.css';
 import type { Difference } from './values.ts';
 
@@ -16,7 +16,7 @@ export function Differences({ of: found, sections }: Props) {
           <li key={path}>
             <b>{nameOf(sections, path)}</b>
             {Array.isArray(before) && Array.isArray(after) ? (
-              <ListChange before={before.map(String)} after={after.map(String)} />
+              <ListChange before={entriesInWords(field, before)} after={entriesInWords(field, after)} />
             ) : (
               <span>
                 <del>{valueInWords(field, before)}</del> <span aria-hidden="true">→</span>{' '}

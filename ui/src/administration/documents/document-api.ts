@@ -12,7 +12,7 @@ export type Version = {
 export type Current = Version & { readonly etag: string };
 
 export type DocumentApi = {
-  readonly name: 'policy' | 'access' | 'sites' | 'environments' | 'mcp';
+  readonly name: 'policy' | 'access' | 'sites' | 'environments' | 'mcp' | 'models';
   read(signal?: AbortSignal): Promise<Current>;
   /** Changes nothing and shows what would happen. */
   tryOut(next: Tree, etag: string): Promise<ReactNode>;

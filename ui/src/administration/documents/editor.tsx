@@ -12,7 +12,7 @@ import type { Made } from './after-change.tsx';
 import type { Current, DocumentProps } from './document-api.ts';
 import styles from './documents.module.css';
 import { FieldRow } from './field-row.tsx';
-import { fieldsOf, mistakeIn, nameOf, type Section } from './fields.ts';
+import { type Field, fieldsOf, mistakeIn, nameOf, type Section } from './fields.ts';
 import { Review } from './review.tsx';
 import { at, type Difference, differences, rebased, type Tree, withAt } from './values.ts';
 
@@ -44,7 +44,9 @@ export function Editor({ api, sections, current, onMade }: EditorProps) {
 
   function change(path: string, value: unknown): void {
     setDraft((before) => withAt(before, path, value));
-    setErrors(({ [path]: _mended, ...others }) => others);
+    setErrors((before) =>
+      Object.fromEntries(Object.entries(before).filter(([one]) => !isAtOrInside(path, one))),
+    );
   }
 
   function complain(found: Readonly<Record<string, string>>): void {
@@ -54,10 +56,10 @@ export function Editor({ api, sections, current, onMade }: EditorProps) {
     });
     const [first] = Object.keys(found);
     const row = [...(form.current?.querySelectorAll<HTMLElement>('[data-path]') ?? [])].find(
-      ({ dataset }) =>
-        first !== undefined && (dataset['path'] === first || first.startsWith(`${dataset['path']}.`)),
+      ({ dataset }) => first !== undefined && isAtOrInside(dataset['path'] ?? '', first),
     );
-    row?.querySelector<HTMLElement>('input, textarea, button')?.focus();
+    const wrong = row?.querySelector<HTMLElement>('[aria-invalid="true"]');
+    (wrong ?? row?.querySelector<HTMLElement>('input, textarea, button'))?.focus();
     row?.scrollIntoView({ block: 'center' });
   }
 
@@ -142,11 +144,25 @@ export function Editor({ api, sections, current, onMade }: EditorProps) {
   );
 }
 
+const isAtOrInside = (path: string, one: string) => one === path || one.startsWith(`${path}.`);
+
+type Errors = Readonly<Record<string, string>>;
+
+function errorsInside(path: string, errors: Errors): Errors {
+  const inside = Object.entries(errors).filter(([one]) => one.startsWith(`${path}.`));
+  return Object.fromEntries(inside.map(([one, error]) => [one.slice(path.length + 1), error]));
+}
+
+/** Models show the errors inside them themselves. */
+function errorOf({ path, kind }: Field, errors: Errors): string | undefined {
+  return errors[path] ?? (kind === 'models' ? undefined : Object.values(errorsInside(path, errors))[0]);
+}
+
 type PartProps = {
   readonly section: Section;
   readonly draft: Tree;
   readonly changed: readonly Difference[];
-  readonly errors: Readonly<Record<string, string>>;
+  readonly errors: Errors;
   readonly onChange: (path: string, value: unknown) => void;
 };
 
@@ -171,11 +187,8 @@ function Part({
           sectionId={id}
           value={at(draft, field.path)}
           isChanged={changed.some(({ path }) => path === field.path)}
-          error={
-            Object.entries(errors).find(
-              ([path]) => path === field.path || path.startsWith(`${field.path}.`),
-            )?.[1]
-          }
+          error={errorOf(field, errors)}
+          errorsInside={errorsInside(field.path, errors)}
           onChange={(value) => onChange(field.path, value)}
         />
       ))}

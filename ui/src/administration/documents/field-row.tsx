@@ -1,5 +1,6 @@
 import { Checkbox, NumberInput, SegmentedControl, Switch, TagsInput, Textarea } from '@mantine/core';
 import { useId } from 'react';
+import { ModelRows } from '../agents/model-rows.tsx';
 import styles from './documents.module.css';
 import { type Field, inDays, valueInWords } from './fields.ts';
 import { SizeInput } from './size-input.tsx';
@@ -10,11 +11,13 @@ type RowProps = {
   readonly value: unknown;
   readonly isChanged: boolean;
   readonly error: string | undefined;
+  /** Of what is inside the value, by the path below the field. */
+  readonly errorsInside: Readonly<Record<string, string>>;
   readonly onChange: (value: unknown) => void;
 };
 
 /** One setting: what it is, what it does, what it began as, and its value. */
-export function FieldRow({ field, sectionId, value, isChanged, error, onChange }: RowProps) {
+export function FieldRow({ field, sectionId, value, isChanged, error, errorsInside, onChange }: RowProps) {
   const id = useId();
   const days = inDays(field, value);
   const said = {
@@ -38,19 +41,26 @@ export function FieldRow({ field, sectionId, value, isChanged, error, onChange }
         )}
       </div>
       <div className={styles['control']}>
-        <Control field={field} value={value} said={said} hasError={error !== undefined} onChange={onChange} />
+        <Control
+          field={field}
+          value={value}
+          said={said}
+          hasError={error !== undefined}
+          errorsInside={errorsInside}
+          onChange={onChange}
+        />
         {days !== undefined && <p className={styles['days']}>{days}</p>}
       </div>
     </div>
   );
 }
 
-type ControlProps = Pick<RowProps, 'field' | 'value' | 'onChange'> & {
+type ControlProps = Pick<RowProps, 'field' | 'value' | 'errorsInside' | 'onChange'> & {
   readonly said: { readonly 'aria-labelledby': string; readonly 'aria-describedby': string };
   readonly hasError: boolean;
 };
 
-function Control({ field, value, said, hasError, onChange }: ControlProps) {
+function Control({ field, value, said, hasError, errorsInside, onChange }: ControlProps) {
   switch (field.kind) {
     case 'switch':
       return (
@@ -113,6 +123,12 @@ function Control({ field, value, said, hasError, onChange }: ControlProps) {
           value={typeof value === 'string' ? value : ''}
           onChange={({ currentTarget }) => onChange(currentTarget.value)}
         />
+      );
+    case 'models':
+      return (
+        <div {...said} role="group">
+          <ModelRows value={value} errors={errorsInside} onChange={onChange} />
+        </div>
       );
     case 'choices':
       return (

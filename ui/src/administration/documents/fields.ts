@@ -1,3 +1,4 @@
+import type { Schemas } from '../../api/contract.ts';
 import { hoursInWords } from '../../shell/time.ts';
 import { bytesInWords } from '../../shell/bytes.ts';
 
@@ -20,6 +21,7 @@ export type Field = {
   /** One of a few, each with its label. */
   | { readonly kind: 'choice'; readonly labels: Readonly<Record<string, string>> }
   | { readonly kind: 'text'; readonly maxCharacters: number }
+  | { readonly kind: 'models' }
 );
 
 export type Section = {
@@ -52,9 +54,24 @@ export function valueInWords(field: Field | undefined, value: unknown): string {
     // A longer list is visible in the control beside it.
     if (value.length > 12) return `${value.length} entries`;
     const unit = field?.kind === 'numbers' ? ` ${field.unit}` : '';
-    return `${value.map(String).join(', ')}${unit}${inBrackets(inDays(field, value))}`;
+    return `${entriesInWords(field, value).join(', ')}${unit}${inBrackets(inDays(field, value))}`;
   }
   return value === '' || value === undefined ? 'empty' : JSON.stringify(value);
+}
+
+export function entriesInWords(field: Field | undefined, entries: readonly unknown[]): string[] {
+  return field?.kind === 'models' ? modelsOf(entries).map(modelInWords) : entries.map(String);
+}
+
+type Model = Schemas['AgentModel'];
+
+export function modelsOf(value: unknown): Model[] {
+  // Edited from a list the server sent; it checks every model again.
+  return Array.isArray(value) ? (value as Model[]) : [];
+}
+
+function modelInWords({ name, note }: Model): string {
+  return note === '' ? name : `${name} (${note})`;
 }
 
 /** Settings are in hours; the forms for keys speak of days, so both are shown. */
