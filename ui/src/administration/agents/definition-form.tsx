@@ -1,12 +1,13 @@
-import { Button, Group, SegmentedControl, Select, Switch, Textarea, TextInput } from '@mantine/core';
+import { Button, Group, Select, Switch, Textarea, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useId, useState } from 'react';
-import { type ToolGroup, toolGroups, toolRules } from '../../agents/tools.ts';
+import { type ToolGroup, toolGroups } from '../../agents/tools.ts';
 import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Problem } from '../../shell/problem.tsx';
 import { useAct } from '../act.tsx';
 import { ExternalToolRules } from '../mcp/servers/external-tool-rules.tsx';
+import { type Rule, ToolRuleRow } from '../mcp/tool-rule.tsx';
 import common from '../admin.module.css';
 import { agentModels, mcpPolicy } from '../queries.ts';
 import { wrongIn } from '../wrong-in.ts';
@@ -15,7 +16,7 @@ import { InstructionsPreview } from './instructions-preview.tsx';
 import { WorkspaceFields, wholeWorkspace } from './workspace-fields.tsx';
 
 type Body = Schemas['AgentDefinitionRequest'];
-type Rules = Readonly<Record<string, string>>;
+type Rules = Readonly<Record<string, Rule>>;
 
 type FormProps = {
   /** Without it, a new one. */
@@ -92,7 +93,7 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
         />
         <Select
           label="Model"
-          description="Of those under Models; for people who set up a client. Files for Claude Code and Codex name it."
+          description="One of the models for agents, for people who set up a client. Files for Claude Code and Codex name it."
           placeholder="Any"
           radius="md"
           clearable
@@ -135,11 +136,10 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
             key={group.effect}
             of={group}
             rules={tools}
-            // Names and rules are those of the server (tools.test.ts); it checks them again.
-            onChange={(next) => change({ tools: next as Body['tools'] })}
+            onChange={(next) => change({ tools: next })}
           />
         ))}
-        <ExternalToolRules rules={tools} onChange={(next) => change({ tools: next as Body['tools'] })} />
+        <ExternalToolRules rules={tools} onChange={(next) => change({ tools: next })} />
         <WorkspaceFields of={workspace} onChange={(next) => change({ workspace: next })} />
         {error !== undefined && !isBeside && <Problem error={error} />}
         <Group justify="flex-end">
@@ -180,27 +180,20 @@ function ToolRules({ of: { title, tools }, rules, onChange }: RulesProps) {
         {title}
       </h2>
       {tools.map(({ name, does }) => (
-        <div key={name} className={styles['tool']}>
-          <div>
-            <code id={`${id}-${name}`}>{name}</code>
-            <span className={styles['does']}>
-              {does} {policyWords[policyRules[name] ?? '']}
-            </span>
-          </div>
-          <SegmentedControl
-            aria-labelledby={`${id} ${id}-${name}`}
-            size="xs"
-            value={rules[name] ?? 'hidden'}
-            onChange={(rule) => onChange({ ...rules, [name]: rule })}
-            data={Object.entries(toolRules).map(([value, label]) => ({ value, label }))}
-          />
-        </div>
+        <ToolRuleRow
+          key={name}
+          labelledBy={id}
+          tool={name}
+          does={`${does} ${policyWords[policyRules[name] ?? ''] ?? ''}`.trim()}
+          rule={rules[name]}
+          onChange={(rule) => onChange({ ...rules, [name]: rule })}
+        />
       ))}
     </section>
   );
 }
 
-const policyWords: Rules = {
+const policyWords: Readonly<Record<string, string>> = {
   hidden: 'The MCP policy hides it.',
   ask: 'The MCP policy asks the person.',
 };

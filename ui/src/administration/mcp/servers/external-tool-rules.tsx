@@ -1,11 +1,10 @@
-import { SegmentedControl } from '@mantine/core';
 import { useQueries, useQuery } from '@tanstack/react-query';
 import { useId } from 'react';
-import { toolRules } from '../../../agents/tools.ts';
 import styles from '../../agents/definition-form.module.css';
 import { mcpServers, mcpServerTools } from '../../queries.ts';
+import { type Rule, ToolRuleRow } from '../tool-rule.tsx';
 
-type Rules = Readonly<Record<string, string>>;
+type Rules = Readonly<Record<string, Rule>>;
 type Props = { readonly rules: Rules; readonly onChange: (rules: Rules) => void };
 
 /** The accepted tools of external servers in the form of an agent definition. Nothing is shown while there are none. */
@@ -31,16 +30,13 @@ export function ExternalToolRules({ rules, onChange }: Props) {
         Tools of external servers
       </h2>
       {all.map((name) => (
-        <div key={name} className={styles['tool']}>
-          <code id={`${id}-${name}`}>{name}</code>
-          <SegmentedControl
-            aria-labelledby={`${id} ${id}-${name}`}
-            size="xs"
-            value={rules[name] ?? 'hidden'}
-            onChange={(rule) => onChange({ ...rules, [name]: rule })}
-            data={Object.entries(toolRules).map(([value, label]) => ({ value, label }))}
-          />
-        </div>
+        <ToolRuleRow
+          key={name}
+          labelledBy={id}
+          tool={name}
+          rule={rules[name]}
+          onChange={(rule) => onChange({ ...rules, [name]: rule })}
+        />
       ))}
     </section>
   );

@@ -40,7 +40,7 @@ export function ServersPage() {
       </Anchor>
       <PageHead
         title="External MCP servers"
-        intro="Servers of others, such as an issue tracker, whose tools agents get through Postern."
+        intro="Servers outside Postern, such as an issue tracker. Agents use their tools through Postern."
         heading={heading}
       >
         <Button leftSection={<PlusIcon />} onClick={() => edit('new')}>

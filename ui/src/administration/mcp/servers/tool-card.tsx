@@ -1,11 +1,11 @@
-import { Badge, Button, SegmentedControl, Switch } from '@mantine/core';
+import { Badge, Button, Switch } from '@mantine/core';
 import { useId } from 'react';
-import { toolRules } from '../../../agents/tools.ts';
 import { api, unwrap } from '../../../api/client.ts';
 import type { Schemas } from '../../../api/contract.ts';
 import { Problem } from '../../../shell/problem.tsx';
 import { useAct } from '../../act.tsx';
 import common from '../../admin.module.css';
+import { RuleChoice } from '../tool-rule.tsx';
 import styles from './tool-card.module.css';
 
 type Tool = Schemas['McpServerTool'];
@@ -46,7 +46,7 @@ export function ToolCard({ server, tool }: Props) {
       </div>
       <div className={styles['texts']}>
         {status === 'changed' && accepted !== null && <TextOf title="Accepted" text={accepted} />}
-        <TextOf title={status === 'accepted' ? 'Agents get' : 'The server says now'} text={listed} />
+        <TextOf title={status === 'accepted' ? 'Agents get' : 'The server sends now'} text={listed} />
       </div>
       {problem !== null && <p className={styles['problem']}>It cannot be accepted. {problem}</p>}
       {error !== undefined && <Problem error={error} />}
@@ -105,10 +105,10 @@ function Rules({
   });
   return (
     <div className={styles['rules']}>
-      <span id={id}>Agents may use it</span>
+      <span id={id}>Rule for agents</span>
       <Rule slug={slug} name={name} tools={tools} labelledBy={id} />
       <Switch
-        label="It only reads"
+        label="Only reads"
         aria-label={`${name} only reads`}
         checked={isReadOnly}
         disabled={isBusy}
@@ -127,7 +127,6 @@ type RuleProps = {
 };
 
 function Rule({ slug, name, tools, labelledBy }: RuleProps) {
-  const current = tools[name] ?? 'ask';
   const allow = useChange(slug, { tools: { ...tools, [name]: 'allow' } });
   const ask = useChange(slug, { tools: { ...tools, [name]: 'ask' } });
   const hide = useChange(slug, { tools: { ...tools, [name]: 'hidden' } });
@@ -135,15 +134,7 @@ function Rule({ slug, name, tools, labelledBy }: RuleProps) {
   const error = allow.error ?? ask.error ?? hide.error;
   return (
     <>
-      <SegmentedControl
-        aria-labelledby={labelledBy}
-        size="xs"
-        value={current}
-        onChange={(value) => {
-          if (value === 'allow' || value === 'ask' || value === 'hidden') by[value].run();
-        }}
-        data={Object.entries(toolRules).map(([value, label]) => ({ value, label }))}
-      />
+      <RuleChoice labelledBy={labelledBy} rule={tools[name] ?? 'ask'} onChange={(rule) => by[rule].run()} />
       {error !== undefined && <Problem error={error} />}
     </>
   );
