@@ -368,7 +368,7 @@ test.each([
     const steps = page.getByRole('region', { name: '1 setting changed' });
     await steps.getByText(/^Recorded: version \d+ is in the history/).waitFor();
     await press(page, 'Verify');
-    await steps.getByText('People are told the new values').waitFor();
+    await steps.getByText('People get the new values').waitFor();
     await steps.getByText(told).waitFor();
     expect(await barriersOn(page)).toEqual([]);
 
@@ -377,7 +377,7 @@ test.each([
     await press(page, 'Revert for everyone');
     await closed(page);
     await press(page, 'Verify');
-    await steps.getByText('People are told the new values').waitFor();
+    await steps.getByText('People get the new values').waitFor();
     expect(await field.inputValue()).toBe(before);
     await press(page, 'Done');
     await steps.waitFor({ state: 'detached' });
@@ -386,7 +386,7 @@ test.each([
   },
 );
 
-test('a check after a change says when people are told something else', async () => {
+test('a check after a change says when people get other values', async () => {
   const { page, context } = await open('/admin/sites');
   await page.getByRole('textbox', { name: 'Quotas Sites', exact: true }).fill('66');
   await press(page, 'Review changes');
@@ -397,7 +397,7 @@ test('a check after a change says when people are told something else', async ()
   const sent = { as: rita, headers: { 'if-match': headers['etag'] ?? '' }, body: { ...data.config, quotas } };
   expect((await world.call('PUT', '/config/sites', sent)).status).toBe(200);
   await press(page, 'Verify');
-  await page.getByText('People are told something else').waitFor();
+  await page.getByText('People get other values').waitFor();
   await page.getByText('Quotas: sites: 55 sites, and you saved 66 sites').waitFor();
   await context.close();
 });

@@ -72,7 +72,7 @@ test('MCP is switched on after a look at what changes; a rule that stops someone
   await dialog(page).getByText('No call stops').waitFor();
   await press(page, 'Save for everyone');
   await press(page, 'Verify');
-  await page.getByText('People are told the new values').waitFor();
+  await page.getByText('People get the new values').waitFor();
   await page.getByText('Availability: mcp is on: on').waitFor();
   await page.getByText('Let an agent of yours list its tools, and use one.').waitFor();
   const saved = await world.call('GET', '/config/mcp', { as: root });
@@ -137,8 +137,8 @@ test('a definition is created, refused a name that is taken, changed and deleted
     await page.getByLabel('Purpose').fill('Deploys branches for reviewers');
   };
   await fill('Review apps');
-  await page.getByText('What its agents are told').click();
-  const told = page.getByLabel('What its agents are told');
+  await page.getByText('What its agents get').click();
+  const told = page.getByLabel('What its agents get');
   await told.getByText('Call get_context first').waitFor();
   await page.getByRole('textbox', { name: 'Instructions' }).fill('Say the address.');
   expect(await told.textContent()).toMatch(/(?:^|\n)Say the address\.$/);

@@ -22,8 +22,8 @@ export function InstructionsPreview({ instructions, onChange }: PreviewProps) {
   const parts = [policy.instructions, isDefault ? text : instructions].filter((part) => part !== '');
   return (
     <details className={styles['preview']}>
-      <summary>What its agents are told</summary>
-      <pre aria-label="What its agents are told">{parts.join('\n\n')}</pre>
+      <summary>What its agents get</summary>
+      <pre aria-label="What its agents get">{parts.join('\n\n')}</pre>
       {isDefault && (
         <Group justify="flex-end">
           <Button variant="default" size="xs" onClick={() => onChange(text)}>

@@ -34,8 +34,8 @@ export function WorkspaceFields({ of: workspace, onChange }: FieldsProps) {
         Workspace
       </h2>
       <p className={styles['does']}>
-        What its agents reach, of what the person may. With all repositories, no limits, and sites to read and
-        change, a workspace changes nothing. Definitions from before workspaces have that one.
+        What agents of this definition reach, at most what the person may. All repositories, no limits, and
+        sites to read and change: the workspace narrows nothing. Older definitions have this workspace.
       </p>
       <Stack gap="md" mt="sm">
         <Radio.Group

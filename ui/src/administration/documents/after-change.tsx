@@ -125,7 +125,7 @@ function Verification({ api, sections, changed, isReady }: VerificationProps) {
         <Button size="xs" loading={isBusy} disabled={!isReady} onClick={() => void verify()}>
           Verify
         </Button>
-        <span>Reads what people are told now, and compares.</span>
+        <span>Reads the values that people get now, and compares.</span>
       </Group>
       {error !== undefined && <Problem error={error} onRetry={() => void verify()} />}
       {effect !== undefined && <Found effect={effect} api={api} sections={sections} />}
@@ -141,7 +141,7 @@ function Found({ effect, api, sections }: DocumentProps & { readonly effect: Eff
       {seen.length > 0 && (
         <Alert
           color={hasFailed(effect) ? 'red' : 'green'}
-          title={hasFailed(effect) ? 'People are told something else' : 'People are told the new values'}
+          title={hasFailed(effect) ? 'People get other values' : 'People get the new values'}
         >
           <ul className={common['list']}>
             {seen.map(({ path, after, found }) => {

@@ -67,7 +67,6 @@ function Control({ field, value, said, hasError, errorsInside, onChange }: Contr
         <Switch
           {...said}
           size="md"
-          classNames={{ input: styles['switch'] ?? '', track: styles['track'] ?? '' }}
           checked={value === true}
           onChange={({ currentTarget }) => onChange(currentTarget.checked)}
         />

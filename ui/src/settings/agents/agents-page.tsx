@@ -25,7 +25,7 @@ export function AgentsPage() {
     <>
       <PageHead
         title="My agents"
-        intro="Coding assistants and other agents that act for you, and what they did. Connected clients is where you end their access."
+        intro="Coding assistants and other agents that act for you, and what they did. You end their access in Connected clients."
       />
       <Waiting />
       <AccessCard />

@@ -60,7 +60,7 @@ export function ConnectionsPage() {
       )}
       {all?.length === 0 && (
         <NoMatch>
-          <NoMatchLine>An administrator has not added any external MCP server.</NoMatchLine>
+          <NoMatchLine>No external MCP servers yet. An administrator adds them.</NoMatchLine>
         </NoMatch>
       )}
       {all !== undefined && all.length > 0 && (
