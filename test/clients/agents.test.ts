@@ -11,7 +11,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { freePort } from '../../scripts/local-servers.ts';
 import project from '../../package.json' with { type: 'json' };
 import { readToolNames } from '../../src/features/agents/tool-names.ts';
-import { version } from '../../src/platform/version.ts';
 import { zipOf } from '../archives/zip.ts';
 import { Browser } from '../faults/browser.ts';
 import { administrator, freePorts, type Program, startProgram } from '../faults/program.ts';
@@ -96,7 +95,6 @@ function transcriptOf(exchanges: readonly Exchange[]): string {
   return transcriptPage(exchanges, speakers, [
     [origin, 'https://postern.example'],
     [siteId, '<site>'],
-    [`"${version}"`, '"<version>"'],
     [/http:\/\/p-[a-z0-9]+\.sites\.localhost:\d+/g, 'https://<label>.sites.example'],
     [/mcp_[A-Za-z0-9]{20}/g, '<client>'],
     [/usr_[A-Za-z0-9]{20}/g, '<person>'],

@@ -4,6 +4,8 @@ import type { Exchange } from './recorder.ts';
 export type Speaker = { readonly title: string; readonly isSender: (exchange: Exchange) => boolean };
 
 type Replacements = readonly (readonly [from: string | RegExp, to: string])[];
+/** A text with the fixed words. Lines are laid out afterwards, so that their lengths are the same in each run. */
+type Plain = (text: string) => string;
 
 /** docs/reference/mcp-transcript.md: what each client sent and got, with fixed words for what differs from run to run. */
 export function transcriptPage(
@@ -11,6 +13,8 @@ export function transcriptPage(
   speakers: readonly Speaker[],
   replacements: Replacements,
 ): string {
+  const plain: Plain = (text) =>
+    replacements.reduce((replaced, [from, to]) => replaced.replaceAll(from, to), text);
   const sections = speakers.map(({ title, isSender }) => {
     const own = exchanges.filter((exchange) => isOfProtocol(exchange) && isSender(exchange));
     const ids = own.flatMap(({ path, answer }) =>
@@ -20,9 +24,10 @@ export function transcriptPage(
       ({ path }) => path.startsWith('/identity/auth?') && ids.includes(queryOf(path)['client_id'] ?? ''),
     );
     const mine = exchanges.filter((exchange) => own.includes(exchange) || signIns.includes(exchange));
-    return `## ${title}\n\n\`\`\`text\n${inOrder(mine).map(conversation).join('\n\n')}\n\`\`\``;
+    return `## ${title}\n\n\`\`\`text\n${inOrder(mine)
+      .map((exchange) => conversation(exchange, plain))
+      .join('\n\n')}\n\`\`\``;
   });
-  const text = replacements.reduce((page, [from, to]) => page.replaceAll(from, to), sections.join('\n\n'));
   return `# Two agents at once, recorded
 
 <!-- Written by \`npm run test:clients -- test/clients/agents.test.ts -u\`; edits are lost. -->
@@ -33,7 +38,7 @@ test lets no call of \`get_context\` pass before both clients have sent theirs. 
 Fixed words replace addresses, ids, times, codes and tokens: \`<client>\`, \`<time>\`. \`…\` is in place of what a reader can look up or has just read.
 A request begins with \`→\`, its answer with \`←\`. The person opens \`/identity/auth\` in a browser, and allows the client there.
 
-${text}
+${sections.join('\n\n')}
 `;
 }
 
@@ -50,33 +55,27 @@ function inOrder(exchanges: readonly Exchange[]): Exchange[] {
     );
 }
 
-function conversation({ method, path, headers, body, status, answerHeaders, answer }: Exchange): string {
+function conversation(exchange: Exchange, plain: Plain): string {
+  const { method, path, headers, body, status, answerHeaders, answer } = exchange;
   const [address = ''] = path.split('?');
-  const sent = [
+  const content = (value: unknown) => printed(shortened(value, plain), '  ').split('\n');
+  const header = (name: string, value: string | string[] | undefined) =>
+    value === undefined ? [] : [`  ${name}: ${plain(String(value))}`];
+  const sent = address === path ? valueOf(body, headers['content-type']) : queryOf(path);
+  const got = status === 303 ? undefined : valueOf(answer, answerHeaders['content-type']);
+  return [
     `→ ${method} ${address}`,
     ...header('Authorization', headers.authorization?.replace(/ .+/, ' <access token>')),
     ...header('MCP-Protocol-Version', headers['mcp-protocol-version']),
-    ...content(address === path ? body : queryOf(path), headers['content-type']),
-  ];
-  const got = [
+    ...(sent === undefined ? [] : content(sent)),
     `← ${status}`,
     ...header('WWW-Authenticate', answerHeaders['www-authenticate']),
-    ...(status === 303 ? [] : content(answer, answerHeaders['content-type'])),
-  ];
-  return [...sent, ...got].join('\n');
+    ...(got === undefined ? [] : content(got)),
+  ].join('\n');
 }
 
-function header(name: string, value: string | string[] | undefined): string[] {
-  return value === undefined ? [] : [`  ${name}: ${String(value)}`];
-}
-
-function content(body: string | object, type = ''): string[] {
-  if (body === '') return [];
-  const value = typeof body === 'object' ? body : valueOf(body, type);
-  return printed(shortened(value), '  ').split('\n');
-}
-
-function valueOf(body: string, type: string): unknown {
+function valueOf(body: string, type = ''): unknown {
+  if (body === '') return undefined;
   if (type.startsWith('application/x-www-form-urlencoded'))
     return Object.fromEntries(new URLSearchParams(body));
   return parsed(type.startsWith('text/event-stream') ? body.replace(/^event: message\ndata: /, '') : body);
@@ -90,7 +89,7 @@ function queryOf(path: string): Record<string, string> {
   return Object.fromEntries(new URL(path, 'http://localhost').searchParams);
 }
 
-/** Secrets and random values, by their names. */
+/** Secrets, random values and versions, by their names. */
 const words: Readonly<Record<string, string>> = {
   access_token: '<access token>',
   refresh_token: '<refresh token>',
@@ -99,6 +98,7 @@ const words: Readonly<Record<string, string>> = {
   code_verifier: '<verifier>',
   request_id: '<request>',
   state: '<state>',
+  version: '<version>',
 };
 
 /** Objects of which only these fields are shown. */
@@ -118,13 +118,13 @@ const known: readonly { readonly mark: string; readonly fields: readonly string[
   { mark: 'inputSchema', fields: ['name'] },
 ];
 
-function shortened(value: unknown, name = ''): unknown {
+function shortened(value: unknown, plain: Plain, name = ''): unknown {
   if (typeof value === 'string') {
     const word = words[name];
     // A code of an error is in lower case, a code of a sign-in is random.
-    return word === undefined || /^[a-z_]+$/.test(value) ? value : word;
+    return word === undefined || /^[a-z_]+$/.test(value) ? plain(value) : word;
   }
-  if (Array.isArray(value)) return value.map((one) => shortened(one));
+  if (Array.isArray(value)) return value.map((one) => shortened(one, plain));
   if (typeof value !== 'object' || value === null) return value;
   const entries = Object.entries(value);
   const shown = known.find(({ mark }) => mark in value)?.fields;
@@ -133,7 +133,7 @@ function shortened(value: unknown, name = ''): unknown {
     .filter(([key]) => shown?.includes(key) ?? true)
     .map(([key, inner]) => {
       if (key === '_meta' || (key === 'content' && hasStructure)) return [key, '…'];
-      return [key, shortened(inner, key)];
+      return [key, shortened(inner, plain, key)];
     });
   return Object.fromEntries(kept.length < entries.length ? [...kept, ['…', '…']] : kept);
 }
@@ -141,14 +141,27 @@ function shortened(value: unknown, name = ''): unknown {
 const width = 118;
 const omitted = /"…"(?::\s*"…")?/g;
 
-/** JSON on one line where it fits, or else with a line for each entry. */
+/** JSON in as few lines as fit, without quotes around what is left out. */
 function printed(value: unknown, indent: string, before = ''): string {
   const line = `${indent}${before}${JSON.stringify(value)}`.replaceAll(omitted, '…');
   if (typeof value !== 'object' || value === null || line.length <= width) return line;
   const [open, close] = Array.isArray(value) ? ['[', ']'] : ['{', '}'];
-  const inner = Object.entries(value).map(([key, one]) => {
-    if (key === '…') return `${indent}  …`;
-    return printed(one, `${indent}  `, Array.isArray(value) ? '' : `${JSON.stringify(key)}: `);
+  const inner = `${indent}  `;
+  const entries = Object.entries(value).map(([key, one]) => {
+    if (key === '…') return `${inner}…`;
+    return printed(one, inner, Array.isArray(value) ? '' : `${JSON.stringify(key)}: `);
   });
-  return `${indent}${before}${open}\n${inner.join(',\n')}\n${indent}${close}`;
+  return `${indent}${before}${open}\n${packed(entries).join(',\n')}\n${indent}${close}`;
+}
+
+/** Entries that fit on one line together are on one. */
+function packed(entries: readonly string[]): string[] {
+  const lines: string[] = [];
+  for (const entry of entries) {
+    const joined = `${lines.at(-1) ?? ''}, ${entry.trimStart()}`;
+    const fits = lines.length > 0 && !joined.includes('\n') && joined.length <= width;
+    if (fits) lines[lines.length - 1] = joined;
+    else lines.push(entry);
+  }
+  return lines;
 }
