@@ -5,6 +5,7 @@ import { newId, type Random } from '../../core/ids.ts';
 import { containsKey } from '../../core/key-shape.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Encryption } from '../../platform/encryption.ts';
+import { keepLastUsed } from '../../platform/last-used.ts';
 import type { Log } from '../../platform/log.ts';
 import type { AuditEntry, AuditWriter } from '../audit/audit.ts';
 import type { AcceptedTool, ConnectionStore, StoredConnection } from './connection-store.ts';
@@ -41,7 +42,10 @@ export type Connections = {
   disconnect(auditContext: AuditContext, userId: string, slug: string): Promise<void>;
   /** What administrators accepted of the servers at which the person has an account. Waits for no server. */
   tools(userId: string): Promise<AcceptedTool[]>;
-  /** Asks the servers of the person for their tools, in the background: the next call of tools() knows what changed. */
+  /**
+   * Asks the servers of the person for their tools, in the background and once a minute at most: a later call of tools() knows
+   * what changed.
+   */
   lookForChanges(userId: string): void;
   /** @throws AppError not_found, connection_broken, external_server_unavailable, invalid_body */
   call(userId: string, tool: AcceptedTool, input: Readonly<Record<string, unknown>>): Promise<ExternalAnswer>;
@@ -95,6 +99,8 @@ export type ConnectionsDeps = {
 
 /** A token that ends sooner is refreshed first. */
 const refreshBelowMs = minute;
+/** People whose last look is remembered. */
+const maxLookers = 10_000;
 /** Longer than an authorization server may take. */
 const leaseMs = 30 * second;
 const waitStepMs = 100;
@@ -104,6 +110,8 @@ export function createConnections(deps: ConnectionsDeps): Connections {
   const { read, tx, servers, client, oauth, revocations, encryption, holder, pause, clock, random, log } =
     deps;
   const looking = new Map<string, Promise<void>>();
+  /** By person. An agent may list as often as it likes; the servers of others do not pay for it. */
+  const lookedAt = keepLastUsed<number>(maxLookers);
 
   /** While `/mcp` is off, nobody connects an account or uses one (decision 0069). */
   async function usable(slug: string): Promise<McpServer> {
@@ -246,7 +254,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
     for (const connection of own) {
       const server = all.find(({ slug }) => slug === connection.slug);
       if (server?.enabled !== true || connection.status !== 'connected') continue;
-      // One at a time for each account. A listing that begins after a change notices it.
+      // One at a time for each account.
       inBackground(connection.id, () => look(server, connection));
     }
   }
@@ -328,7 +336,12 @@ export function createConnections(deps: ConnectionsDeps): Connections {
       revocations.revokeRemoved(server, [removed]);
     },
     tools: read.mcpConnections.acceptedTools,
-    lookForChanges: (userId) => inBackground(userId, () => lookEverywhere(userId)),
+    lookForChanges(userId) {
+      const last = lookedAt.get(userId);
+      if (last !== undefined && clock.now() - last < minute) return;
+      lookedAt.set(userId, clock.now());
+      inBackground(userId, () => lookEverywhere(userId));
+    },
     async call(userId, { slug, text: { name } }, input) {
       // Whatever an agent was talked into: our own keys reach no other server.
       if (containsKey(JSON.stringify(input)))
