@@ -73,7 +73,7 @@ test('MCP is switched on after a look at what changes; a rule that stops someone
   await press(page, 'Save for everyone');
   await press(page, 'Verify');
   await page.getByText('People get the new values').waitFor();
-  await page.getByText('Availability: mcp is on: on').waitFor();
+  await page.getByText('Availability: MCP is on: on').waitFor();
   await page.getByText('Let an agent of yours list its tools, and use one.').waitFor();
   const saved = await world.call('GET', '/config/mcp', { as: root });
   expect(saved.data.policy).toEqual({

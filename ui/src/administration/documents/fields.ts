@@ -38,9 +38,14 @@ export const fieldsOf = (sections: readonly Section[]): Field[] => sections.flat
 export function nameOf(sections: readonly Section[], path: string): string {
   for (const { title, fields } of sections) {
     const field = fields.find((one) => one.path === path);
-    if (field !== undefined) return `${title}: ${field.label.toLowerCase()}`;
+    if (field !== undefined) return `${title}: ${withinSentence(field.label)}`;
   }
   return path;
+}
+
+/** Abbreviations stay as they are. */
+function withinSentence(label: string): string {
+  return /^[A-Z][a-z]/.test(label) ? `${label[0]?.toLowerCase()}${label.slice(1)}` : label;
 }
 
 export function valueInWords(field: Field | undefined, value: unknown): string {
