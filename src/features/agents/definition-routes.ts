@@ -85,7 +85,7 @@ const workspaceSchema = z
       .meta({ id: 'AgentRepositories' }),
     ...workspaceFields,
   })
-  .describe('What its agents reach, of what the person may. It applies from the next call')
+  .describe('What its agents reach, of what the person may. It applies within a second')
   .meta({ id: 'AgentWorkspace' });
 const model = z
   .string()
@@ -212,7 +212,7 @@ export function agentDefinitionRoutes(definitions: AgentDefinitions): Route[] {
       operationId: 'addAgentDefinition',
       tag,
       summary: 'Add an agent definition',
-      description: `At most ${maxDefinitions}. Takes effect with the next call of an agent.`,
+      description: `At most ${maxDefinitions}. Takes effect within a second.`,
       policy: byAdministrators,
       body: inputSchema,
       errors: ['quota_exceeded', 'name_conflict', 'state_conflict', 'repo_not_found'],

@@ -62,7 +62,7 @@ export function mcpClientRoutes(clients: McpClients): Route[] {
       tag,
       summary: 'Allow or block an MCP client',
       description:
-        'Takes effect with its next request. A blocked client keeps the consents of people, which open nothing until it is allowed again.',
+        'Takes effect within a second. A blocked client keeps the consents of people, which open nothing until it is allowed again.',
       policy: byAdministrators,
       params: idParams('The id of the client', example.clientId),
       body: z.strictObject({ status: z.enum(['allowed', 'blocked']) }).meta({ id: 'McpClientChange' }),

@@ -2303,7 +2303,7 @@ export interface paths {
         head?: never;
         /**
          * Allow or block an MCP client
-         * @description Takes effect with its next request. A blocked client keeps the consents of people, which open nothing until it is allowed again.
+         * @description Takes effect within a second. A blocked client keeps the consents of people, which open nothing until it is allowed again.
          *
          *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
          */
@@ -2493,7 +2493,7 @@ export interface paths {
         put?: never;
         /**
          * Add an agent definition
-         * @description At most 100. Takes effect with the next call of an agent.
+         * @description At most 100. Takes effect within a second.
          *
          *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
          */
@@ -2586,7 +2586,7 @@ export interface paths {
         get?: never;
         /**
          * Choose the agent definition of a client of yours
-         * @description For the consent behind this session, from the next call on: one of the definitions that administrators offer, or null, so that its agents only read. A client for which an administrator chose a definition has no choice.
+         * @description For the consent behind this session, within a second: one of the definitions that administrators offer, or null, so that its agents only read. A client for which an administrator chose a definition has no choice.
          *
          *     **Who may call it:** A browser session. The person must have the role `user`.
          */
@@ -5356,7 +5356,7 @@ export interface components {
             /** @description Ids of OAuth clients */
             clients: string[];
         };
-        /** @description What its agents reach, of what the person may. It applies from the next call */
+        /** @description What its agents reach, of what the person may. It applies within a second */
         AgentWorkspace: {
             repositories: components["schemas"]["AgentRepositories"];
             /** @description Environments that its agents may have at once for one person. Null: as many as the Environment policy allows */

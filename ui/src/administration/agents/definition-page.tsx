@@ -23,7 +23,7 @@ export function NewDefinitionPage() {
       <Back />
       <PageHead
         title="New agent definition"
-        intro="It takes effect with the next call of an agent of its clients."
+        intro="It takes effect for the agents of its clients within a second."
       />
       <DefinitionForm onSaved={() => navigate({ to: '/admin/agents' })} />
     </>
