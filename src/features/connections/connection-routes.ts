@@ -65,7 +65,7 @@ export function connectionRoutes(connections: Connections): Route[] {
       tag,
       summary: 'Connect your account at an external MCP server',
       description:
-        'Connects at once, or answers the address at which you sign in (`oauth`). While `/mcp` is off, it is refused with 404. Postern stores the value encrypted, shows it to nobody, and sends it to this server alone. It replaces the account that you had there.',
+        'Connects at once, or answers the address at which you sign in (`oauth`). While `/mcp` is off, this is refused with 404. Postern stores the value encrypted, shows it to nobody, and sends it to this server alone. It replaces the account that you had there.',
       policy: connecting,
       params,
       body: z

@@ -19,7 +19,7 @@ const tokens: OAuthTokens[] = Array.from({ length: 20 }, (_, count) => ({
 const json = (value: unknown) =>
   new Response(JSON.stringify(value), { headers: { 'content-type': 'application/json' } });
 
-test('tokens are revoked a few at a time, each with its access token', async () => {
+test('every refresh token and every access token is revoked', async () => {
   const sent: string[] = [];
   const fetch: Fetch = async (url, { body }) => {
     if (url.includes('.well-known')) return json(metadata);

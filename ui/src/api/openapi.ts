@@ -2443,7 +2443,7 @@ export interface paths {
         put?: never;
         /**
          * Connect your account at an external MCP server
-         * @description Connects at once, or answers the address at which you sign in (`oauth`). While `/mcp` is off, it is refused with 404. Postern stores the value encrypted, shows it to nobody, and sends it to this server alone. It replaces the account that you had there.
+         * @description Connects at once, or answers the address at which you sign in (`oauth`). While `/mcp` is off, this is refused with 404. Postern stores the value encrypted, shows it to nobody, and sends it to this server alone. It replaces the account that you had there.
          *
          *     **Who may call it:** A browser session. The person must have the role `user`.
          */
