@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Person } from '../harness.ts';
+import { setMcpPolicy } from '../api/mcp/agent.ts';
 import { type ExternalServer, loopbackFetch, openExternalServer } from '../api/mcp/external-server.ts';
 import { barriersOn, overflowOf } from './app-pages.ts';
 import { openWorld, type World } from './real-ports.ts';
@@ -15,6 +16,7 @@ let ada: Person;
 let server: ExternalServer;
 beforeAll(async () => {
   world = await openWorld({ outboundFetch: loopbackFetch });
+  await setMcpPolicy(world.h);
   root = await world.h.person('Root', { admin: true });
   ada = await world.h.person('Ada');
 });

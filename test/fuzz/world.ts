@@ -70,6 +70,8 @@ export async function openWorld(cloneUrl: string): Promise<World> {
   keep('tokens', ...Object.values(keys).map(({ id }) => id));
   keep('key value', ...Object.values(keys).map(({ value }) => value));
   keep('clients', 'postern-cli');
+  // While MCP is off, nobody connects an account.
+  await setMcpPolicy(h);
   await connectServers();
 
   async function connectServers(): Promise<void> {
