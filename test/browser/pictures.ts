@@ -4,7 +4,7 @@ import type { Locator, Page } from 'playwright-core';
 import { create, fillIn, signIn, store, valueShown } from './app-pages.ts';
 import { openProgram } from './real-ports.ts';
 
-// Takes the pictures of docs/tutorial.md again, from the real program: npm run pictures. No value of a key is on one.
+// Takes the pictures of docs/tutorial.md and docs/how-to/connect-an-agent.md again, from the real program: npm run pictures. No value of a key is on one.
 const folder = join(import.meta.dirname, '../../docs/pictures');
 const person = { name: 'Ada', email: 'ada@example.com', password: 'correct horse battery staple' };
 
@@ -71,4 +71,18 @@ async function tellStory(page: Page): Promise<void> {
   await page.getByText('1 file added').waitFor();
   await page.evaluate('scrollTo(0, 0)');
   await picture(page, 'site-live');
+
+  await page.goto(`${program.origin}/admin/mcp`);
+  await page.getByRole('switch', { name: /MCP is on/ }).press('Space');
+  await page.getByRole('switch', { name: /Agents may change things/ }).press('Space');
+  await page.getByText('2 settings changed').waitFor();
+  await picture(page, 'mcp-policy');
+  await page.getByRole('button', { name: 'Review changes' }).click();
+  await page.getByRole('button', { name: 'Save for everyone' }).click();
+  await page.getByText('2 settings changed', { exact: true }).waitFor();
+  await page.goto(`${program.origin}/admin/agents/new`);
+  await page.getByLabel('Name').fill('Handbook');
+  await page.getByLabel('Purpose').fill('Publishes the handbook');
+  await page.evaluate('document.activeElement.blur(); scrollTo(0, 0)');
+  await picture(page, 'agent-definition');
 }
