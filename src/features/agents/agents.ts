@@ -74,7 +74,7 @@ export function createAgentSessions(deps: {
   return {
     async record({ change, ...made }) {
       const call = { ...made, requestId: change?.origin.requestId ?? null };
-      const session = { newId: newId(random, 'ags'), idleSince: call.at - idleMs };
+      const session = { newId: newId(random, 'ags'), idleSince: clock.now() - idleMs };
       // Most calls change nothing and follow others, so they need no transaction.
       if (change === null && (await read.agentSessions.addToSession(call, session.idleSince)) !== undefined)
         return;

@@ -104,7 +104,10 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
   const of = ({ userId, id }: SessionFilter) => sql`
     ${userId === null ? sql`true` : sql`user_id = ${userId}`} and ${id === undefined ? sql`true` : sql`id = ${id}`}`;
 
-  /** In one statement, because every call does it. Undefined: no session is under way. */
+  /**
+   * In one statement, because every call does it. Undefined: no session is under way. Never two are: a session begins when the
+   * one before has been idle for too long.
+   */
   async function addToSession(call: NewCall, idleSince: number): Promise<CallPlace | undefined> {
     const { userId, clientId, grantId } = call;
     const at = new Date(call.at);
@@ -112,10 +115,8 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
       with session as (
         update agent_sessions set last_call_at = ${at}, calls = calls + 1,
                definition_id = ${call.definition?.id ?? null}, definition_name = ${call.definition?.name ?? null}
-         where id = (select id from agent_sessions
-                      where user_id = ${userId} and client_id = ${clientId} and grant_id = ${grantId}
-                        and last_call_at >= ${new Date(idleSince)}
-                      order by last_call_at desc limit 1)
+         where user_id = ${userId} and client_id = ${clientId} and grant_id = ${grantId}
+           and last_call_at >= ${new Date(idleSince)}
         returning id, calls)
       insert into agent_calls (session_id, number, at, tool, code, duration_ms, approval_id, step, request_id, arguments)
       select id, calls, ${at}, ${call.tool}, ${call.code}, ${call.durationMs}, ${call.approvalId}, ${call.step},

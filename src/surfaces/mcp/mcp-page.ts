@@ -107,12 +107,13 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
           clientId,
           policy,
           workspace: definition?.workspace ?? null,
-          mayChange: deps.tools.some(
-            (tool) =>
-              tool.effect !== 'read' &&
-              ownRule(tool, policy) !== 'hidden' &&
-              denialOf(tool, { may }) === null,
-          ),
+          mayChange: () =>
+            deps.tools.some(
+              (tool) =>
+                tool.effect !== 'read' &&
+                ownRule(tool, policy) !== 'hidden' &&
+                denialOf(tool, { may }) === null,
+            ),
           may,
           // A call that waits, such as for its approval, ends with what it was allowed by.
           async pause(ms) {
@@ -207,7 +208,8 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
         });
         for (const [name, value] of response.headers) reply.header(name, value);
         // Streams end with the answer of the one request, which is short.
-        return await reply.code(response.status).send(Buffer.from(await response.arrayBuffer()));
+        // As text, which Node writes together with the headers.
+        return await reply.code(response.status).send(await response.text());
       },
     });
   };

@@ -146,7 +146,7 @@ export const readTools: readonly Tool[] = [
       return {
         person,
         client: clientId,
-        mayChange,
+        mayChange: mayChange(),
         sites: sites && {
           enabled: sites.enabled,
           allowedVisibility: sites.allowedVisibility,

@@ -21,7 +21,7 @@ export type ToolContext = {
   /** Of the definition; null: there is none, and agents reach what the person does. */
   readonly workspace: AgentWorkspace | null;
   /** True: policy, definition and workspace leave a tool that changes something. */
-  readonly mayChange: boolean;
+  readonly mayChange: () => boolean;
   /** What the routes of this scope would answer. */
   readonly may: (scope: Scope) => Decision;
   readonly pause: (ms: number) => Promise<void>;
