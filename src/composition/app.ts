@@ -249,11 +249,12 @@ function createServices(settings: AppSettings, backends: AppBackends) {
 
   const accessConfig = createAccessConfig({ keycloak, read, tx, feed, isFresh, clock });
   const mcpPolicy = createMcpPolicy({ read, tx, feed, isFresh, clock });
+  const mcpPolicyNow = async () => (await mcpPolicy.inForce()).value;
   const changeAgents = announcing(tx, feed, { topic: 'agents', subject: anything });
   const mcpClients = createMcpClients({
     read,
     tx: changeAgents,
-    policy: async () => (await mcpPolicy.inForce()).value,
+    policy: mcpPolicyNow,
     builtin: keycloak === null ? [mcpClientId] : [],
     clock,
   });
@@ -280,14 +281,14 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     denials,
     mcp: {
       address: uiUrl + mcpPath,
-      isEnabled: async () => (await mcpPolicy.inForce()).value.enabled,
-      allowsRegistration: async () => allowsRegistration((await mcpPolicy.inForce()).value),
+      isEnabled: async () => (await mcpPolicyNow()).enabled,
+      allowsRegistration: async () => allowsRegistration(await mcpPolicyNow()),
       registered: mcpClients.registered,
       confirmed: mcpClients.confirmed,
       documentAllowed: mcpClients.documentAllowed,
       nameOf: mcpClients.nameOf,
       documents: {
-        allowsHost: async (host) => allowsDocumentsOf((await mcpPolicy.inForce()).value, host),
+        allowsHost: async (host) => allowsDocumentsOf(await mcpPolicyNow(), host),
         async allowsAny() {
           const { value } = await mcpPolicy.inForce();
           return value.clients.metadataHosts.some((host) => allowsDocumentsOf(value, host));
@@ -318,7 +319,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     read,
     tx,
     changeAgents,
-    policy: async () => (await mcpPolicy.inForce()).value,
+    policy: mcpPolicyNow,
     revokeGrant: identity.connectedClients.endGrant,
     clock,
     random,
@@ -657,7 +658,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
       clock,
       holder,
       pause: (ms) => wait(ms, undefined, { ref: false }),
-      isEnabled: async () => (await mcpPolicy.inForce()).value.enabled,
+      isEnabled: async () => (await mcpPolicyNow()).enabled,
       async isDeleted(userId) {
         const user = await identity.findUser(userId);
         return user === undefined || (await stateOfPerson(user)) === 'deleted';

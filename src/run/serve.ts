@@ -12,16 +12,14 @@ import { type OpenBackends, openBackends } from '../composition/backends.ts';
 import { databaseTrouble } from '../composition/start-errors.ts';
 
 /**
- * Runs all workloads in one process, or web or worker alone: opens the backends, builds the app and runs it. A fuzzer
- * makes more changes than a person, and its requests to external servers stay in its process.
+ * Runs all workloads in one process, or web or worker alone: opens the backends, builds the app and runs it. `limits`
+ * and `replaced` are for the fuzzer: it changes more than a person does, and must not reach external servers.
  */
 export async function serve(
   config: Config,
   workload: Exclude<Workload, 'gateway'> = 'all',
-  {
-    outboundFetch,
-    ...limits
-  }: Pick<AppSettings, 'changesPerMinute'> & Pick<AppBackends, 'outboundFetch'> = {},
+  limits: Pick<AppSettings, 'changesPerMinute'> = {},
+  replaced: Pick<AppBackends, 'outboundFetch'> = {},
 ): Promise<number> {
   const loadApp = () => import('../composition/app.ts');
   // The key-value store has a quarter of a second to respond. On a busy processor, or with a pod's share of one, loading
@@ -39,10 +37,7 @@ export async function serve(
   const { warnOfHosts } = await import('../operations/doctor/host-rules.ts');
   if (workload !== 'worker') warnOfHosts(config, backends.log);
   const own = { ...limits, workload, passwordCost: productionCost, overloadDelayMs: 1_000 };
-  const app = await createApp(appSettingsOf(config, own), {
-    ...backends,
-    ...(outboundFetch === undefined ? {} : { outboundFetch }),
-  });
+  const app = await createApp(appSettingsOf(config, own), { ...backends, ...replaced });
   const { firstAdministrator } = app.services.identity;
   return await runWorkload(config, backends, {
     metrics: app.services.metrics,

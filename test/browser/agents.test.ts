@@ -526,7 +526,7 @@ test('a client that waits comes first, marked as unverified; it is allowed and b
   const row = page.getByRole('row', { name: new RegExp(name) });
   await row.getByText('Allowed').waitFor();
   await page.getByRole('button', { name: `Block ${name}` }).click();
-  await dialog(page).getByText('is refused within a second.').waitFor();
+  await dialog(page).getByText('Within a second, Postern refuses its requests.').waitFor();
   await press(page, 'Block now');
   await row.getByText('Blocked').waitFor();
   expect((await stored())?.status).toBe('blocked');

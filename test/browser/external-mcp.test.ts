@@ -73,7 +73,7 @@ test('an administrator adds a server, reads a changed tool beside the accepted t
   await press(page, 'Accept search_issues');
   await page.getByText('Rule for agents').waitFor();
   expect((await tools()).map(({ status }) => status)).toEqual(['new', 'accepted']);
-  await page.getByRole('switch', { name: 'search_issues only reads' }).press('Space');
+  await page.getByRole('switch', { name: 'search_issues is read-only' }).press('Space');
   await page.locator('section', { hasText: 'search_issues' }).getByText('Allow', { exact: true }).click();
   await expect
     .poll(async () => (await world.call('GET', '/config/mcp/servers', { as: root })).data.servers[0])

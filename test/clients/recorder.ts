@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { buffer } from 'node:stream/consumers';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, request as send } from 'node:http';
 
 export type Exchange = {
@@ -27,7 +28,7 @@ export async function startRecorder(port: number, target: string): Promise<Recor
 
   async function passOn(request: IncomingMessage): Promise<Exchange> {
     const { method = '', url: path = '', headers } = request;
-    const body = await bytesOf(request);
+    const body = await buffer(request);
     if (held.count > 0 && body.toString().includes(held.words)) {
       held = { ...held, count: held.count - 1 };
       if (held.count === 0) together.resolve();
@@ -45,7 +46,7 @@ export async function startRecorder(port: number, target: string): Promise<Recor
       body: body.toString(),
       status: answer.statusCode ?? 500,
       answerHeaders: answer.headers,
-      answer: (await bytesOf(answer)).toString(),
+      answer: (await buffer(answer)).toString(),
     };
   }
 
@@ -73,10 +74,4 @@ export async function startRecorder(port: number, target: string): Promise<Recor
       await once(server, 'close');
     },
   };
-}
-
-async function bytesOf(message: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of message) chunks.push(chunk);
-  return Buffer.concat(chunks);
 }

@@ -35,7 +35,7 @@ export function transcriptPage(
 What two clients on independent SDKs sent to a running server, and what they got, each in its own order. They worked at once: the
 test lets no call of \`get_context\` pass before both clients have sent theirs. [The endpoint and its tools](mcp.md).
 
-Fixed words replace addresses, ids, times, codes and tokens: \`<client>\`, \`<time>\`. \`…\` is in place of what a reader can look up or has just read.
+Fixed words replace addresses, ids, times, codes and tokens: \`<client>\`, \`<time>\`. \`…\` replaces what a reader can look up or has just read.
 A request begins with \`→\`, its answer with \`←\`. The person opens \`/identity/auth\` in a browser, and allows the client there.
 
 ${sections.join('\n\n')}

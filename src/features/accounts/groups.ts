@@ -1,7 +1,7 @@
 import type { AuditContext, Role } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import { newId, type Random } from '../../core/ids.ts';
-import { anything, type ChangeFeed } from '../../platform/database/change-feed.ts';
+import { announcing, anything, type ChangeFeed } from '../../platform/database/change-feed.ts';
 import { isUniqueViolation, type Tx } from '../../platform/database/database.ts';
 import type { AccountsStores, AccountsTx } from './stores.ts';
 import { keepingAnAdministrator } from './administrators.ts';
@@ -29,15 +29,9 @@ export function createGroups(deps: {
 }): Groups {
   const { read, tx, feed, random } = deps;
 
-  async function changing<T>(work: (stores: AccountsTx) => Promise<T>): Promise<T> {
-    const result = await tx(async (stores) => {
-      const changed = await keepingAnAdministrator(stores, () => work(stores));
-      await stores.changes.publish({ topic: 'principal', subject: anything });
-      return changed;
-    });
-    feed.announce({ topic: 'principal', subject: anything });
-    return result;
-  }
+  const announced = announcing(tx, feed, { topic: 'principal', subject: anything });
+  const changing = <T>(work: (stores: AccountsTx) => Promise<T>) =>
+    announced((stores) => keepingAnAdministrator(stores, () => work(stores)));
 
   return {
     list: (page) => read.groups.list(page),

@@ -85,7 +85,7 @@ const workspaceSchema = z
       .meta({ id: 'AgentRepositories' }),
     ...workspaceFields,
   })
-  .describe('What its agents reach, of what the person may. It applies within a second')
+  .describe('What its agents reach, at most what the person may reach. A change takes effect within a second')
   .meta({ id: 'AgentWorkspace' });
 const model = z
   .string()

@@ -57,7 +57,7 @@ export function grantDefinitionRoutes(definitions: GrantDefinitions): Route[] {
       tag,
       summary: 'Choose the agent definition of a client of yours',
       description:
-        'For the consent behind this session, within a second: one of the definitions that administrators offer, or null, so that its agents only read. A client for which an administrator chose a definition has no choice.',
+        'Chooses the definition for the consent behind this session. It takes effect within a second. Send the id of a definition that administrators offer, or null: then its agents only read. A client for which an administrator chose a definition has no choice.',
       policy: widening,
       params: idParams('The id of a session', example.sessionId),
       body: z

@@ -12,7 +12,7 @@ const own: RoutePolicy = { callers: ['session'], identity: 'live' };
 /** Taking access away requires a weaker identity check than giving it (decision 0008). */
 const endingAnyones: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'live' };
 const ending =
-  'Ends the access of its client to the account at once: the consent behind these calls, with all its tokens. The client must ask the person again. With Keycloak, the consent there stays, and Postern refuses its tokens.';
+  'Within a second, Postern refuses every token of the consent behind these calls. The client must ask the person again. With Keycloak, the consent there stays.';
 const listQuery = z.strictObject({
   ...pageQuery,
   id: plainText(100).optional().describe('Only the session with this id'),

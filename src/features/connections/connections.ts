@@ -43,8 +43,8 @@ export type Connections = {
   /** What administrators accepted of the servers at which the person has an account. Waits for no server. */
   tools(userId: string): Promise<AcceptedTool[]>;
   /**
-   * Asks the servers of the person for their tools, in the background and once a minute at most: a later call of tools() knows
-   * what changed.
+   * Asks the servers of the person for their tools in the background, at most once a minute in each process. A later call of
+   * tools() has what changed.
    */
   lookForChanges(userId: string): void;
   /** @throws AppError not_found, connection_broken, external_server_unavailable, invalid_body */
@@ -99,8 +99,7 @@ export type ConnectionsDeps = {
 
 /** A token that ends sooner is refreshed first. */
 const refreshBelowMs = minute;
-/** People whose last look is remembered. */
-const maxLookers = 10_000;
+const maxRememberedPeople = 10_000;
 /** Longer than an authorization server may take. */
 const leaseMs = 30 * second;
 const waitStepMs = 100;
@@ -110,8 +109,8 @@ export function createConnections(deps: ConnectionsDeps): Connections {
   const { read, tx, servers, client, oauth, revocations, encryption, holder, pause, clock, random, log } =
     deps;
   const looking = new Map<string, Promise<void>>();
-  /** By person. An agent may list as often as it likes; the servers of others do not pay for it. */
-  const lookedAt = keepLastUsed<number>(maxLookers);
+  /** When this process last asked the servers of a person. An agent may list often; external servers must not pay for it. */
+  const lookedAt = keepLastUsed<number>(maxRememberedPeople);
 
   /** While `/mcp` is off, nobody connects an account or uses one (decision 0069). */
   async function usable(slug: string): Promise<McpServer> {

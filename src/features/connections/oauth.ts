@@ -20,8 +20,8 @@ export type ExternalOAuth = {
   exchange(sign: SignIn & { readonly callback: URL; readonly resource: string }): Promise<OAuthTokens>;
   refresh(issuer: string, tokens: OAuthTokens): Promise<Refreshed>;
   /**
-   * Resolves in time with how many of them are not revoked because the authorization server did not answer as it should. One
-   * that cannot revoke tokens is no failure.
+   * Revokes for at most `timeoutMs`. Resolves with the number of entries whose tokens were not all revoked; never rejects. An
+   * authorization server without a revocation endpoint counts as none.
    */
   revoke(issuer: string, tokens: readonly OAuthTokens[]): Promise<number>;
 };

@@ -10,14 +10,14 @@ import type { McpServer } from './server-store.ts';
  * already: no change waits for it or fails with it. A token that is not revoked in time, or before the process ends, is lost.
  */
 export type Revocations = {
-  revoke(server: IssuedAt, tokens: readonly OAuthTokens[]): void;
+  revoke(server: TokenServer, tokens: readonly OAuthTokens[]): void;
   /** The tokens of removed accounts; `server` as it was when they were connected. */
-  revokeRemoved(server: IssuedAt, removed: readonly StoredConnection[]): void;
+  revokeRemoved(server: TokenServer, removed: readonly StoredConnection[]): void;
   /** Resolves when the work in the background is done. */
   settled(): Promise<void>;
 };
 
-type IssuedAt = Pick<McpServer, 'slug' | 'url' | 'issuer'>;
+type TokenServer = Pick<McpServer, 'slug' | 'url' | 'issuer'>;
 
 export function createRevocations({
   oauth,
@@ -30,7 +30,7 @@ export function createRevocations({
 }): Revocations {
   const running = new Set<Promise<void>>();
 
-  function revoke({ slug, issuer }: IssuedAt, tokens: readonly OAuthTokens[]): void {
+  function revoke({ slug, issuer }: TokenServer, tokens: readonly OAuthTokens[]): void {
     if (issuer === null || tokens.length === 0) return;
     const work = oauth
       .revoke(issuer, tokens)

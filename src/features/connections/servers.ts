@@ -162,8 +162,8 @@ export function createMcpServers(deps: {
         return toolIn(await mcpServers.tools(slug), name);
       }),
     async noteListed({ slug, url }, texts) {
-      // Nearly always. Each tools/list of each agent comes here, so it takes no lock and writes nothing then.
-      if (!isNews(await read.mcpServers.tools(slug), texts)) return;
+      // The usual case is that nothing changed: it takes no lock and writes nothing.
+      if (!changesTools(await read.mcpServers.tools(slug), texts)) return;
       await tx(async ({ mcpServers, audit }) => {
         // Removed meanwhile, or another server by now: this listing is of no use.
         if ((await mcpServers.hold(slug))?.url !== url) return;
@@ -204,7 +204,7 @@ export function createMcpServers(deps: {
 }
 
 /** Whether putListed() would change anything: a tool that was accepted stays, also when this person does not get it. */
-function isNews(known: readonly ServerTool[], texts: readonly ToolText[]): boolean {
+function changesTools(known: readonly ServerTool[], texts: readonly ToolText[]): boolean {
   const digests = new Map(texts.map((text) => [storedName(text), digestOf(text)]));
   const listed = known.filter(({ name }) => digests.has(name));
   return (

@@ -61,7 +61,10 @@ export function createExternalSignIns(deps: {
     });
   }
 
-  /** Once a person has connected, everyone uses the same registration. Before, it may be forgotten there. */
+  /**
+   * The first registration that succeeds is used for everyone who connects a first account. Before that, the authorization
+   * server may remove it.
+   */
   async function keepRegistration(slug: string, issuer: string, registration: Registration): Promise<void> {
     await tx(async ({ mcpServers }) => {
       const current = await mcpServers.hold(slug);
@@ -91,7 +94,7 @@ export function createExternalSignIns(deps: {
       const id = secretDigest(state);
       const attempt: Attempt = { verifier, resource, registration };
       await tx(async ({ mcpServers, mcpConnections }) => {
-        // A change of the server removes the attempts that it finds, so none may follow it.
+        // A change of the server removes its attempts. The lock keeps this attempt from being stored after that.
         requireUnchanged(await mcpServers.hold(slug), { ...server, issuer });
         await mcpConnections.putAttempt({
           id,

@@ -17,7 +17,7 @@ const topics = [
   // A webhook said that the repository has new commits.
   'push',
   'config',
-  // What the agents of people may do: definitions, clients, ended consents.
+  // Agent definitions and the choices of people, allowed clients, ended consents.
   'agents',
   'site',
   'environment',
@@ -58,7 +58,7 @@ export function changeStore(tx: Sql, clock: Clock): ChangeStore {
   };
 }
 
-/** Transactions that make this change: every process reads about it, and this one at once. */
+/** Wraps tx: each transaction publishes the change, and after the commit this process's listeners are called at once. */
 export function announcing<Stores extends { readonly changes: ChangeStore }>(
   tx: Tx<Stores>,
   feed: Pick<ChangeFeed, 'announce'>,

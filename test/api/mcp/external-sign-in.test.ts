@@ -278,7 +278,16 @@ test('connecting again revokes the replaced tokens, and never those that replace
   expect(seen).not.toContain('/identity/token/revocation');
 });
 
-test('an authorization server that is away neither delays nor fails a change; the log says what was lost', async () => {
+test('a change does not wait for the authorization server', async () => {
+  await connect();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  meanwhile = { path: '/.well-known/oauth-authorization-server', happens: () => promise };
+  expect((await h.call('DELETE', '/config/mcp/servers/tracker', { as: root })).status).toBe(204);
+  resolve();
+  await h.settle();
+});
+
+test('an authorization server that is away fails no change; the log says what was lost', async () => {
   await connect();
   const token = sentToken();
   isAway = true;
@@ -348,7 +357,7 @@ test('a person who lost the role meanwhile connects nothing; nor does anyone whi
 });
 
 test.each([{ url: 'https://next.example/mcp' }, { auth: 'header' }])(
-  'T62 a server that changes while a sign-in begins gets none from the authorization server before: %o',
+  'T62 a sign-in at the earlier authorization server is not stored when the server changes: %o',
   async (body) => {
     meanwhile = { path: '/.well-known/oauth-authorization-server', happens: () => patch(body) };
     expect((await begin()).error.code).toBe('state_conflict');

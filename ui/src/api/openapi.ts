@@ -2586,7 +2586,7 @@ export interface paths {
         get?: never;
         /**
          * Choose the agent definition of a client of yours
-         * @description For the consent behind this session, within a second: one of the definitions that administrators offer, or null, so that its agents only read. A client for which an administrator chose a definition has no choice.
+         * @description Chooses the definition for the consent behind this session. It takes effect within a second. Send the id of a definition that administrators offer, or null: then its agents only read. A client for which an administrator chose a definition has no choice.
          *
          *     **Who may call it:** A browser session. The person must have the role `user`.
          */
@@ -2747,7 +2747,7 @@ export interface paths {
         put?: never;
         /**
          * End a session of your agent
-         * @description Ends the access of its client to the account at once: the consent behind these calls, with all its tokens. The client must ask the person again. With Keycloak, the consent there stays, and Postern refuses its tokens.
+         * @description Within a second, Postern refuses every token of the consent behind these calls. The client must ask the person again. With Keycloak, the consent there stays.
          *
          *     **Who may call it:** A browser session.
          */
@@ -2813,7 +2813,7 @@ export interface paths {
         put?: never;
         /**
          * End a session of anyone’s agent
-         * @description Ends the access of its client to the account at once: the consent behind these calls, with all its tokens. The client must ask the person again. With Keycloak, the consent there stays, and Postern refuses its tokens.
+         * @description Within a second, Postern refuses every token of the consent behind these calls. The client must ask the person again. With Keycloak, the consent there stays.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -5356,7 +5356,7 @@ export interface components {
             /** @description Ids of OAuth clients */
             clients: string[];
         };
-        /** @description What its agents reach, of what the person may. It applies within a second */
+        /** @description What its agents reach, at most what the person may reach. A change takes effect within a second */
         AgentWorkspace: {
             repositories: components["schemas"]["AgentRepositories"];
             /** @description Environments that its agents may have at once for one person. Null: as many as the Environment policy allows */

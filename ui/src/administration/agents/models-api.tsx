@@ -3,6 +3,7 @@ import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import common from '../admin.module.css';
 import type { Current, DocumentApi, Version } from '../documents/document-api.ts';
+import { modelsOf } from '../documents/fields.ts';
 import type { Tree } from '../documents/values.ts';
 
 /** The models that definitions may name, read and changed as a document. */
@@ -52,8 +53,7 @@ function Named({ by: named }: { by: NonNullable<Schemas['AgentModelsChange']['dr
 }
 
 function toModels(tree: Tree): Schemas['AgentModels'] {
-  // Edited from a document the server sent; it checks every field again, and what it refuses is shown beside it.
-  const { models } = tree as Schemas['AgentModels'];
+  const models = modelsOf(tree['models']);
   return { models: models.map(({ name, note }) => ({ name: name.trim(), note: note.trim() })) };
 }
 

@@ -34,8 +34,9 @@ export function WorkspaceFields({ of: workspace, onChange }: FieldsProps) {
         Workspace
       </h2>
       <p className={styles['does']}>
-        What agents of this definition reach, at most what the person may. All repositories, no limits, and
-        sites to read and change: the workspace narrows nothing. Older definitions have this workspace.
+        What agents of this definition reach, at most what the person may reach. With all repositories, no
+        limits, and sites to read and change, the workspace restricts nothing. Older definitions have this
+        workspace.
       </p>
       <Stack gap="md" mt="sm">
         <Radio.Group

@@ -149,8 +149,8 @@ function Question({ of: { client, status }, onClose, onDone }: QuestionProps) {
           <bdi>{name}</bdi>
         </b>{' '}
         {isBlocking
-          ? 'is refused within a second. The consents of people stay, and open nothing until you allow it again.'
-          : 'may act for every person who allowed it, within a second.'}
+          ? 'is blocked. Within a second, Postern refuses its requests. The consents of people stay, and give no access until you allow it again.'
+          : 'may act for every person who allowed it. This takes effect within a second.'}
       </Text>
       {!isBlocking && registeredAt !== null && (
         <Text size="sm" mt="xs">

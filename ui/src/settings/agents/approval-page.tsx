@@ -117,7 +117,7 @@ function Decision({ of: { id, tool } }: { of: Approval }) {
 
 const decided = {
   approved: ['green', 'You approved this call', 'The agent can make it once, before it expires.'],
-  refused: ['gray', 'You refused this call', 'The agent learns it when it makes the same call again.'],
+  refused: ['gray', 'You refused this call', 'The agent gets the refusal when it makes the same call again.'],
   used: ['green', 'The agent made this call', 'Its session shows how it ended.'],
 } as const;
 

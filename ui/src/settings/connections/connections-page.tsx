@@ -22,7 +22,8 @@ const route = getRouteApi('/settings/connections');
 
 /** Why a sign-in elsewhere did not connect the account, by the code of the server. */
 const problems: Readonly<Record<string, string>> = {
-  not_found: 'An administrator switched off MCP or this server meanwhile. No account was connected.',
+  not_found:
+    'An administrator switched off MCP, or switched off or deleted this server. No account was connected.',
   state_conflict:
     'The sign-in was refused there, took longer than ten minutes, or began in another browser session. Connect again.',
   connection_broken: 'The server does not accept the account that you chose.',

@@ -108,8 +108,8 @@ function Rules({
       <span id={id}>Rule for agents</span>
       <Rule slug={slug} name={name} tools={tools} labelledBy={id} />
       <Switch
-        label="Only reads"
-        aria-label={`${name} only reads`}
+        label="Read-only"
+        aria-label={`${name} is read-only`}
         checked={isReadOnly}
         disabled={isBusy}
         onChange={run}
