@@ -25,6 +25,8 @@ export function createGuardedFetch({
 }): Fetch {
   return async (url, { method, headers, body, signal }) => {
     const target = new URL(url);
+    // Before the name server is asked, which may take its time.
+    signal?.throwIfAborted();
     const checked = await outbound.addressOf(target.hostname.replace(/^\[|\]$/g, ''));
     if (checked.kind !== 'address') throw new RefusedAddress(checked.kind);
     signal?.throwIfAborted();
@@ -70,6 +72,8 @@ async function send(request: typeof httpRequest, target: URL, { body, ...options
   sent.once('response', resolve);
   // Also after the answer began: without a listener the error would end the process.
   sent.on('error', reject);
+  // An answer that switches protocols (status 101) emits neither of them.
+  sent.once('close', () => reject(new Error('The server closed the connection without an answer.')));
   sent.end(body);
   return await promise;
 }
@@ -87,6 +91,11 @@ function toResponse(answer: IncomingMessage, maxBytes: number): Response {
     for (const value of values ?? []) headers.append(name, value);
   const isEmpty = status === 204 || status === 205 || status === 304;
   if (isEmpty) answer.resume();
+  // A Response has no other status. The connection would stay open until the signal ends it.
+  if (status < 200 || status > 599) {
+    answer.destroy();
+    throw new Error(`The answer has the status ${status}, which is not a status of HTTP.`);
+  }
   return new Response(isEmpty ? null : bodyOf(answer, maxBytes), { status, headers });
 }
 

@@ -79,6 +79,25 @@ test('a document that is refused for its status holds no connection open', async
   await closed;
 });
 
+test('an answer that switches protocols is refused, and the reader does not wait for another', async () => {
+  const read = await reading((incoming) => {
+    incoming.socket.write(
+      'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n',
+    );
+  });
+  await expect(read()).rejects.toThrow('closed');
+});
+
+test('an answer with a status that does not exist holds no connection open', async () => {
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  const read = await reading((incoming) => {
+    incoming.socket.once('close', () => resolve());
+    incoming.socket.write('HTTP/1.1 999 Other\r\nContent-Length: 2\r\n\r\nx');
+  });
+  await expect(read()).rejects.toThrow('status');
+  await closed;
+});
+
 test.each([['127.0.0.1'], ['::1'], ['10.0.0.1'], ['169.254.169.254'], ['::ffff:127.0.0.1'], ['fd00::1']])(
   'MC-07 no connection is made to %s, also beside a public address',
   async (address) => {
