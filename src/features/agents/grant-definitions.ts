@@ -178,7 +178,9 @@ export function createGrantDefinitions(deps: {
     },
     async prune() {
       const before = clock.now() - keptMs;
-      await inBatches(prunedAtOnce, (limit) => read.agentDefinitions.pruneChoices(before, limit));
+      await inBatches(prunedAtOnce, (limit) =>
+        tx(({ agentDefinitions }) => agentDefinitions.pruneChoices(before, limit)),
+      );
     },
   };
 }

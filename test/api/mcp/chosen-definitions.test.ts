@@ -214,7 +214,7 @@ describe('in Settings', () => {
 
   test('a choice is kept while calls of its consent are, and forgotten 90 days later', async () => {
     const id = await define('Sites');
-    const { grantDefinitions, read } = h.app.services;
+    const { feed, grantDefinitions, read } = h.app.services;
     const grant = { issuer: 'https://id.example', subject: 'gone', clientId: 'postern-mcp', grantId: 'old' };
     await grantDefinitions.chooseAtConsent(systemAuditContext, grant, id);
     sid = 'in-use';
@@ -225,8 +225,14 @@ describe('in Settings', () => {
     await grantDefinitions.prune();
     expect(await read.agentDefinitions.choicesOf(grant)).toMatchObject([{ definitionId: id }]);
     h.clock.advance(2 * day);
+    // An agent that lists its tools makes no call.
+    await feed.poll();
+    const gone = { ...ada.user, issuer: grant.issuer, subject: grant.subject };
+    const standing = () => grantDefinitions.standingOf(gone, grant);
+    expect(await standing()).toMatchObject({ definition: { id } });
     await grantDefinitions.prune();
     expect(await read.agentDefinitions.choicesOf(grant)).toEqual([]);
+    expect(await standing()).toMatchObject({ definition: undefined });
     const kept = await read.agentDefinitions.choicesOf(ada.user);
     expect(kept).toEqual([{ clientId: 'postern-mcp', grantId: 'in-use', definitionId: id }]);
   });
