@@ -28,7 +28,7 @@ export type McpClientStore = {
   confirm(clientId: string, at: number): Promise<void>;
   /** Adds a client that is not known. */
   setStatus(clientId: string, status: ClientStatus): Promise<void>;
-  remove(clientId: string): Promise<void>;
+  removeUnlessBlocked(clientId: string): Promise<void>;
 };
 
 type Row = {
@@ -77,8 +77,8 @@ export function mcpClientStore(db: Sql): McpClientStore {
         values (${clientId}, ${clientId}, '[]', ${status})
         on conflict (client_id) do update set status = excluded.status`.execute(db);
     },
-    async remove(clientId) {
-      await sql`delete from mcp_clients where client_id = ${clientId}`.execute(db);
+    async removeUnlessBlocked(clientId) {
+      await sql`delete from mcp_clients where client_id = ${clientId} and status <> 'blocked'`.execute(db);
     },
   };
 }

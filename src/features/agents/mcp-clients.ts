@@ -105,12 +105,12 @@ export function createMcpClients(deps: {
     nameOf: async (clientId) => (await read.mcpClients.find(clientId))?.name,
     async prune(provider) {
       const inUse = new Set(await provider.clientsInUse());
-      for (const { clientId, status, registeredAt, confirmedAt } of await read.mcpClients.list()) {
+      for (const { clientId, registeredAt, confirmedAt } of await read.mcpClients.list()) {
         // The provider keeps a registration for an hour, and a person's browser may be between consent and token.
         const since = Math.max(registeredAt ?? 0, confirmedAt ?? 0);
         if (registeredAt === null || inUse.has(clientId) || clock.now() - since <= 2 * hour) continue;
         await provider.removeClient(clientId);
-        if (status !== 'blocked') await read.mcpClients.remove(clientId);
+        await read.mcpClients.removeUnlessBlocked(clientId);
       }
     },
   };

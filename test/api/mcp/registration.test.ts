@@ -200,6 +200,18 @@ describe('administrators', () => {
     expect(await start(used.clientId)).not.toBe(400);
   });
 
+  test('a client that an administrator blocks while clients are removed stays blocked', async () => {
+    await register({ redirect_uris: [redirect], client_name: 'Late' });
+    const id = (await listed('Late'))?.clientId ?? '';
+    h.clock.advance(2 * hour + minute);
+    vi.setSystemTime(h.clock.now());
+    const removeClient = async (clientId: string) => {
+      if (clientId === id) await decide(id, 'blocked');
+    };
+    await h.app.services.mcpClients.prune({ clientsInUse: async () => [], removeClient });
+    expect(await listed('Late')).toMatchObject({ status: 'blocked' });
+  });
+
   test('KF-03 a client cannot call itself a key', async () => {
     const { value } = await h.key(ada);
     const answer = await register({ redirect_uris: [redirect], client_name: value });
