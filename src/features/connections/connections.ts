@@ -336,9 +336,11 @@ export function createConnections(deps: ConnectionsDeps): Connections {
     },
     tools: read.mcpConnections.acceptedTools,
     lookForChanges(userId) {
+      const now = clock.now();
       const last = lookedAt.get(userId);
-      if (last !== undefined && clock.now() - last < minute) return;
-      lookedAt.set(userId, clock.now());
+      // One in the future comes from a clock that was ahead.
+      if (last !== undefined && last <= now && now - last < minute) return;
+      lookedAt.set(userId, now);
       inBackground(userId, () => lookEverywhere(userId));
     },
     async call(userId, { slug, text: { name } }, input) {
