@@ -79,6 +79,20 @@ test('a document that is refused for its status holds no connection open', async
   await closed;
 });
 
+test('a request whose time is over asks no name server', async () => {
+  const asked: string[] = [];
+  const read = documentReader(
+    fetchBy({
+      async addressOf(host) {
+        asked.push(host);
+        return { kind: 'private' };
+      },
+    }),
+  );
+  await expect(read(new URL('https://client.example/x'), AbortSignal.abort())).rejects.toThrow(/abort/i);
+  expect(asked).toEqual([]);
+});
+
 test('an answer that switches protocols is refused, and the reader does not wait for another', async () => {
   const read = await reading((incoming) => {
     incoming.socket.write(

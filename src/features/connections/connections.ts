@@ -321,11 +321,11 @@ export function createConnections(deps: ConnectionsDeps): Connections {
       await servers.noteListed(server, texts);
     },
     async disconnect(auditContext, userId, slug) {
-      const server = await read.mcpServers.find(slug);
-      const removed = await tx(async ({ mcpConnections, audit }) => {
+      const [server, removed] = await tx(async ({ mcpServers, mcpConnections, audit }) => {
         const connection = await mcpConnections.remove(userId, slug);
         if (connection !== undefined) await audit.append(eventOf(auditContext, 'disconnected', userId, slug));
-        return connection;
+        // After the removal, for which a change of the issuer waits: the tokens are of this issuer.
+        return [await mcpServers.find(slug), connection] as const;
       });
       if (removed === undefined || server === undefined)
         throw new AppError('not_found', {

@@ -300,6 +300,21 @@ test('an authorization server that is away fails no change; the log says what wa
   expect(await stateOf(token)).toBe('active');
 });
 
+test('tokens go to the authorization server of the moment at which the account is removed', async () => {
+  await connect();
+  const token = sentToken();
+  const { mcpServers } = h.app.services.read;
+  const current = await mcpServers.find('tracker');
+  if (current === undefined) throw new Error('There is no server.');
+  // Read before an administrator accepted the issuer and the person connected again.
+  const stale = { ...current, issuer: 'https://before.example' };
+  const reading = vi.spyOn(mcpServers, 'find').mockResolvedValue(stale);
+  const { status: answered } = await h.call('DELETE', '/me/connections/tracker', { as: ada });
+  reading.mockRestore();
+  await h.settle();
+  expect([answered, await stateOf(token)]).toEqual([204, 'inactive']);
+});
+
 test('tokens of a sign-in that cannot be finished are revoked', async () => {
   tracker.instead = (_request, response) => void response.writeHead(500).end();
   const { data } = await begin();
