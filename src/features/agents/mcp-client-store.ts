@@ -12,7 +12,7 @@ export type StoredClient = {
   readonly name: string;
   readonly redirectHosts: readonly string[];
   readonly status: ClientStatus;
-  /** Null: it did not register itself. */
+  /** When it registered itself, or a person last allowed one with a document; null: neither. */
   readonly registeredAt: number | null;
   /** When a person first allowed it something. */
   readonly confirmedAt: number | null;
@@ -23,12 +23,13 @@ export type McpClientStore = {
   list(): Promise<StoredClient[]>;
   find(clientId: string): Promise<StoredClient | undefined>;
   insert(client: StoredClient): Promise<void>;
-  /** Adds the client, or replaces its name and hosts. Its status stays. */
+  /** Adds the client, or replaces its name, hosts and time. Its status stays. */
   describe(client: Omit<StoredClient, 'confirmedAt'>): Promise<void>;
   confirm(clientId: string, at: number): Promise<void>;
   /** Adds a client that is not known. */
   setStatus(clientId: string, status: ClientStatus): Promise<void>;
-  removeUnlessBlocked(clientId: string): Promise<void>;
+  /** Unless it is blocked, or was described after `registeredAt`. */
+  removeUnused(clientId: string, registeredAt: number): Promise<void>;
 };
 
 type Row = {
@@ -64,7 +65,7 @@ export function mcpClientStore(db: Sql): McpClientStore {
         values (${clientId}, ${name}, ${JSON.stringify(redirectHosts)}::jsonb, ${status}, ${toDate(registeredAt)})
         on conflict (client_id) do update
           set name = excluded.name, redirect_hosts = excluded.redirect_hosts,
-              registered_at = coalesce(mcp_clients.registered_at, excluded.registered_at)`.execute(db);
+              registered_at = excluded.registered_at`.execute(db);
     },
     async confirm(clientId, at) {
       await sql`
@@ -77,8 +78,12 @@ export function mcpClientStore(db: Sql): McpClientStore {
         values (${clientId}, ${clientId}, '[]', ${status})
         on conflict (client_id) do update set status = excluded.status`.execute(db);
     },
-    async removeUnlessBlocked(clientId) {
-      await sql`delete from mcp_clients where client_id = ${clientId} and status <> 'blocked'`.execute(db);
+    async removeUnused(clientId, registeredAt) {
+      await sql`
+        delete from mcp_clients
+         where client_id = ${clientId} and status <> 'blocked' and registered_at = ${new Date(registeredAt)}`.execute(
+        db,
+      );
     },
   };
 }

@@ -110,7 +110,7 @@ export function createMcpClients(deps: {
         const since = Math.max(registeredAt ?? 0, confirmedAt ?? 0);
         if (registeredAt === null || inUse.has(clientId) || clock.now() - since <= 2 * hour) continue;
         await provider.removeClient(clientId);
-        await read.mcpClients.removeUnlessBlocked(clientId);
+        await read.mcpClients.removeUnused(clientId, registeredAt);
       }
     },
   };

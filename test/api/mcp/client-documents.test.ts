@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { minute } from '../../../src/core/clock.ts';
+import { hour, minute } from '../../../src/core/clock.ts';
 import type { McpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { DocumentRefused } from '../../../src/platform/public-document.ts';
 import { type Harness, type Person, uiOrigin } from '../../harness.ts';
@@ -113,6 +113,22 @@ test('with approval, a new client waits for an administrator', async () => {
   describes();
   await expect(connectAgent(h, 'Ada', { client: id })).rejects.toThrow(/HTTP 403/);
   expect(await listed()).toMatchObject({ status: 'waiting' });
+});
+
+test('with approval, a client that a person allows again while clients are removed still waits', async () => {
+  await listing({ registration: 'approval' });
+  describes();
+  const isRefused = () => expect(connectAgent(h, 'Ada', { client: id })).rejects.toThrow(/HTTP 403/);
+  await isRefused();
+  h.clock.advance(2 * hour + minute);
+  vi.setSystemTime(h.clock.now());
+  // The consents were read before the person allowed the client again.
+  const removeClient = async (clientId: string) => {
+    if (clientId === id) await isRefused();
+  };
+  await h.app.services.mcpClients.prune({ clientsInUse: async () => [], removeClient });
+  expect(await listed()).toMatchObject({ status: 'waiting' });
+  await isRefused();
 });
 
 test('nothing is read of a host that is not listed, while the registration is closed, or while /mcp is off', async () => {
