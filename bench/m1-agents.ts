@@ -23,7 +23,7 @@ const atOnce = 8;
 /**
  * M1: what a call of the tool `list_sites` costs against the route `GET /sites`, which answers the same. Both for the same
  * person, with an access token, by processor time of the server. M2: how long `tools/list` takes for a person with accounts at
- * 20 external servers, which Postern asks for changes in the background, once a minute.
+ * 20 external servers, which Postern asks for changes in the background, every two seconds.
  */
 export async function agents({ quick }: BenchOptions): Promise<Figure[]> {
   const folder = mkdtempSync(join(tmpdir(), 'postern-bench-agents-'));

@@ -171,6 +171,8 @@ export async function openHarness(
     outboundFetch?: AppBackends['outboundFetch'];
     /** Milliseconds after which an external MCP server counts as unavailable. */
     externalServerMs?: number;
+    /** Milliseconds between two looks at the external servers of a person. Default: none, so that each listing looks. */
+    externalLookMs?: number;
     /** Folder of the secrets of repositories. */
     secretsDir?: string;
     /** What builds and runs Environments, on the blobs of the installation; web alone has none. Default: nothing. */
@@ -222,6 +224,7 @@ export async function openHarness(
           ? {}
           : { allowsFileRepositories: options.allowsFileRepositories }),
         ...(options.externalServerMs === undefined ? {} : { externalServerMs: options.externalServerMs }),
+        externalLookMs: options.externalLookMs ?? 0,
         ...(options.secretsDir === undefined ? {} : { secretsDir: options.secretsDir }),
         ...(options.namespace === undefined ? {} : { namespace: options.namespace }),
         ...(options.uiUrl === undefined ? {} : { uiUrl: options.uiUrl }),

@@ -79,6 +79,8 @@ export type AppSettings = {
   readonly identityTimeoutMs?: number;
   /** Time limit in milliseconds for an external MCP server; that of features/connections unless a test sets another. */
   readonly externalServerMs?: number;
+  /** Milliseconds between two looks at the external servers of a person; 2 s unless a test needs none. */
+  readonly externalLookMs?: number;
   /** Changes by a person in any 60 seconds; `changesPerMinute` of features/rate-limit unless a test needs more. */
   readonly changesPerMinute?: number;
   /** Requests a minute that the gateway accepts; its own defaults unless a bench needs more. */

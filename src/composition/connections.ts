@@ -1,5 +1,5 @@
 import type { AppBackends, AppSettings } from './app-settings.ts';
-import type { Clock } from '../core/clock.ts';
+import { type Clock, second } from '../core/clock.ts';
 import type { AuditWriter } from '../features/audit/audit.ts';
 import type { ConnectionStore } from '../features/connections/connection-store.ts';
 import { createConnections } from '../features/connections/connections.ts';
@@ -17,7 +17,7 @@ type Stores = { readonly mcpServers: McpServerStore; readonly mcpConnections: Co
 
 /** External MCP servers, and the accounts of people there. */
 export function createConnectionServices({
-  settings: { uiUrl, externalServerMs },
+  settings: { uiUrl, externalServerMs, externalLookMs = 2 * second },
   backends: { random, log },
   fetch,
   read,
@@ -29,7 +29,7 @@ export function createConnectionServices({
   isEnabled,
   isDeleted,
 }: {
-  readonly settings: Pick<AppSettings, 'uiUrl' | 'externalServerMs'>;
+  readonly settings: Pick<AppSettings, 'uiUrl' | 'externalServerMs' | 'externalLookMs'>;
   readonly backends: Pick<AppBackends, 'random' | 'log'>;
   /** Reaches external servers. */
   readonly fetch: Fetch;
@@ -71,6 +71,7 @@ export function createConnectionServices({
     signIns,
     holder,
     pause,
+    lookEveryMs: externalLookMs,
     encryption,
     clock,
     random,

@@ -43,8 +43,8 @@ export type Connections = {
   /** What administrators accepted of the servers at which the person has an account. Waits for no server. */
   tools(userId: string): Promise<AcceptedTool[]>;
   /**
-   * Asks the servers of the person for their tools in the background, at most once a minute in each process. A later call of
-   * tools() has what changed.
+   * Asks the servers of the person for their tools in the background, at most every two seconds in each process. A call of
+   * tools() ten seconds later has what changed.
    */
   lookForChanges(userId: string): void;
   /** @throws AppError not_found, connection_broken, external_server_unavailable, invalid_body */
@@ -89,8 +89,9 @@ export type ConnectionsDeps = {
   readonly signIns: ExternalSignIns;
   /** Names this process in leases. */
   readonly holder: string;
-  /** Waits while another process refreshes. */
   readonly pause: (ms: number) => Promise<void>;
+  /** Milliseconds between two looks at the servers of a person. */
+  readonly lookEveryMs: number;
   readonly encryption: Encryption;
   readonly clock: Clock;
   readonly random: Random;
@@ -106,8 +107,8 @@ const waitStepMs = 100;
 const waitSteps = 100;
 
 export function createConnections(deps: ConnectionsDeps): Connections {
-  const { read, tx, servers, client, oauth, revocations, encryption, holder, pause, clock, random, log } =
-    deps;
+  const { read, tx, servers, client, oauth, revocations, encryption } = deps;
+  const { holder, pause, lookEveryMs, clock, random, log } = deps;
   const looking = new Map<string, Promise<void>>();
   /** When this process last asked the servers of a person. An agent may list often; external servers must not pay for it. */
   const lookedAt = keepLastUsed<number>(maxRememberedPeople);
@@ -336,12 +337,14 @@ export function createConnections(deps: ConnectionsDeps): Connections {
     },
     tools: read.mcpConnections.acceptedTools,
     lookForChanges(userId) {
-      const now = clock.now();
-      const last = lookedAt.get(userId);
-      // One in the future comes from a clock that was ahead.
-      if (last !== undefined && last <= now && now - last < minute) return;
-      lookedAt.set(userId, now);
-      inBackground(userId, () => lookEverywhere(userId));
+      // One waiting look is enough for every listing until it begins.
+      inBackground(userId, async () => {
+        const since = clock.now() - (lookedAt.get(userId) ?? 0);
+        // A negative time comes from a clock that was ahead.
+        if (since >= 0 && since < lookEveryMs) await pause(lookEveryMs - since);
+        lookedAt.set(userId, clock.now());
+        await lookEverywhere(userId);
+      });
     },
     async call(userId, { slug, text: { name } }, input) {
       // Whatever an agent was talked into: our own keys reach no other server.

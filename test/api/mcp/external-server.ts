@@ -13,6 +13,8 @@ export type ExternalServer = {
   tools: ExternalTool[];
   /** Authorization headers of the requests, in their order; null: none was sent. */
   readonly authorizations: (string | null)[];
+  /** How often its tools were listed. */
+  listings: number;
   /** Called tools with their arguments. */
   readonly calls: { readonly name: string; readonly input: Record<string, unknown> }[];
   /** Answers in place of the server while it is set. */
@@ -46,6 +48,7 @@ export async function openExternalServer(): Promise<ExternalServer> {
       { name: 'close_issue', description: 'Closes an issue.' },
     ],
     authorizations: [],
+    listings: 0,
     calls: [],
     instead: undefined,
     rawResult: undefined,
@@ -100,18 +103,21 @@ export async function listen(server: Server, port = 0): Promise<string> {
 }
 
 /** The tools are served as they are written, so that a test can list what no honest library would. */
-function serverOf(external: Pick<ExternalServer, 'tools' | 'calls'>): McpServer {
+function serverOf(external: Pick<ExternalServer, 'tools' | 'calls' | 'listings'>): McpServer {
   const product = new McpServer({ name: 'tracker', version: '1.0.0' }, { capabilities: { tools: {} } });
   const { server } = product;
-  server.setRequestHandler('tools/list', () => ({
-    tools: external.tools.map(({ name, title, description, annotations, inputSchema }) => ({
-      name,
-      ...(title === undefined ? {} : { title }),
-      ...(description === undefined ? {} : { description }),
-      ...(annotations === undefined ? {} : { annotations }),
-      inputSchema: { type: 'object' as const, ...inputSchema },
-    })),
-  }));
+  server.setRequestHandler('tools/list', () => {
+    external.listings += 1;
+    return {
+      tools: external.tools.map(({ name, title, description, annotations, inputSchema }) => ({
+        name,
+        ...(title === undefined ? {} : { title }),
+        ...(description === undefined ? {} : { description }),
+        ...(annotations === undefined ? {} : { annotations }),
+        inputSchema: { type: 'object' as const, ...inputSchema },
+      })),
+    };
+  });
   server.setRequestHandler('tools/call', ({ params }) => {
     const input = params.arguments ?? {};
     external.calls.push({ name: params.name, input });

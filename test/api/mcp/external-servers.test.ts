@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemAuditContext } from '../../../src/core/caller.ts';
-import { minute, second } from '../../../src/core/clock.ts';
+import { second } from '../../../src/core/clock.ts';
 import type { ToolRule } from '../../../src/features/agents/mcp-policy.ts';
 import { mcpServerStore } from '../../../src/features/connections/server-store.ts';
 import { createMcpServers } from '../../../src/features/connections/servers.ts';
@@ -58,10 +58,8 @@ const connect = (as = ada, value?: string) =>
 const listed = async (by = agent) =>
   (await by.client.listTools()).tools.filter(({ name }) => name.startsWith('tracker__'));
 const names = async (by = agent) => (await listed(by)).map(({ name }) => name);
-/** An agent lists a minute later, and Postern has seen what the servers list now. */
+/** An agent lists, and Postern has seen what the servers list now. */
 const look = async () => {
-  h.clock.advance(minute);
-  vi.setSystemTime(h.clock.now());
   const shown = await listed();
   await h.settle();
   return shown;
@@ -291,10 +289,6 @@ describe('tools', () => {
     server.tools = server.tools.map((tool) =>
       tool.name === 'search_issues' ? { ...tool, description: poison } : tool,
     );
-    // Within a minute, Postern does not ask the server again.
-    await listed();
-    await h.settle();
-    expect(await names()).toContain('tracker__search_issues');
     expect(JSON.stringify(await look())).not.toContain('id_rsa');
     expect(await names()).toEqual(['tracker__close_issue']);
     expect((await agent.refusal('tracker__search_issues')).code).toBe('tool_hidden');
@@ -313,17 +307,6 @@ describe('tools', () => {
     expect((await accept('search_issues', 'another-digest')).error.code).toBe('state_conflict');
     expect((await accept('search_issues', shown.digest)).data.status).toBe('accepted');
     expect(await names()).toContain('tracker__search_issues');
-  });
-
-  test('a clock that was ahead delays no look', async () => {
-    await ready();
-    h.clock.advance(4 * minute);
-    await names();
-    await h.settle();
-    h.clock.advance(-4 * minute);
-    server.tools = server.tools.map((tool) => ({ ...tool, description: 'Something else.' }));
-    expect(await look()).toHaveLength(2);
-    expect(await names()).toEqual([]);
   });
 
   test.each([
@@ -527,6 +510,30 @@ describe('tools', () => {
       { type: 'image', data: 'AAAA', mimeType: 'image/png' },
     ]);
   });
+});
+
+test('an agent that lists often makes Postern look less often, and the last listing is followed by a look', async () => {
+  const slow = await openFrozenHarness({ outboundFetch: loopbackFetch, externalLookMs: 300 });
+  const admin = await slow.person('Admin', { admin: true });
+  const cy = await slow.person('Cy');
+  await setMcpPolicy(slow);
+  const hers = await connectAgent(slow, 'Cy');
+  await addServer(slow, admin, server, {
+    tools: { search_issues: 'allow' },
+    readOnlyTools: ['search_issues'],
+  });
+  await slow.call('POST', '/me/connections/tracker/start', { as: cy, body: {} });
+  await acceptAll(slow, admin);
+  await hers.client.listTools();
+  await slow.settle();
+  const before = server.listings;
+  server.tools = server.tools.map((tool) => ({ ...tool, description: 'Something else.' }));
+  for (let count = 0; count < 20; count += 1) await hers.client.listTools();
+  await slow.settle();
+  expect(server.listings - before).toBeLessThan(10);
+  const { tools: left } = await hers.client.listTools();
+  expect(left.filter(({ name }) => name.startsWith('tracker__'))).toEqual([]);
+  await slow.close();
 });
 
 describe('a server that does not behave', () => {
