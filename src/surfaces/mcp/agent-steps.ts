@@ -70,8 +70,8 @@ export async function accessUnder(
 ): Promise<AgentRights> {
   const { isEnded, clientStatus, definition } = await definitions.standingOf(user, { clientId, grantId });
   if (isEnded) throw accessEnded;
-  if (clientStatus === 'waiting') throw clientWaits;
-  if (clientStatus === 'blocked') throw new AppError('client_not_allowed');
+  if (clientStatus !== 'allowed')
+    throw clientStatus === 'waiting' ? clientWaits : new AppError('client_not_allowed');
   return { policy: policyUnder(wholePolicy, definition), definition, wholePolicy };
 }
 
