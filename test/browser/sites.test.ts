@@ -363,9 +363,11 @@ test('a session that ends meanwhile costs nothing: signed in again, the upload g
   await page.context().clearCookies();
   await publish(page);
   await page.getByText('Sign in again in another tab').first().waitFor();
+  const resume = page.getByRole('button', { name: 'Resume the upload' });
+  await resume.waitFor();
   const other = await page.context().newPage();
   await signIn(other, dev, world.uiUrl);
-  await page.getByRole('button', { name: 'Resume the upload' }).click();
+  await resume.click();
   await addressShown(page);
   await page.getByRole('heading', { name: 'Long work is live' }).waitFor();
   expect(complaints()).toEqual([]);
