@@ -65,7 +65,7 @@ export function agentApprovalRoutes({
       description:
         decision === 'approved'
           ? `The agent may make exactly this call once, until ${approvalMinutes} minutes after it asked. Every check of the call is made again then.`
-          : 'The agent is told so when it makes the same call again.',
+          : 'The agent receives the refusal when it makes the same call again.',
       policy: deciding,
       params,
       errors: ['not_found', 'state_conflict'],

@@ -23,7 +23,7 @@ const fields = {
     .max(4_000)
     .refine((text) => !text.includes('\0'), 'must not contain NUL')
     .describe(
-      'Postern tells its agents this when they connect, after the instructions of the MCP policy. Empty: the default instructions',
+      'Agents receive these instructions when they connect, after those of the MCP policy. Empty: the default instructions',
     ),
   tools: z
     .strictObject(forEachTool(toolNames, () => z.enum(toolRules).optional()))

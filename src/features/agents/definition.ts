@@ -20,7 +20,7 @@ export type AgentDefinition = {
   readonly purpose: string;
   /** For people who set up a client: Postern runs none. Null: any. */
   readonly model: string | null;
-  /** Postern tells its agents this when they connect, after the instructions of the policy. Empty: the default. */
+  /** Agents receive these when they connect, after the instructions of the policy. Empty: the default. */
   readonly instructions: string;
   /** Hash of the default that they were written against; null: none, or they are older than the default. */
   readonly instructionsDefault: string | null;

@@ -250,7 +250,9 @@ export function createConnections(deps: ConnectionsDeps): Connections {
   }
 
   async function lookEverywhere(userId: string): Promise<void> {
-    const [all, own] = await Promise.all([read.mcpServers.list(), read.mcpConnections.ofUser(userId)]);
+    // The connections first, as in call().
+    const own = await read.mcpConnections.ofUser(userId);
+    const all = await read.mcpServers.list();
     for (const connection of own) {
       const server = all.find(({ slug }) => slug === connection.slug);
       if (server?.enabled !== true || connection.status !== 'connected') continue;
@@ -350,8 +352,9 @@ export function createConnections(deps: ConnectionsDeps): Connections {
       // Whatever an agent was talked into: our own keys reach no other server.
       if (containsKey(JSON.stringify(input)))
         throw new AppError('invalid_body', { message: 'The arguments must not contain an API key.' });
-      const server = await usable(slug);
+      // Before the server: a new issuer removes the connection, so this one never refreshes at the issuer of another.
       const connection = await read.mcpConnections.find(userId, slug);
+      const server = await usable(slug);
       if (connection === undefined) throw noAccount(server);
       const answer = await asPerson(server, connection, (target) => client.call(target, name, input));
       await read.mcpConnections.setUsed(connection.id, clock.now());

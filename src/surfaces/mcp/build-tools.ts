@@ -183,7 +183,7 @@ export const buildTools: readonly Tool[] = [
     name: 'diagnose_environment',
     title: 'Explain an Environment',
     description:
-      'Explains why an Environment is as it is: what its newest deploy did step by step, what to do about the step that failed, and the newest lines of its processes.',
+      'Explains the state of an Environment. Returns the steps of its newest deploy, what to do about the one that failed, and the newest lines of its processes.',
     effect: 'read',
     scope: 'env:read',
     input: z.strictObject({ environmentId }),

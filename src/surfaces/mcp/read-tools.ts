@@ -268,7 +268,7 @@ export const readTools: readonly Tool[] = [
     name: 'get_site_report',
     title: 'Check a version of a site',
     description:
-      'Reads what Postern found in a version of a site of the person: broken links, addresses of the author’s own machine, insecure resources, and what changed.',
+      'Reads what Postern found in a version of a site of the person. Lists broken links, addresses of the author’s own machine, insecure resources and changes.',
     effect: 'read',
     scope: 'sites:read',
     input: z.strictObject({

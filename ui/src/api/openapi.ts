@@ -2901,7 +2901,7 @@ export interface paths {
         put?: never;
         /**
          * Refuse a call of your agent
-         * @description The agent is told so when it makes the same call again.
+         * @description The agent receives the refusal when it makes the same call again.
          *
          *     **Who may call it:** A browser session. The person must have the role `user`.
          */
@@ -5340,7 +5340,7 @@ export interface components {
             purpose: string;
             /** @description One of the models for agents; it is for people who set up a client. Null: any */
             model: string | null;
-            /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy. Empty: the default instructions */
+            /** @description Agents receive these instructions when they connect, after those of the MCP policy. Empty: the default instructions */
             instructions: string;
             tools: components["schemas"]["AgentDefinitionTools"];
             workspace: components["schemas"]["AgentWorkspace"];
@@ -5386,7 +5386,7 @@ export interface components {
             purpose: string;
             /** @description One of the models for agents; it is for people who set up a client. Null: any */
             model: string | null;
-            /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy. Empty: the default instructions */
+            /** @description Agents receive these instructions when they connect, after those of the MCP policy. Empty: the default instructions */
             instructions: string;
             tools: components["schemas"]["OfferedAgentDefinitionTools"];
             workspace: components["schemas"]["AgentWorkspace"];
@@ -5398,7 +5398,7 @@ export interface components {
             /** @description For people who choose among definitions */
             purpose: string;
             /**
-             * @description Postern tells its agents this when they connect, after the instructions of the MCP policy. Empty: the default instructions
+             * @description Agents receive these instructions when they connect, after those of the MCP policy. Empty: the default instructions
              * @default
              */
             instructions?: string;
@@ -5431,7 +5431,7 @@ export interface components {
             name?: string;
             /** @description For people who choose among definitions */
             purpose?: string;
-            /** @description Postern tells its agents this when they connect, after the instructions of the MCP policy. Empty: the default instructions */
+            /** @description Agents receive these instructions when they connect, after those of the MCP policy. Empty: the default instructions */
             instructions?: string;
             tools?: components["schemas"]["AgentDefinitionChangeTools"];
             /** @description People may choose it for a client of theirs that has no definition: at consent, or in Settings */

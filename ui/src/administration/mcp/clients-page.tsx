@@ -149,7 +149,7 @@ function Question({ of: { client, status }, onClose, onDone }: QuestionProps) {
           <bdi>{name}</bdi>
         </b>{' '}
         {isBlocking
-          ? 'is blocked. Within a second, Postern refuses its requests. The consents of people stay, and give no access until you allow it again.'
+          ? 'will be blocked. Within a second, Postern refuses its requests. The consents of people stay, and give no access until you allow it again.'
           : 'may act for every person who allowed it. This takes effect within a second.'}
       </Text>
       {!isBlocking && registeredAt !== null && (
