@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemAuditContext } from '../../../src/core/caller.ts';
@@ -87,6 +88,8 @@ const ready = async (more: Record<string, unknown> = {}, value?: string) => {
   await connect(ada, value);
   await acceptAll(h, root);
 };
+
+const search = 'tracker__search_issues';
 
 describe('servers', () => {
   test('an administrator adds a server once, changes it and deletes it, and each is audited', async () => {
@@ -536,6 +539,80 @@ test('an agent that lists often makes Postern look less often, and the last list
   await slow.close();
 });
 
+describe('an unusual server', () => {
+  test('one that speaks an older revision, with sessions and event streams, is used and its sessions are ended', async () => {
+    const seenThere: string[] = [];
+    server.instead = (request, response) => {
+      void request.toArray().then((parts: Buffer[]) => {
+        const text = Buffer.concat(parts).toString();
+        const { id, method, params } = text === '' ? {} : JSON.parse(text);
+        seenThere.push(method ?? request.method);
+        const answers: Record<string, unknown> = {
+          initialize: {
+            protocolVersion: '2025-06-18',
+            capabilities: { tools: {} },
+            serverInfo: { name: 'old', version: '1' },
+          },
+          'tools/list': { tools: [{ name: 'search_issues', inputSchema: { type: 'object' } }] },
+          'tools/call': { content: [{ type: 'text', text: `old ${JSON.stringify(params?.arguments)}` }] },
+        };
+        if (id === undefined) return void response.writeHead(202).end();
+        const result = answers[method];
+        if (result === undefined) return void response.writeHead(404).end();
+        response.writeHead(200, { 'content-type': 'text/event-stream', 'mcp-session-id': 'session-1' });
+        response.end(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
+      });
+    };
+    await ready();
+    const answer = await agent.client.callTool({ name: search, arguments: { words: 'x' } });
+    expect(answer.content).toEqual([{ type: 'text', text: 'old {"words":"x"}' }]);
+    await expect.poll(() => seenThere.filter((one) => one === 'DELETE').length).toBeGreaterThanOrEqual(2);
+    expect(seenThere).not.toContain('GET');
+  });
+
+  test('T61 one that is slow delays no call of another', async () => {
+    const other = await openExternalServer();
+    await ready();
+    await addServer(h, root, other, { slug: 'other', tools: { search_issues: 'allow' } });
+    await h.call('POST', '/me/connections/other/start', { as: ada, body: {} });
+    await acceptAll(h, root, 'other');
+    await naming({ tracker__search_issues: 'allow', other__search_issues: 'allow' });
+    const { promise, resolve } = Promise.withResolvers<ServerResponse>();
+    server.instead = (_request, response) => resolve(response);
+    const slow = agent.refusal(search);
+    const held = await promise;
+    await agent.use('other__search_issues');
+    held.destroy();
+    expect((await slow).code).toBe('external_server_unavailable');
+    await h.settle();
+    await h.call('DELETE', `${path}/other`, { as: root });
+    await other.close();
+  });
+
+  test('an answer of more than 64 KiB is not passed on', async () => {
+    await ready();
+    server.tools = [{ name: 'search_issues', content: [{ type: 'text', text: 'x'.repeat(66_000) }] }];
+    const refused = await agent.refusal(search);
+    expect(refused).toMatchObject({
+      code: 'external_server_unavailable',
+      message: expect.stringContaining('65536'),
+    });
+  });
+
+  test('one that asks the person or a language model for something gets nothing', async () => {
+    await ready();
+    const params = {
+      mode: 'form',
+      message: 'Your password?',
+      requestedSchema: { type: 'object', properties: {} },
+    };
+    for (const method of ['elicitation/create', 'sampling/createMessage', 'roots/list']) {
+      server.rawResult = { resultType: 'input_required', inputRequests: { a: { method, params } } };
+      expect((await agent.refusal(search)).code).toBe('external_server_unavailable');
+    }
+  });
+});
+
 describe('a server that does not behave', () => {
   let fast: Harness;
   let admin: Person;
@@ -545,7 +622,7 @@ describe('a server that does not behave', () => {
     fast = await openFrozenHarness({
       changesPerMinute: 10_000,
       outboundFetch: loopbackFetch,
-      externalServerMs: 400,
+      externalServerMs: 1_000,
     });
     admin = await fast.person('Admin', { admin: true });
     cy = await fast.person('Cy');
@@ -556,17 +633,15 @@ describe('a server that does not behave', () => {
   afterEach(async () => {
     await fast.settle();
     await fast.call('DELETE', `${path}/tracker`, { as: admin });
-    await fast.call('DELETE', `${path}/other`, { as: admin });
   });
-  const start = (slug = 'tracker') =>
-    fast.call('POST', `/me/connections/${slug}/start`, { as: cy, body: {} });
+  const start = () => fast.call('POST', '/me/connections/tracker/start', { as: cy, body: {} });
   const readOnly = { tools: { search_issues: 'allow' }, readOnlyTools: ['search_issues'] };
-  const readyFor = async (one = server, slug = 'tracker') => {
-    await addServer(fast, admin, one, { ...readOnly, slug });
-    await start(slug);
-    await acceptAll(fast, admin, slug);
+  const readyFor = async () => {
+    await addServer(fast, admin, server, readOnly);
+    // A busy machine may take longer than the limit.
+    await expect.poll(async () => (await start()).status).toBe(200);
+    await acceptAll(fast, admin);
   };
-  const search = 'tracker__search_issues';
 
   const ways: [string, NonNullable<ExternalServer['instead']>][] = [
     ['hangs', () => undefined],
@@ -613,75 +688,6 @@ describe('a server that does not behave', () => {
     expect((await fast.call('POST', '/me/connections/tracker/start', { as: cy, body })).status).toBe(503);
     expect(other.authorizations).toEqual([]);
     await other.close();
-  });
-
-  test('one that speaks an older revision, with sessions and event streams, is used and its sessions are ended', async () => {
-    const seenThere: string[] = [];
-    server.instead = (request, response) => {
-      void request.toArray().then((parts: Buffer[]) => {
-        const text = Buffer.concat(parts).toString();
-        const { id, method, params } = text === '' ? {} : JSON.parse(text);
-        seenThere.push(method ?? request.method);
-        const answers: Record<string, unknown> = {
-          initialize: {
-            protocolVersion: '2025-06-18',
-            capabilities: { tools: {} },
-            serverInfo: { name: 'old', version: '1' },
-          },
-          'tools/list': { tools: [{ name: 'search_issues', inputSchema: { type: 'object' } }] },
-          'tools/call': { content: [{ type: 'text', text: `old ${JSON.stringify(params?.arguments)}` }] },
-        };
-        if (id === undefined) return void response.writeHead(202).end();
-        const result = answers[method];
-        if (result === undefined) return void response.writeHead(404).end();
-        response.writeHead(200, { 'content-type': 'text/event-stream', 'mcp-session-id': 'session-1' });
-        response.end(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
-      });
-    };
-    await readyFor();
-    const answer = await hers.client.callTool({ name: search, arguments: { words: 'x' } });
-    expect(answer.content).toEqual([{ type: 'text', text: 'old {"words":"x"}' }]);
-    await expect.poll(() => seenThere.filter((one) => one === 'DELETE').length).toBeGreaterThanOrEqual(2);
-    expect(seenThere).not.toContain('GET');
-  });
-
-  test('T61 one that is slow delays no call of another', async () => {
-    const other = await openExternalServer();
-    await readyFor();
-    await readyFor(other, 'other');
-    const { promise, resolve } = Promise.withResolvers<void>();
-    server.instead = () => resolve();
-    const order: string[] = [];
-    const slow = hers.refusal(search).then(() => order.push('slow'));
-    await promise;
-    await hers.client.callTool({ name: 'other__search_issues', arguments: {} });
-    order.push('other');
-    await slow;
-    expect(order).toEqual(['other', 'slow']);
-    await other.close();
-  });
-
-  test('an answer of more than 64 KiB is not passed on', async () => {
-    await readyFor();
-    server.tools = [{ name: 'search_issues', content: [{ type: 'text', text: 'x'.repeat(66_000) }] }];
-    const refused = await hers.refusal(search);
-    expect(refused).toMatchObject({
-      code: 'external_server_unavailable',
-      message: expect.stringContaining('65536'),
-    });
-  });
-
-  test('one that asks the person or a language model for something gets nothing', async () => {
-    await readyFor();
-    const params = {
-      mode: 'form',
-      message: 'Your password?',
-      requestedSchema: { type: 'object', properties: {} },
-    };
-    for (const method of ['elicitation/create', 'sampling/createMessage', 'roots/list']) {
-      server.rawResult = { resultType: 'input_required', inputRequests: { a: { method, params } } };
-      expect((await hers.refusal(search)).code).toBe('external_server_unavailable');
-    }
   });
 });
 
