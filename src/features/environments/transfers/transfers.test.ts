@@ -88,7 +88,9 @@ function folderOf(files: Readonly<Record<string, string>>): string {
 
 async function tarOf(...entries: Header[]): Promise<Buffer> {
   const tar = pack();
-  for (const header of entries) tar.entry(header, header.type === 'file' ? 'x' : '');
+  // Without a time of their own, entries have that of now, and two archives may differ.
+  const mtime = new Date(0);
+  for (const header of entries) tar.entry({ mtime, ...header }, header.type === 'file' ? 'x' : '');
   tar.finalize();
   return await buffer(tar.pipe(createGzip()));
 }
