@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { inject } from 'vitest';
+import { inject, vi } from 'vitest';
 
 /** Where Keycloak answers; null = these suites are left out (global-setup.ts). */
 export const keycloakUrl = inject('keycloakUrl');
@@ -104,13 +104,21 @@ export async function openRealm(change: (realm: Answered) => void = () => undefi
     leave: (subject: string, group: string) => admin('DELETE', path(`/users/${subject}/groups/${group}`)),
     /** Tokens of a person for a password. */
     async tokens(username: string, scopes: readonly string[] = ['openid'], client = grantsClient) {
-      const answer = await form(`${issuer}/protocol/openid-connect/token`, {
-        grant_type: 'password',
-        client_id: client,
-        username,
-        password,
-        scope: scopes.join(' '),
-      });
+      // Keycloak also refuses the right password while it still records a sign-in of the same person.
+      const answer = await vi.waitFor(
+        async () => {
+          const given = await form(`${issuer}/protocol/openid-connect/token`, {
+            grant_type: 'password',
+            client_id: client,
+            username,
+            password,
+            scope: scopes.join(' '),
+          });
+          if (given['error'] === 'invalid_grant') throw new Error(JSON.stringify(given));
+          return given;
+        },
+        { timeout: 15_000, interval: 200 },
+      );
       return { access: String(answer['access_token']), refresh: String(answer['refresh_token']) };
     },
     async refresh(refreshToken: string, client = grantsClient): Promise<Json> {
