@@ -123,8 +123,8 @@ function casesOf({ open, close, clock, store, left, isIsolated, image: ownImage 
   }
 
   /** Waits until the service is as expected. */
-  async function becomes(expected: object, service = 'web', id = environmentId): Promise<void> {
-    await expect.poll(() => observed(service, id), { timeout: becomesMs }).toMatchObject(expected);
+  async function becomes(expected: object, service = 'web', id = environmentId, timeout = becomesMs) {
+    await expect.poll(() => observed(service, id), { timeout }).toMatchObject(expected);
   }
 
   async function ask(path: string, service = 'web', id = environmentId): Promise<string> {
@@ -394,6 +394,7 @@ function casesOf({ open, close, clock, store, left, isIsolated, image: ownImage 
       .toContain('The service used more than 67108864 bytes of memory, so Postern ended it.');
   });
 
+  // oxlint-disable-next-line vitest/expect-expect -- becomes() asserts
   test('a service that fills its disk is ended', async () => {
     await begin({ diskBytes: 20_000_000 });
     await run({
@@ -402,9 +403,9 @@ function casesOf({ open, close, clock, store, left, isIsolated, image: ownImage 
     await becomes({ state: 'ready' });
     clock.now += 30_000;
     // A kubelet measures the files of a pod once a minute, and later on a busy node.
-    await expect
-      .poll(() => observed(), { timeout: isInPods ? 3 * 60_000 : becomesMs })
-      .toMatchObject({ state: 'failed', reason: 'wrote more than 20000000 bytes, so Postern ended it' });
+    const measuredMs = isInPods ? 3 * 60_000 : becomesMs;
+    const reason = 'wrote more than 20000000 bytes, so Postern ended it';
+    await becomes({ state: 'failed', reason }, 'web', environmentId, measuredMs);
   });
 
   test('the sweep ends and removes Environments that are not known', async () => {

@@ -352,7 +352,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
       // Whatever an agent was talked into: our own keys reach no other server.
       if (containsKey(JSON.stringify(input)))
         throw new AppError('invalid_body', { message: 'The arguments must not contain an API key.' });
-      // Before the server: a new issuer removes the connection, so this one never refreshes at the issuer of another.
+      // Before the server: a new issuer removes the account, so the tokens of an earlier issuer are never refreshed there.
       const connection = await read.mcpConnections.find(userId, slug);
       const server = await usable(slug);
       if (connection === undefined) throw noAccount(server);
