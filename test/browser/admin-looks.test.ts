@@ -136,7 +136,7 @@ test.each(['light', 'dark'] as const)('in %s, nothing stands in anyone’s way',
   const { page, context, complaints, at } = await open({ colorScheme });
   for (const path of pages) {
     await at(path);
-    expect([path, await barriersOn(page)]).toEqual([path, []]);
+    await expect.poll(async () => [path, await barriersOn(page)]).toEqual([path, []]);
   }
   expect(complaints).toEqual([]);
   await context.close();
@@ -165,7 +165,9 @@ test.each(['light', 'dark'] as const)(
       await at(path);
       await page.getByRole('button', { name: button, exact: true }).click();
       await page.getByRole('dialog').waitFor();
-      expect([button, await barriersOn(page), await overflowOf(page)]).toEqual([button, [], 0]);
+      await expect
+        .poll(async () => [button, await barriersOn(page), await overflowOf(page)])
+        .toEqual([button, [], 0]);
     }
     expect(complaints).toEqual([]);
     await context.close();
@@ -178,7 +180,7 @@ test('every page fits 320, 360 and 768 pixels', async () => {
     await at(path);
     for (const width of [768, 360, 320]) {
       await page.setViewportSize({ width, height: 800 });
-      expect([path, width, await overflowOf(page)]).toEqual([path, width, 0]);
+      await expect.poll(async () => [path, width, await overflowOf(page)]).toEqual([path, width, 0]);
     }
   }
   expect(complaints).toEqual([]);
@@ -191,8 +193,8 @@ test('on a usual screen no button of a list of keys is out of sight', async () =
     await at(path);
     const table = page.getByRole('table');
     await table.getByRole('button', { name: `Revoke ${hostile[4]}` }).waitFor();
-    const hidden = await table.evaluate((one) => one.scrollWidth - (one.parentElement?.clientWidth ?? 0));
-    expect([path, hidden]).toEqual([path, 0]);
+    const hidden = () => table.evaluate((one) => one.scrollWidth - (one.parentElement?.clientWidth ?? 0));
+    await expect.poll(async () => [path, await hidden()]).toEqual([path, 0]);
   }
   await context.close();
 });
@@ -202,11 +204,13 @@ test('names are text, whatever they hold', async () => {
   for (const path of ['/admin/service-keys', '/admin/user-keys', '/admin/users', '/admin/groups']) {
     await at(path);
     for (const name of hostile)
-      expect(await page.getByRole('table').getByText(name, { exact: true }).count()).toBeGreaterThan(0);
+      await expect
+        .poll(() => page.getByRole('table').getByText(name, { exact: true }).count())
+        .toBeGreaterThan(0);
   }
   await at('/admin/sites/all');
   await page.getByText(hostile[1] ?? '', { exact: true }).waitFor();
-  expect(await page.locator('main img, main script').count()).toBe(0);
+  await expect.poll(() => page.locator('main img, main script').count()).toBe(0);
   expect(complaints).toEqual([]);
   await context.close();
 });
@@ -216,7 +220,7 @@ test('numbers of a picture are there for who does not see it', async () => {
   await at('/admin');
   await page.getByText('As a table').first().click();
   const table = page.getByRole('table').first();
-  expect(await table.getByRole('row').count()).toBe(31);
+  await expect.poll(() => table.getByRole('row').count()).toBe(31);
   await table.getByRole('columnheader', { name: 'Refused' }).waitFor();
   await at('/admin/audit');
   await page.getByText('2 days', { exact: true }).click();

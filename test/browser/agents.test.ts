@@ -61,7 +61,9 @@ const closed = (page: Page) => dialog(page).waitFor({ state: 'detached' });
 const choose = (page: Page, setting: string, label: string) =>
   page.locator(`[data-path="${setting}"]`).getByText(label, { exact: true }).click();
 
-test('MCP is switched on after a look at what changes; a rule that stops someone says whom; and it is taken back', async () => {
+test('MCP is switched on after a look at what changes; a rule that stops someone says whom; and it is taken back', {
+  tags: 'core',
+}, async () => {
   const { page, context, complaints } = await atPage(world, root, '/admin/mcp');
   await page.getByRole('switch', { name: /MCP is on/ }).press('Space');
   await page.getByRole('switch', { name: /Agents may change things/ }).press('Space');
@@ -107,27 +109,34 @@ test('MCP is switched on after a look at what changes; a rule that stops someone
 test('what to paste into each client has the address of this installation, in the format of that client', async () => {
   const { page, context } = await atPage(world, ada, '/settings/agents');
   await page.getByText('Add Postern to Claude Code, Codex, VS Code or Cursor').click();
-  const [claude = '', codex = '', vscode = '', cursor = ''] = await page
-    .locator('main pre')
-    .allTextContents();
   const url = `${world.uiUrl}/mcp`;
-  expect(claude).toBe(`claude mcp add --transport http --client-id postern-mcp postern ${url}`);
-  expect(codex.split('\n')).toEqual([
+  const codex = [
     '[mcp_servers.postern]',
     `url = "${url}"`,
     '',
     '[mcp_servers.postern.oauth]',
     'client_id = "postern-mcp"',
     'callback_url = "http://127.0.0.1/callback"',
-  ]);
+  ];
   const oauth = { clientId: 'postern-mcp' };
-  expect(JSON.parse(vscode)).toEqual({ servers: { postern: { type: 'http', url, oauth } } });
   const auth = { CLIENT_ID: 'postern-mcp' };
-  expect(JSON.parse(cursor)).toEqual({ mcpServers: { postern: { url, auth } } });
+  await expect
+    .poll(async () => {
+      const [claude, toml, vscode = '', cursor = ''] = await page.locator('main pre').allTextContents();
+      return [claude, toml, JSON.parse(vscode), JSON.parse(cursor)];
+    })
+    .toEqual([
+      `claude mcp add --transport http --client-id postern-mcp postern ${url}`,
+      codex.join('\n'),
+      { servers: { postern: { type: 'http', url, oauth } } },
+      { mcpServers: { postern: { url, auth } } },
+    ]);
   await context.close();
 });
 
-test('a definition is created, refused a name that is taken, changed and deleted', async () => {
+test('a definition is created, refused a name that is taken, changed and deleted', {
+  tags: 'core',
+}, async () => {
   await world.h.repository('acme/agents');
   const { page, context, complaints } = await atPage(world, root, '/admin/agents');
   await page.getByText('No agent definitions yet').waitFor();
@@ -141,8 +150,8 @@ test('a definition is created, refused a name that is taken, changed and deleted
   const told = page.getByLabel('What its agents get');
   await told.getByText('Call get_context first').waitFor();
   await page.getByRole('textbox', { name: 'Instructions' }).fill('Say the address.');
-  expect(await told.textContent()).toMatch(/(?:^|\n)Say the address\.$/);
-  expect(await told.textContent()).not.toContain('get_context');
+  await expect.poll(() => told.textContent()).toMatch(/(?:^|\n)Say the address\.$/);
+  await expect.poll(() => told.textContent()).not.toContain('get_context');
   await page.getByLabel('Clients').fill('postern-mcp');
   const rule = (tool: string, label: string) =>
     page.getByRole('radiogroup', { name: tool }).getByText(label, { exact: true }).click();
@@ -198,7 +207,9 @@ test('a definition is created, refused a name that is taken, changed and deleted
   await context.close();
 });
 
-test('models are added, named by a definition, and stay while one names them; earlier versions are shown and come back', async () => {
+test('models are added, named by a definition, and stay while one names them; earlier versions are shown and come back', {
+  tags: 'core',
+}, async () => {
   const { page, context, complaints } = await atPage(world, root, '/admin/agents/models');
   const save = async () => {
     await press(page, 'Review changes');
@@ -210,7 +221,7 @@ test('models are added, named by a definition, and stay while one names them; ea
   await press(page, 'Review changes');
   await press(page, 'Go to the setting');
   await page.getByText('This must begin with a letter or digit').waitFor();
-  expect(await page.evaluate('document.activeElement.labels[0].textContent')).toContain('Name');
+  await expect.poll(() => page.evaluate('document.activeElement.labels[0].textContent')).toContain('Name');
   await page.getByLabel('Name').fill('large-1');
   await save();
   await page.getByRole('status').filter({ hasText: 'Saved.' }).waitFor();
@@ -258,7 +269,7 @@ test('instructions that were written against an older default are marked until a
   await page.getByRole('row', { name: 'Older' }).getByText('Older default').waitFor();
   await page.getByRole('link', { name: 'Older' }).click();
   await page.getByLabel('Default instructions').getByText('Call get_context first').waitFor();
-  expect(await barriersOn(page)).toEqual([]);
+  await expect.poll(() => barriersOn(page)).toEqual([]);
   await press(page, 'Keep the instructions as they are');
   await page.getByText('written against an older default').waitFor({ state: 'detached' });
   expect(complaints()).toEqual([]);
@@ -285,7 +296,7 @@ test('a person chooses what the agents of a client are for, unless an administra
   await page.getByRole('status').filter({ hasText: 'Your choice is saved.' }).waitFor();
   const { data } = await world.call('GET', '/me/agents/access', { as: fay });
   expect(data.access).toMatchObject([{ clientId: 'mcp_of_fay', definition: { name: 'Chosen' } }]);
-  expect(await barriersOn(page)).toEqual([]);
+  await expect.poll(() => barriersOn(page)).toEqual([]);
   await world.call('PATCH', `/config/agents/definitions/${made.data.id}`, {
     as: root,
     body: { clients: ['mcp_of_fay'] },
@@ -320,11 +331,11 @@ test('the page that allows a client offers the definitions, also on a phone and 
   await page.goto(`${world.uiUrl}/identity/auth?${query.toString()}`);
   await signIn(page, { email: 'gil@example.com', password: 'correct horse battery' });
   const choice = page.getByLabel('What its agents are for');
-  expect(await choice.inputValue()).toBe('');
-  expect(await barriersOn(page)).toEqual([]);
+  await expect.poll(() => choice.inputValue()).toBe('');
+  await expect.poll(() => barriersOn(page)).toEqual([]);
   for (const width of [1280, 375, 320]) {
     await page.setViewportSize({ width, height: 800 });
-    expect([width, await overflowOf(page)]).toEqual([width, 0]);
+    await expect.poll(async () => [width, await overflowOf(page)]).toEqual([width, 0]);
   }
   await choice.focus();
   await page.keyboard.press('ArrowDown');
@@ -338,7 +349,9 @@ test('the page that allows a client offers the definitions, also on a phone and 
   await world.call('DELETE', `/config/agents/definitions/${made.data.id}`, { as: root });
 });
 
-test('a session is a timeline: the person reads what was sent, an administrator its names and sizes, another person nothing', async () => {
+test('a session is a timeline: the person reads what was sent, an administrator its names and sizes, another person nothing', {
+  tags: 'core',
+}, async () => {
   const eve = await world.h.person('Eve');
   const secret = 'a private matter';
   await record(eve, { tool: 'list_sites', sent: { search: secret }, clientId: 'mcp_of_eve' });
@@ -356,10 +369,11 @@ test('a session is a timeline: the person reads what was sent, an administrator 
   await calls.nth(1).getByText('refused: tool_hidden').waitFor();
   await own.page.getByRole('button', { name: 'Page 2' }).click();
   await calls.nth(2).waitFor({ state: 'detached' });
-  expect(await calls.count()).toBe(2);
+  await expect.poll(() => calls.count()).toBe(2);
   const address = new URL(own.page.url()).pathname;
   await press(own.page, 'End access');
-  expect(await barriersOn(own.page)).toEqual([]);
+  await dialog(own.page).waitFor();
+  await expect.poll(() => barriersOn(own.page)).toEqual([]);
   await press(own.page, 'End access now');
   await own.page.getByText('Access ended').waitFor();
   await own.context.close();
@@ -371,14 +385,15 @@ test('a session is a timeline: the person reads what was sent, an administrator 
     .waitFor();
   await review.page.getByRole('link', { name: 'mcp_of_eve' }).click();
   await review.page.getByText('18 characters').waitFor();
-  expect(await review.page.content()).not.toContain(secret);
+  await expect.poll(() => review.page.content()).not.toContain(secret);
   await review.page.getByRole('link', { name: 'Eve' }).waitFor();
-  expect(await review.page.getByRole('button', { name: 'End access' }).count()).toBe(0);
+  await expect.poll(() => review.page.getByRole('button', { name: 'End access' }).count()).toBe(0);
   await record(ada, { clientId: 'mcp_of_ada' });
   await review.page.goto(`${world.uiUrl}/admin/agents/sessions`);
   await review.page.getByRole('link', { name: 'mcp_of_ada' }).click();
   await press(review.page, 'End access');
-  expect(await barriersOn(review.page)).toEqual([]);
+  await dialog(review.page).waitFor();
+  await expect.poll(() => barriersOn(review.page)).toEqual([]);
   await press(review.page, 'End access now');
   await review.page.getByText('Access ended').waitFor();
   expect(review.complaints()).toEqual([]);
@@ -386,11 +401,13 @@ test('a session is a timeline: the person reads what was sent, an administrator 
 
   const other = await atPage(world, ada, address);
   await other.page.getByRole('alert').waitFor();
-  expect(await other.page.content()).not.toContain(secret);
+  await expect.poll(() => other.page.content()).not.toContain(secret);
   await other.context.close();
 });
 
-test('a call that waits is counted in the menu, shown exactly, and approved or refused by the person alone', async () => {
+test('a call that waits is counted in the menu, shown exactly, and approved or refused by the person alone', {
+  tags: 'core',
+}, async () => {
   await setPolicy({ enabled: true });
   const kim = await world.h.person('Kim');
   const ask = (sent: Record<string, unknown>) =>
@@ -410,13 +427,13 @@ test('a call that waits is counted in the menu, shown exactly, and approved or r
   await page.getByRole('link', { name: 'My agents 2 waiting for your approval' }).click();
   const look = page.getByRole('link', { name: 'Review the call of delete_site' });
   await look.nth(1).waitFor();
-  expect(await look.count()).toBe(2);
+  await expect.poll(() => look.count()).toBe(2);
   await look.last().click();
   // The list that is left shows the same words.
   await page.getByRole('region', { name: 'The call' }).getByText('Deletes a site.').waitFor();
-  const shown = (await page.locator('main pre').textContent()) ?? '';
-  expect(shown).toContain('Menu\\u202egnp.exe');
-  expect(JSON.parse(shown)).toEqual(first);
+  const shown = async () => (await page.locator('main pre').textContent()) ?? '';
+  await expect.poll(shown).toContain('Menu\\u202egnp.exe');
+  await expect.poll(async () => JSON.parse(await shown())).toEqual(first);
   const address = new URL(page.url()).pathname;
   await press(page, 'Approve');
   await page.getByText('You approved this call').waitFor();
@@ -435,7 +452,7 @@ test('a call that waits is counted in the menu, shown exactly, and approved or r
 
   const other = await atPage(world, root, address);
   await other.page.getByRole('alert').waitFor();
-  expect(await other.page.getByRole('button', { name: 'Approve' }).count()).toBe(0);
+  await expect.poll(() => other.page.getByRole('button', { name: 'Approve' }).count()).toBe(0);
   await other.context.close();
 });
 
@@ -482,12 +499,11 @@ test.each(['light', 'dark'] as const)(
       await page.goto(`${world.uiUrl}${path}`);
       await page.getByRole('heading', { level: 1 }).waitFor();
       await page.locator('[aria-label^="Loading"]').first().waitFor({ state: 'detached' });
-      const details = page.getByText('Add Postern to Claude Code');
-      if ((await details.count()) > 0) await details.click();
-      expect([path, await barriersOn(page)]).toEqual([path, []]);
+      if (path === '/settings/agents') await page.getByText('Add Postern to Claude Code').click();
+      await expect.poll(async () => [path, await barriersOn(page)]).toEqual([path, []]);
       for (const width of [768, 360, 320]) {
         await page.setViewportSize({ width, height: 800 });
-        expect([path, width, await overflowOf(page)]).toEqual([path, width, 0]);
+        await expect.poll(async () => [path, width, await overflowOf(page)]).toEqual([path, width, 0]);
       }
     }
     expect(complaints()).toEqual([]);
@@ -495,7 +511,9 @@ test.each(['light', 'dark'] as const)(
   },
 );
 
-test('a client that waits comes first, marked as unverified; it is allowed and blocked after a question, also by keyboard', async () => {
+test('a client that waits comes first, marked as unverified; it is allowed and blocked after a question, also by keyboard', {
+  tags: 'core',
+}, async () => {
   await setPolicy({ enabled: true, clients: { registration: 'approval', metadataHosts: [] } });
   const { mcpClients, read } = world.h.app.services;
   const stored = () => read.mcpClients.find('mcp_waits');
@@ -515,11 +533,12 @@ test('a client that waits comes first, marked as unverified; it is allowed and b
   await first.getByText('Waits for you').waitFor();
   await first.getByText('client.example, 127.0.0.1:1').waitFor();
   const known = page.getByRole('row', { name: /postern-mcp/ });
-  expect(await known.getByText('Unverified name').count()).toBe(0);
+  await known.waitFor();
+  await expect.poll(() => known.getByText('Unverified name').count()).toBe(0);
 
   await page.getByRole('button', { name: `Allow ${name}` }).press('Enter');
   await dialog(page).getByText('Nobody has checked this name.').waitFor();
-  expect(await barriersOn(page)).toEqual([]);
+  await expect.poll(() => barriersOn(page)).toEqual([]);
   expect((await stored())?.status).toBe('waiting');
   await press(page, 'Cancel');
   await dialog(page).waitFor({ state: 'detached' });
@@ -535,7 +554,9 @@ test('a client that waits comes first, marked as unverified; it is allowed and b
   expect((await stored())?.status).toBe('blocked');
   for (const width of [1280, 375]) {
     await page.setViewportSize({ width, height: 800 });
-    expect([width, await overflowOf(page), await barriersOn(page)]).toEqual([width, 0, []]);
+    await expect
+      .poll(async () => [width, await overflowOf(page), await barriersOn(page)])
+      .toEqual([width, 0, []]);
   }
   expect(complaints()).toEqual([]);
   await context.close();
@@ -593,7 +614,7 @@ test('while MCP is off, a person reads so beside what their agents did', async (
   const { page, context } = await atPage(world, ada, '/settings/agents');
   await page.getByText('MCP is off').waitFor();
   await page.getByRole('row').nth(1).waitFor();
-  expect(await barriersOn(page)).toEqual([]);
+  await expect.poll(() => barriersOn(page)).toEqual([]);
   await setPolicy({ enabled: true });
   await page.reload();
   await page.getByRole('row').nth(1).waitFor();

@@ -12,8 +12,6 @@ import { onTestFailed } from 'vitest';
  */
 export async function visit(context: BrowserContext): Promise<{ page: Page; complaints: string[] }> {
   const page = await context.newPage();
-  // A step that fails says so long before the test is cut off.
-  page.setDefaultTimeout(15_000);
   const complaints: string[] = [];
   page.on('console', (message) => void complaints.push(message.text()));
   page.on('pageerror', (error) => void complaints.push(error.message));

@@ -87,10 +87,12 @@ const open = async (made: Made, person: Person) => {
   return { context, page };
 };
 
-test('a member opens the link, and the page reaches its API by request, event stream and WebSocket', async () => {
+test('a member opens the link, and the page reaches its API by request, event stream and WebSocket', {
+  tags: 'core',
+}, async () => {
   const made = await environment('members', eve);
   const { context, page } = await open(made, ada);
-  expect(await page.textContent('#text')).toBe('the secret page');
+  await expect.poll(() => page.textContent('#text')).toBe('the secret page');
   const learned = await page.evaluate<string[]>(`(async () => {
     ${reaching}
     document.cookie = 'own=1; path=/';
@@ -101,7 +103,9 @@ test('a member opens the link, and the page reaches its API by request, event st
   await context.close();
 });
 
-test('T34 a page of a sibling reaches nothing with the grant of the browser, in any way', async () => {
+test('T34 a page of a sibling reaches nothing with the grant of the browser, in any way', {
+  tags: 'core',
+}, async () => {
   const made = await environment('members', ada);
   const trap = await environment('public', eve);
   const { context, page } = await open(made, ada);
@@ -120,7 +124,9 @@ test('T34 a page of a sibling reaches nothing with the grant of the browser, in 
   expect(reached).toEqual([]);
   // The grant is valid: its own page still reaches everything.
   await page.goto(target);
-  expect(await page.evaluate(`(async () => { ${reaching} return sent('/api/say') })()`)).toBe('heard a body');
+  await expect
+    .poll(() => page.evaluate(`(async () => { ${reaching} return sent('/api/say') })()`))
+    .toBe('heard a body');
   await context.close();
 });
 

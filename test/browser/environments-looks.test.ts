@@ -197,7 +197,7 @@ test.each(['light', 'dark'] as const)('in %s, nothing stands in anyone’s way',
   for (const [name, path, show] of states) {
     await page.goto(`${world.uiUrl}${path()}`);
     await show(page);
-    expect([name, await barriersOn(page)]).toEqual([name, []]);
+    await expect.poll(async () => [name, await barriersOn(page)]).toEqual([name, []]);
   }
   expect(complaints()).toEqual([]);
   await context.close();
@@ -211,7 +211,7 @@ test('every page fits a small screen, and a page at 200 %', async () => {
     await show(page);
     for (const width of [320, 360, 640, 768]) {
       await page.setViewportSize({ width, height: 800 });
-      expect([name, width, await overflowOf(page)]).toEqual([name, width, 0]);
+      await expect.poll(async () => [name, width, await overflowOf(page)]).toEqual([name, width, 0]);
     }
   }
   expect(complaints()).toEqual([]);
@@ -221,12 +221,12 @@ test('every page fits a small screen, and a page at 200 %', async () => {
 test('who has none yet, and who may have none, is told what to do', async () => {
   const { page, context, complaints } = await at('/environments', {}, newcomer);
   await page.getByText('No Environments yet').waitFor();
-  expect(await barriersOn(page)).toEqual([]);
+  await expect.poll(() => barriersOn(page)).toEqual([]);
   await setPolicy(world, ada, { enabled: false });
   await page.reload();
   await page.getByText('Environments are switched off').waitFor();
   await page.getByText('An operator sets ENVIRONMENTS_ENGINE').waitFor();
-  expect(await barriersOn(page)).toEqual([]);
+  await expect.poll(() => barriersOn(page)).toEqual([]);
   await setPolicy(world, ada, { enabled: true });
   expect(complaints()).toEqual([]);
   await context.close();
@@ -235,9 +235,9 @@ test('who has none yet, and who may have none, is told what to do', async () => 
 test('every line of a log is equally high, so that the page knows where each is', async () => {
   const { page, context } = await at(`/environments/${shop}?tab=log`);
   await page.getByText('Ended', { exact: true }).waitFor();
-  const heights = await page
-    .locator('[data-stream]')
-    .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().height));
-  expect(heights).toEqual([20, 20, 20, 20]);
+  const lines = page.locator('[data-stream]');
+  await expect
+    .poll(() => lines.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().height)))
+    .toEqual([20, 20, 20, 20]);
   await context.close();
 });

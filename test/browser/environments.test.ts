@@ -64,7 +64,9 @@ async function choose(page: Page, field: string, option: string): Promise<void> 
   await page.getByRole('option', { name: option, exact: true }).click();
 }
 
-test('the list says of each Environment what it is, and the server filters it', async () => {
+test('the list says of each Environment what it is, and the server filters it', {
+  tags: 'core',
+}, async () => {
   const now = world.h.clock.now();
   const live = [{ name: 'web' }, { name: 'api', status: 'failed' as const }];
   await insertEnvironment(world, ada, {
@@ -86,11 +88,10 @@ test('the list says of each Environment what it is, and the server filters it', 
   const { page, context, complaints } = await at('/environments');
   await expect.poll(() => names(page)).toHaveLength(3);
   const row = (name: string) => rows(page).filter({ hasText: name });
-  const said = await row('shop').textContent();
   for (const words of ['acme/website', 'feature/cart', 'Deployed', '1 of 2 ready', 'ends in 2 days', 'You'])
-    expect(said).toContain(words);
-  expect(await row('blog').textContent()).toContain('web: It exited with 1.');
-  expect(await row('docs').textContent()).toContain('ends in 5 hoursSoon');
+    await expect.poll(() => row('shop').textContent()).toContain(words);
+  await expect.poll(() => row('blog').textContent()).toContain('web: It exited with 1.');
+  await expect.poll(() => row('docs').textContent()).toContain('ends in 5 hoursSoon');
 
   await choose(page, 'State', 'Failed');
   await page.waitForURL(/state=failed/);
@@ -99,7 +100,7 @@ test('the list says of each Environment what it is, and the server filters it', 
   await expect.poll(() => names(page)).toEqual(['gone']);
   await page.goto(`${world.uiUrl}/environments?whose=all`);
   await row('other').waitFor();
-  expect(await names(page)).not.toContain('hidden');
+  await expect.poll(() => names(page)).not.toContain('hidden');
   await page.keyboard.press('/');
   await page.keyboard.type('cart');
   await page.waitForURL(/search=cart/);
@@ -116,11 +117,13 @@ test('the list follows what is under way', async () => {
   await page.getByText('Building', { exact: true }).waitFor();
   await updateEnvironment(world, building, { status: 'deployed' });
   await page.getByText('Deployed', { exact: true }).waitFor();
-  expect(await page.getByText('Building', { exact: true }).count()).toBe(0);
+  await expect.poll(() => page.getByText('Building', { exact: true }).count()).toBe(0);
   await context.close();
 });
 
-test('who has none is taught what an Environment is, and creates one from a branch that was looked at first', async () => {
+test('who has none is taught what an Environment is, and creates one from a branch that was looked at first', {
+  tags: 'core',
+}, async () => {
   const { page, context, complaints } = await at('/environments');
   await page.getByText('No Environments yet').waitFor();
   await page.getByRole('link', { name: 'Create an Environment' }).click();
@@ -130,7 +133,7 @@ test('who has none is taught what an Environment is, and creates one from a bran
   await choose(page, 'Repository', 'acme/website');
   await choose(page, 'Branch', 'broken');
   await page.getByText('outptu is not a field').waitFor();
-  expect(await page.getByRole('table', { name: 'Problems' }).textContent()).toContain('4:14');
+  await expect.poll(() => page.getByRole('table', { name: 'Problems' }).textContent()).toContain('4:14');
 
   const branch = page.getByRole('combobox', { name: 'Branch' });
   await branch.fill('sear');
@@ -139,12 +142,12 @@ test('who has none is taught what an Environment is, and creates one from a bran
   await page.getByText('Static files · URL of its own · /api → api · starts after api').waitFor();
   await page.getByText('Process · no URL of its own').waitFor();
   // What the policy does not allow can be seen, with the reason.
-  expect(await page.getByRole('radio', { name: 'Everyone' }).isDisabled()).toBe(true);
+  await expect.poll(() => page.getByRole('radio', { name: 'Everyone' }).isDisabled()).toBe(true);
   await page.getByText('The Environment policy does not allow this.').waitFor();
   await page.getByRole('radio', { name: 'Only me' }).check();
   await page.getByText('7 days', { exact: true }).click();
   // As the file says, until a person chooses.
-  expect(await page.getByLabel('Follow the branch').isChecked()).toBe(true);
+  await expect.poll(() => page.getByLabel('Follow the branch').isChecked()).toBe(true);
   await page.getByLabel('Follow the branch').uncheck();
   await page.getByLabel('Follow the branch').check();
 
@@ -152,9 +155,9 @@ test('who has none is taught what an Environment is, and creates one from a bran
   await page.getByLabel('Name').fill('taken');
   await press(page, 'Create the Environment');
   await page.getByText('There is an Environment with the name taken.').waitFor();
-  expect(await page.getByLabel('Name').evaluate((field) => field.ownerDocument.activeElement === field)).toBe(
-    true,
-  );
+  await expect
+    .poll(() => page.getByLabel('Name').evaluate((field) => field.ownerDocument.activeElement === field))
+    .toBe(true);
   await page.getByLabel('Name').fill('my-search');
   await press(page, 'Create the Environment');
   await heading(page, 'my-search');
@@ -173,14 +176,14 @@ test('a refusal names the switch that refuses, and what was filled in stays', as
   await setPolicy(world, root, { enabled: false });
   await press(page, 'Create the Environment');
   await page.getByText('Environments are switched off in the Environment policy.').waitFor();
-  expect(await page.getByLabel('Name').inputValue()).toBe('too-late');
+  await expect.poll(() => page.getByLabel('Name').inputValue()).toBe('too-late');
   await setPolicy(world, root, { enabled: true });
   await press(page, 'Create the Environment');
   await heading(page, 'too-late');
   await context.close();
 });
 
-test('everything that can be done with one is on its page', async () => {
+test('everything that can be done with one is on its page', { tags: 'core' }, async () => {
   const environment = await insertEnvironment(world, ada, {
     uuid: 'shop-to-change',
     live: [
@@ -196,12 +199,14 @@ test('everything that can be done with one is on its page', async () => {
   const { page, context, complaints } = await at(`/environments/${id}`);
   const before = await read(id);
   const services = page.getByRole('table', { name: 'Services' });
-  expect(await services.getByRole('link').getAttribute('href')).toBe(before.services[0].url);
+  await expect.poll(() => services.getByRole('link').getAttribute('href')).toBe(before.services[0].url);
   await services.getByText('exited with 1').waitFor();
-  expect(await page.getByRole('link', { name: 'Open', exact: true }).getAttribute('href')).toBe(before.link);
-  expect(await page.getByRole('link', { name: 'Source' }).getAttribute('href')).toBe(
-    'https://git.example.com/search',
-  );
+  await expect
+    .poll(() => page.getByRole('link', { name: 'Open', exact: true }).getAttribute('href'))
+    .toBe(before.link);
+  await expect
+    .poll(() => page.getByRole('link', { name: 'Source' }).getAttribute('href'))
+    .toBe('https://git.example.com/search');
 
   await press(page, 'Extend by 1 day');
   await page.getByText('ends in 3 days').waitFor();
@@ -230,7 +235,7 @@ test('everything that can be done with one is on its page', async () => {
   await page.getByRole('dialog').getByText('shop-to-change').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Tear it down' }).click();
   await page.getByText('Tearing down', { exact: true }).first().waitFor();
-  expect(await page.getByRole('button', { name: 'Deploy', exact: true }).count()).toBe(0);
+  await expect.poll(() => page.getByRole('button', { name: 'Deploy', exact: true }).count()).toBe(0);
   expect((await read(id)).status).toBe('tearing_down');
   expect(complaints()).toEqual([]);
   await context.close();
@@ -242,7 +247,7 @@ test('who did not create it cannot let more people open it, and is told so', asy
   const { page, context } = await at(`/environments/${id}?tab=settings`);
   await press(page, 'Change who may open it');
   await page.getByText('Only its creator can let more people open it.').waitFor();
-  expect(await page.getByRole('radio', { name: 'Everyone' }).isDisabled()).toBe(true);
+  await expect.poll(() => page.getByRole('radio', { name: 'Everyone' }).isDisabled()).toBe(true);
   await setPolicy(world, root, { enabled: true });
   await context.close();
 });
@@ -251,10 +256,11 @@ test('an administrator sees the row of one that only its creator may open, and c
   const { id } = await insertEnvironment(world, ada, { uuid: 'private', access: 'owner', status: 'error' });
   const { page, complaints, context } = await at(`/environments/${id}?tab=why`, {}, root);
   await page.getByText('Only its creator may open it').waitFor();
-  expect(await page.getByRole('tab').allTextContents()).toEqual(['Overview', 'Settings']);
-  expect(await page.getByRole('button', { name: 'Deploy' }).count()).toBe(0);
+  await expect.poll(() => page.getByRole('tab').allTextContents()).toEqual(['Overview', 'Settings']);
+  await expect.poll(() => page.getByRole('button', { name: 'Deploy' }).count()).toBe(0);
   await page.getByRole('tab', { name: 'Settings' }).click();
-  expect(await page.getByRole('switch').count()).toBe(0);
+  await page.getByRole('button', { name: 'Tear it down' }).waitFor();
+  await expect.poll(() => page.getByRole('switch').count()).toBe(0);
   await press(page, 'Tear it down');
   await page.getByRole('dialog').getByRole('button', { name: 'Tear it down' }).click();
   await page.getByText('It is being torn down').waitFor();
@@ -264,7 +270,9 @@ test('an administrator sees the row of one that only its creator may open, and c
 
 const esc = '\u001b';
 
-test('a log is followed while it is written, until one scrolls up, and what it printed is text', async () => {
+test('a log is followed while it is written, until one scrolls up, and what it printed is text', {
+  tags: 'core',
+}, async () => {
   const environment = await insertEnvironment(world, ada, { status: 'building' });
   const deploy = await insertDeploy(world, environment, {
     status: 'building',
@@ -280,20 +288,20 @@ test('a log is followed while it is written, until one scrolls up, and what it p
   const log = page.getByRole('region', { name: 'Log', exact: true });
   await log.getByText('<img src=x onerror=alert(1)>').waitFor();
   await page.getByText('Live', { exact: true }).waitFor();
-  expect(await log.locator('[data-stream=stderr]').textContent()).toContain('err');
-  expect(await log.locator('[data-color=green]').textContent()).toBe('ready');
-  expect(await log.locator('[data-bold]').textContent()).toBe('3 s');
+  await expect.poll(() => log.locator('[data-stream=stderr]').textContent()).toContain('err');
+  await expect.poll(() => log.locator('[data-color=green]').textContent()).toBe('ready');
+  await expect.poll(() => log.locator('[data-bold]').textContent()).toBe('3 s');
 
   const many = Array.from({ length: 2_000 }, (_, number) => ['stdout', `line ${number}`] as const);
   await writeLog(world, 'job_live', 4, many);
   await log.getByText('line 1999', { exact: true }).waitFor();
   // Only the rows near the window are in the page.
-  expect(await log.locator('[data-stream]').count()).toBeLessThan(200);
+  await expect.poll(() => log.locator('[data-stream]').count()).toBeLessThan(200);
   await log.evaluate((box) => box.scrollTo(0, 0));
   await page.getByRole('button', { name: 'Follow the end' }).waitFor();
   await writeLog(world, 'job_live', 2_004, [['stdout', 'the last one']]);
   await page.getByText('2,004 lines').waitFor();
-  expect(await log.getByText('the last one').count()).toBe(0);
+  await expect.poll(() => log.getByText('the last one').count()).toBe(0);
   await log.getByText('npm run build').waitFor();
   await press(page, 'Follow the end');
   await log.getByText('the last one').waitFor();
@@ -364,12 +372,14 @@ test('a log whose connection was lost continues after its last line', async () =
   await log.getByText('third').waitFor();
   await page.getByText('Ended', { exact: true }).waitFor();
   expect(asked).toEqual([undefined, 'web.1']);
-  const texts = await log.locator('[data-stream]').allTextContents();
-  expect(texts.map((text) => text.replace(/^.*[AP]M|^[\d:]+/, ''))).toEqual(['first', 'second', 'third']);
+  const texts = () => log.locator('[data-stream]').allTextContents();
+  await expect
+    .poll(async () => (await texts()).map((text) => text.replace(/^.*[AP]M|^[\d:]+/, '')))
+    .toEqual(['first', 'second', 'third']);
   await context.close();
 });
 
-test('a failed deploy says what to do, and the same commit is deployed again', async () => {
+test('a failed deploy says what to do, and the same commit is deployed again', { tags: 'core' }, async () => {
   const link = 'https://git.example.com/${environment.sha}';
   const added = { text: 'Commit', icon: 'branch', link };
   await world.call('POST', '/config/metadata', { as: root, body: added });
@@ -400,12 +410,13 @@ test('a failed deploy says what to do, and the same commit is deployed again', a
   await page.getByText('used again').waitFor();
   await page.getByRole('link', { name: '8c36b1a' }).click();
   await heading(page, 'Deploy of 8c36b1a');
-  const commit = await page.getByRole('link', { name: 'Commit', exact: true }).getAttribute('href');
-  expect(commit).toBe(`https://git.example.com/${environment.sha}`);
+  await expect
+    .poll(() => page.getByRole('link', { name: 'Commit', exact: true }).getAttribute('href'))
+    .toBe(`https://git.example.com/${environment.sha}`);
   await page.getByText('Correct it, and push.').waitFor();
-  expect(await page.getByRole('table', { name: 'Problems' }).locator('tbody').textContent()).toBe(
-    '4:14services.web.build.outptuoutptu is not a field. Write output.',
-  );
+  await expect
+    .poll(() => page.getByRole('table', { name: 'Problems' }).locator('tbody').textContent())
+    .toBe('4:14services.web.build.outptuoutptu is not a field. Write output.');
   await press(page, 'Deploy this commit again');
   await page.waitForURL((url) => !url.pathname.endsWith(deploy.id));
   await page.getByText('Queued', { exact: true }).first().waitFor();
@@ -443,7 +454,7 @@ test('what one may not see does not exist', async () => {
   await heading(page, 'There is no such Environment');
   await page.goto(`${world.uiUrl}/environments/${id}/deploys/bld_3kTq9ZpW1xYb7LcD5mNa`);
   await heading(page, 'There is no such deploy');
-  expect(await page.locator('main').textContent()).not.toContain(id);
+  await expect.poll(() => page.locator('main').textContent()).not.toContain(id);
   await context.close();
 });
 
@@ -460,7 +471,9 @@ test('Environments are found from the keyboard, from their repository and from t
   await page.goto(`${world.uiUrl}/admin/repositories/acme/website`);
   await page.getByRole('link', { name: 'Create an Environment' }).click();
   await page.waitForURL(/environments\/new\?repository=acme/);
-  expect(await page.getByRole('combobox', { name: 'Repository' }).inputValue()).toBe('acme/website');
+  await expect
+    .poll(() => page.getByRole('combobox', { name: 'Repository' }).inputValue())
+    .toBe('acme/website');
   await page.goto(`${world.uiUrl}/admin/environments`);
   await page.getByText(isolation.message).waitFor();
   await page.getByRole('link', { name: 'All Environments' }).click();
@@ -469,7 +482,9 @@ test('Environments are found from the keyboard, from their repository and from t
   await context.close();
 });
 
-test('the page of a repository shows the problems of the postern.yaml of a branch, each with its line', async () => {
+test('the page of a repository shows the problems of the postern.yaml of a branch, each with its line', {
+  tags: 'core',
+}, async () => {
   const { page, context, complaints } = await at('/admin/repositories/acme/website', {}, root);
   const problems = page.getByRole('table', { name: 'Problems' });
   await problems.getByText('The branch has no postern.yaml in its top folder.').waitFor();
@@ -478,7 +493,7 @@ test('the page of a repository shows the problems of the postern.yaml of a branc
   await problems.getByText('4:14', { exact: true }).waitFor();
   await choose(page, 'Branch', 'search');
   await page.getByText('The file is valid').waitFor();
-  expect(await problems.count()).toBe(0);
+  await expect.poll(() => problems.count()).toBe(0);
   expect(complaints()).toEqual([]);
   await context.close();
 });
@@ -488,10 +503,10 @@ test('while Environments are switched off, the navigation leaves them out and th
   const { page, context } = await at('/environments');
   await page.getByText('An administrator switches Environments on.').waitFor();
   // There is an engine.
-  expect(await page.getByText('An operator sets ENVIRONMENTS_ENGINE').count()).toBe(0);
+  await expect.poll(() => page.getByText('An operator sets ENVIRONMENTS_ENGINE').count()).toBe(0);
   await page.getByText('Ask an administrator to switch them on.').waitFor();
   const entry = page.getByRole('navigation', { name: 'Areas' }).getByRole('link', { name: 'Environments' });
-  expect(await entry.count()).toBe(0);
+  await expect.poll(() => entry.count()).toBe(0);
   await setPolicy(world, root, { enabled: true });
   await page.reload();
   await entry.waitFor();

@@ -49,7 +49,9 @@ const picture = async (page: Page, name: string) => {
   await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
 };
 
-test('an administrator adds a server, reads a changed tool beside the accepted text, and accepts it', async () => {
+test('an administrator adds a server, reads a changed tool beside the accepted text, and accepts it', {
+  tags: 'core',
+}, async () => {
   const { page, context, complaints } = await atPage(world, root, '/admin/mcp');
   await page.getByRole('link', { name: 'External servers' }).click();
   await press(page, 'Add a server');
@@ -111,7 +113,7 @@ test('a person connects an account with a value that no page shows again, and di
   await page.getByLabel('Value of the Authorization header').fill('Bearer value-of-ada');
   await dialog(page).getByRole('button', { name: 'Connect', exact: true }).click();
   await page.getByText('never used').waitFor();
-  expect(await page.content()).not.toContain('value-of-ada');
+  await expect.poll(() => page.content()).not.toContain('value-of-ada');
   await press(page, 'Disconnect Issue tracker');
   await press(page, 'Disconnect now');
   await page.getByText('Not connected').waitFor();
@@ -123,8 +125,9 @@ test('a person connects an account with a value that no page shows again, and di
 test('a sign-in that failed elsewhere says so', async () => {
   await add('oauth');
   const { page, context } = await atPage(world, ada, '/settings/connections?problem=state_conflict');
-  const said = await page.getByRole('alert').filter({ hasText: 'not connected' }).textContent();
-  expect(said).toContain('began in another browser session');
+  await expect
+    .poll(() => page.getByRole('alert').filter({ hasText: 'not connected' }).textContent())
+    .toContain('began in another browser session');
   await context.close();
 });
 
@@ -163,18 +166,18 @@ test.each(['light', 'dark'] as const)('the pages fit every window and pass axe: 
     await page.goto(`${world.uiUrl}${path}`);
     await page.getByRole('heading', { level: 1 }).waitFor();
     await page.locator('[aria-label^="Loading"]').first().waitFor({ state: 'detached' });
-    expect([path, await barriersOn(page)]).toEqual([path, []]);
+    await expect.poll(async () => [path, await barriersOn(page)]).toEqual([path, []]);
     await picture(page, `${path.replaceAll('/', '-').slice(1)}-${colorScheme}-1280`);
     for (const width of [768, 375, 320]) {
       await page.setViewportSize({ width, height: 800 });
-      expect([path, width, await overflowOf(page)]).toEqual([path, width, 0]);
+      await expect.poll(async () => [path, width, await overflowOf(page)]).toEqual([path, width, 0]);
       if (width === 375) await picture(page, `${path.replaceAll('/', '-').slice(1)}-${colorScheme}-375`);
     }
   }
   await page.setViewportSize({ width: 375, height: 800 });
   await press(page, 'Disconnect A tracker with a name that is long enough to need two lines on a phone');
   await dialog(page).getByText('Your agents lose the tools').waitFor();
-  expect(await barriersOn(page)).toEqual([]);
+  await expect.poll(() => barriersOn(page)).toEqual([]);
   expect(complaints()).toEqual([]);
   await context.close();
 });

@@ -1,10 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { zipOf } from '../archives/zip.ts';
 import { administrator, freePorts, type Ports, type Program, startProgram } from '../faults/program.ts';
+import { launch } from './real-ports.ts';
 
 /** The way into a private site as Chromium goes it, on the embedded parts and plain http on loopback. */
 let folder: string;
@@ -16,10 +17,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'postern-private-'));
   ports = await freePorts();
   program = await startProgram({ dataDir: folder, ports });
-  browser = await chromium.launch({
-    executablePath: '/usr/bin/chromium',
-    args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking'],
-  });
+  browser = await launch();
 });
 afterAll(async () => {
   await browser.close();
@@ -73,7 +71,9 @@ async function upload(page: Page): Promise<{ id: string; url: string; link: stri
   return answer.data;
 }
 
-test('T25 T04 GR-04 a private site opens in Chromium, with its assets, no worker, and nothing left in the history', async () => {
+test('T25 T04 GR-04 a private site opens in Chromium, with its assets, no worker, and nothing left in the history', {
+  tags: 'core',
+}, async () => {
   const { context, page } = await signedIn();
   const site = await upload(page);
   const addresses: string[] = [];
@@ -83,11 +83,12 @@ test('T25 T04 GR-04 a private site opens in Chromium, with its assets, no worker
   const before = await historyOf(page);
   await page.goto(site.link);
   await page.waitForURL(site.url);
-  expect(await page.textContent('#text')).toBe('the secret page');
-  const colour = await page.evaluate<string>("getComputedStyle(document.querySelector('p')).color");
-  expect(colour).toBe('rgb(1, 2, 3)');
+  await expect.poll(() => page.textContent('#text')).toBe('the secret page');
+  await expect
+    .poll(() => page.evaluate<string>("getComputedStyle(document.querySelector('p')).color"))
+    .toBe('rgb(1, 2, 3)');
   await page.waitForFunction("document.title !== 'script ran' && document.title !== 'secret'");
-  expect(await page.title()).toBe('no worker');
+  await expect.poll(() => page.title()).toBe('no worker');
   const cookies = await context.cookies(site.url);
   expect(cookies.map(({ name, sameSite, httpOnly, secure }) => [name, sameSite, httpOnly, secure])).toEqual(
     expect.arrayContaining([
@@ -95,18 +96,18 @@ test('T25 T04 GR-04 a private site opens in Chromium, with its assets, no worker
       ['__Host-postern_grant', 'Lax', true, true],
     ]),
   );
-  expect(await page.evaluate<string>('document.cookie')).toBe('');
+  await expect.poll(() => page.evaluate<string>('document.cookie')).toBe('');
   // Every step on the way was a redirect or replaced itself.
-  expect(await historyOf(page)).toBe(before + 1);
+  await expect.poll(() => historyOf(page)).toBe(before + 1);
   expect(addresses.join('\n')).not.toMatch(/code=/);
 
   // A deep link with the grant there is served at once; without it the browser comes back to where it wanted to go.
   await page.goto(`${site.url}deep/page`);
-  expect(await page.textContent('#text')).toBe('deep');
+  await expect.poll(() => page.textContent('#text')).toBe('deep');
   await context.clearCookies({ name: '__Host-postern_grant' });
   await page.goto(`${site.url}deep/page?q=1`);
   await page.waitForURL(`${site.url}deep/page?q=1`);
-  expect(await page.textContent('#text')).toBe('deep');
+  await expect.poll(() => page.textContent('#text')).toBe('deep');
   expect(complaints.filter((text) => /Content Security Policy|Refused/.test(text))).toEqual([]);
   await context.close();
 });
@@ -119,7 +120,7 @@ test('T06 another browser signs in first, and only the owner’s account gets in
   await other.goto(`${site.url}deep/page?q=1`);
   await fillIn(other);
   await other.waitForURL(`${site.url}deep/page?q=1`);
-  expect(await other.textContent('#text')).toBe('deep');
+  await expect.poll(() => other.textContent('#text')).toBe('deep');
   await fresh.close();
   await context.close();
 });
@@ -141,14 +142,16 @@ test.each([
     // Without scripts the last step is a button.
     if (!javaScriptEnabled) await visitor.click('text=Open the site');
     await visitor.waitForURL(site.url);
-    expect(await visitor.textContent('#text')).toBe('the secret page');
+    await expect.poll(() => visitor.textContent('#text')).toBe('the secret page');
     expect(complaints.filter((text) => /Content Security Policy|Refused/.test(text))).toEqual([]);
     await fresh.close();
     await context.close();
   },
 );
 
-test('T05 T29 a page elsewhere gets nothing by a form, a frame, an image or a fetch', async () => {
+test('T05 T29 a page elsewhere gets nothing by a form, a frame, an image or a fetch', {
+  tags: 'core',
+}, async () => {
   const { context, page } = await signedIn();
   const site = await upload(page);
   await page.goto(site.link);
@@ -199,17 +202,17 @@ test('step 10 without scripts a button leads on; with cookies refused the browse
   });
   const visitor = await plain.newPage();
   await visitor.goto(site.link);
-  expect(await visitor.textContent('h1')).toBe('Opening the site …');
+  await expect.poll(() => visitor.textContent('h1')).toBe('Opening the site …');
   // As in a browser that keeps no cookies of content hosts.
   await plain.clearCookies({ name: '__Host-postern_browser' });
   await visitor.click('button');
   await visitor.waitForURL(`${site.url}.postern/redeem`);
-  expect(await visitor.textContent('h1')).toBe('Cookies are blocked');
+  await expect.poll(() => visitor.textContent('h1')).toBe('Cookies are blocked');
   await visitor.getByRole('link', { name: 'Open the site again' }).click();
   await visitor.waitForURL(`${program.origin}/sites/open**`);
   await visitor.click('button');
   await visitor.waitForURL(site.url);
-  expect(await visitor.textContent('#text')).toBe('the secret page');
+  await expect.poll(() => visitor.textContent('#text')).toBe('the secret page');
   await plain.close();
   await context.close();
 });

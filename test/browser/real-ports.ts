@@ -12,6 +12,7 @@ import { type Files, upload } from '../api/sites/uploads.ts';
 import { FakeClock } from '../clock.ts';
 import { freePorts, type Program, startProgram } from '../faults/program.ts';
 import { type Answer, type CallOptions, type Harness, openHarness, type Person } from '../harness.ts';
+import { delayingProxy } from './delaying-proxy.ts';
 
 type HarnessOptions = NonNullable<Parameters<typeof openHarness>[0]>;
 
@@ -80,12 +81,21 @@ export const sessionCookie = '__Host-postern_session';
 const shell = '/usr/bin/chromium-headless-shell';
 const executablePath = existsSync(shell) ? shell : '/usr/bin/chromium';
 
-export function launch(options: { ignoreDefaultArgs?: string[] } = {}): Promise<Browser> {
-  return chromium.launch({
+/** Milliseconds for one step, half of the limit of a test: a healthy page on a busy machine never reaches it. */
+const stepMs = 90_000;
+
+export async function launch(options: { ignoreDefaultArgs?: string[] } = {}): Promise<Browser> {
+  const proxy = await delayingProxy();
+  const browser = await chromium.launch({
     ...options,
+    ...(proxy && { proxy: { server: proxy.address } }),
     executablePath,
     args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking'],
+    timeout: stepMs,
   });
+  browser.on('context', (context) => context.setDefaultTimeout(stepMs));
+  browser.on('disconnected', () => proxy?.close());
+  return browser;
 }
 
 export async function openWorld(

@@ -1,10 +1,12 @@
 import Fastify from 'fastify';
-import { type Browser, chromium } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { allRoutes } from '../../src/composition/app.ts';
 import { version } from '../../src/platform/version.ts';
 import { buildOpenApi } from '../../src/surfaces/web/openapi/openapi.ts';
 import { referencePage } from '../../src/surfaces/web/reference/reference.ts';
+import { overflowOf } from './app-pages.ts';
+import { launch } from './real-ports.ts';
 
 const app = Fastify();
 let browser: Browser;
@@ -14,10 +16,7 @@ beforeAll(async () => {
   const document = buildOpenApi({ routes: await allRoutes(), version, serverUrl: 'https://postern.example' });
   await app.register(async (scope) => referencePage(() => document)(scope));
   address = await app.listen({ port: 0, host: '127.0.0.1' });
-  browser = await chromium.launch({
-    executablePath: '/usr/bin/chromium',
-    args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking'],
-  });
+  browser = await launch();
 });
 afterAll(async () => {
   await browser.close();
@@ -39,41 +38,39 @@ test.each(screens)(
     const complaints: string[] = [];
     page.on('console', (message) => complaints.push(message.text()));
     await page.goto(`${address}/api/v2/docs#rate_limited`);
-    // Runs in the page, where `document` is its own.
-    const overflow = await page.evaluate(
-      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-    );
-    const isStyled = await page.evaluate('getComputedStyle(document.body).margin');
-    const isShown = await page.evaluate(
-      'document.getElementById("rate_limited").getBoundingClientRect().top < innerHeight',
-    );
+    await expect
+      .poll(async () => ({
+        overflow: await overflowOf(page),
+        margin: await page.evaluate('getComputedStyle(document.body).margin'),
+        isShown: await page.evaluate(
+          'document.getElementById("rate_limited").getBoundingClientRect().top < innerHeight',
+        ),
+      }))
+      .toEqual({ overflow: 0, margin: '0px', isShown: true });
+    expect(complaints).toEqual([]);
     await page.close();
-    expect({ overflow, isStyled, isShown, complaints }).toEqual({
-      overflow: 0,
-      isStyled: '0px',
-      isShown: true,
-      complaints: [],
-    });
   },
 );
 
-test('the reference begins with its groups closed, and a field narrows it to what is wanted', async () => {
+test('the reference begins with its groups closed, and a field narrows it to what is wanted', {
+  tags: 'core',
+}, async () => {
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
   const complaints: string[] = [];
   page.on('console', (message) => complaints.push(message.text()));
   await page.goto(`${address}/api/v2/docs`);
   const height = () => page.evaluate<number>('document.documentElement.scrollHeight');
-  expect(await height()).toBeLessThan(25_000);
+  await expect.poll(height).toBeLessThan(25_000);
   const shown = page.locator('main .operation[id]:visible h3');
   const field = page.getByRole('searchbox', { name: 'Filter' });
   await field.fill('publish new CONTENT');
   const found = page.getByRole('status');
   await found.getByText('1 operation', { exact: true }).waitFor();
-  expect((await shown.allTextContents()).filter((text) => text.startsWith('Publish'))).toEqual([
-    'Publish new content',
-  ]);
+  await expect
+    .poll(async () => (await shown.allTextContents()).filter((text) => text.startsWith('Publish')))
+    .toEqual(['Publish new content']);
   const links = page.locator('.toc-wide li:visible');
-  expect(await links.count()).toBe(1);
+  await expect.poll(() => links.count()).toBe(1);
   await field.fill('no such thing');
   await found.getByText('0 operations', { exact: true }).waitFor();
   await field.fill('');

@@ -106,7 +106,7 @@ test.each(['light', 'dark'] as const)(
   'in %s, no page of Settings stands in anyone’s way',
   async (colorScheme) => {
     await forEachPage({ colorScheme }, async (page, path) => {
-      expect([path, await barriersOn(page)]).toEqual([path, []]);
+      await expect.poll(async () => [path, await barriersOn(page)]).toEqual([path, []]);
     });
   },
 );
@@ -120,24 +120,24 @@ test.each(['light', 'dark'] as const)(
     await page.getByRole('table').waitFor();
     await page.getByRole('button', { name: 'Menu' }).click();
     await page.getByRole('link', { name: 'Connected clients' }).waitFor();
-    expect(await barriersOn(page)).toEqual([]);
+    await expect.poll(() => barriersOn(page)).toEqual([]);
     await page.getByRole('button', { name: 'Menu' }).click();
     await page.getByRole('button', { name: 'Go to' }).click();
     await page.getByRole('dialog').getByRole('textbox').fill('p');
     await page.getByRole('dialog').getByText('pair').first().waitFor();
-    expect(await barriersOn(page)).toEqual([]);
-    expect(await overflowOf(page)).toBe(0);
+    await expect.poll(() => barriersOn(page)).toEqual([]);
+    await expect.poll(() => overflowOf(page)).toBe(0);
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.keyboard.press('Shift+?');
     await page.getByRole('dialog').waitFor();
-    expect(await barriersOn(page)).toEqual([]);
+    await expect.poll(() => barriersOn(page)).toEqual([]);
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Revoke all my keys' }).click();
     await page.getByRole('dialog').waitFor();
-    expect(await barriersOn(page)).toEqual([]);
-    expect(await overflowOf(page)).toBe(0);
+    await expect.poll(() => barriersOn(page)).toEqual([]);
+    await expect.poll(() => overflowOf(page)).toBe(0);
     expect(complaints).toEqual([]);
     await context.close();
   },
@@ -145,7 +145,7 @@ test.each(['light', 'dark'] as const)(
 
 test.each([320, 360, 768])('every page of Settings fits %i pixels', async (width) => {
   await forEachPage({ width }, async (page, path) => {
-    expect([path, await overflowOf(page)]).toEqual([path, 0]);
+    await expect.poll(async () => [path, await overflowOf(page)]).toEqual([path, 0]);
   });
 });
 
@@ -170,15 +170,15 @@ test('at 320 pixels the new key of a replacement can be seen whole, and the menu
   await page.goto(`${world.uiUrl}/settings/keys/${own.id}/replace`);
   await page.getByRole('button', { name: 'Create the new key' }).click();
   await valueShown(page);
-  expect(await overflowOf(page)).toBe(0);
-  expect(await barriersOn(page)).toEqual([]);
+  await expect.poll(() => overflowOf(page)).toBe(0);
+  await expect.poll(() => barriersOn(page)).toEqual([]);
   await page.getByLabel('I have stored it').check();
   await page.getByRole('button', { name: 'Done' }).click();
   await page.getByText('Waiting for the first use').waitFor();
   await page.getByRole('button', { name: 'Menu' }).click();
   await page.getByRole('link', { name: /^Notices/ }).click();
   await page.getByRole('heading', { level: 1, name: 'Notices' }).waitFor();
-  expect(await page.getByRole('link', { name: 'Connected clients' }).isVisible()).toBe(false);
+  await expect.poll(() => page.getByRole('link', { name: 'Connected clients' }).isVisible()).toBe(false);
   expect(complaints).toEqual([]);
   await context.close();
 });

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { vi } from 'vitest';
+import { expect } from 'vitest';
 import type { Person } from '../harness.ts';
 import { visit } from './app-pages.ts';
 import { signIn, type World } from './real-ports.ts';
@@ -66,14 +66,13 @@ export async function drop(page: Page, ...paths: string[]): Promise<void> {
   const data = { items: [], files: paths, dragOperationsMask: 1 };
   const at = { x: 400, y: 400, data };
   // A page that has just come does not know yet whether this person may publish; who drags comes in once more.
-  await vi.waitFor(
-    async () => {
+  await expect
+    .poll(async () => {
       await desktop.send('Input.dispatchDragEvent', { type: 'dragEnter', ...at });
       await desktop.send('Input.dispatchDragEvent', { type: 'dragOver', ...at });
-      await page.getByText(/^Drop it to/).waitFor({ timeout: 1_000 });
-    },
-    { timeout: 15_000 },
-  );
+      return await page.getByText(/^Drop it to/).isVisible();
+    })
+    .toBe(true);
   await desktop.send('Input.dispatchDragEvent', { type: 'drop', ...at });
   await desktop.detach();
 }

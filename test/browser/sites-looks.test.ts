@@ -142,7 +142,7 @@ test.each(['light', 'dark'] as const)('in %s, nothing stands in anyone’s way',
   for (const [name, path, show] of states) {
     await page.goto(`${world.uiUrl}${path()}`);
     await show(page);
-    expect([name, await barriersOn(page)]).toEqual([name, []]);
+    await expect.poll(async () => [name, await barriersOn(page)]).toEqual([name, []]);
   }
   expect(complaints()).toEqual([]);
   await context.close();
@@ -156,7 +156,7 @@ test('every page fits a small screen, and a page at 200 %', async () => {
     await show(page);
     for (const width of [320, 360, 640, 768]) {
       await page.setViewportSize({ width, height: 800 });
-      expect([name, width, await overflowOf(page)]).toEqual([name, width, 0]);
+      await expect.poll(async () => [name, width, await overflowOf(page)]).toEqual([name, width, 0]);
     }
   }
   expect(complaints()).toEqual([]);
@@ -166,7 +166,7 @@ test('every page fits a small screen, and a page at 200 %', async () => {
 test('who has no site yet is taught how to make one', async () => {
   const { page, context, complaints } = await at('/sites', {}, newcomer);
   await page.getByText('Drop a folder here.').waitFor();
-  expect(await barriersOn(page)).toEqual([]);
+  await expect.poll(() => barriersOn(page)).toEqual([]);
   await chooseFolder(page, await folders.make('first', { 'index.html': html('first') }));
   await page.waitForURL(/\/sites\/new$/);
   await page.getByText('1 file').waitFor();
@@ -195,7 +195,7 @@ test('names and paths are text, whatever they hold', async () => {
 test('the list is turned, searched and filtered by the server, and the address says what is shown', async () => {
   const { page, context, complaints } = await at('/sites');
   await rows(page).first().waitFor();
-  expect(await rows(page).count()).toBe(20);
+  await expect.poll(() => rows(page).count()).toBe(20);
   await page.getByRole('button', { name: 'Page 2' }).click();
   await page.getByRole('link', { name: 'page 1', exact: true }).waitFor();
   await page.reload();
@@ -204,7 +204,7 @@ test('the list is turned, searched and filtered by the server, and the address s
   await page.keyboard.type('plans');
   await page.waitForURL(/search=plans/);
   await page.getByRole('link', { name: 'page 1', exact: true }).waitFor({ state: 'detached' });
-  expect(await rows(page).count()).toBe(1);
+  await expect.poll(() => rows(page).count()).toBe(1);
   await page.goto(`${world.uiUrl}/sites`);
   await page.getByRole('combobox', { name: 'State' }).click();
   await page.getByRole('option', { name: 'Deleted' }).click();
@@ -213,7 +213,7 @@ test('the list is turned, searched and filtered by the server, and the address s
   await page.getByText('Gone for good').waitFor();
   await page.goto(`${world.uiUrl}/sites?visibility=private`);
   await page.getByRole('link', { name: 'Plans' }).waitFor();
-  expect(await rows(page).count()).toBe(1);
+  await expect.poll(() => rows(page).count()).toBe(1);
   await page.goto(`${world.uiUrl}/sites?search=robots`);
   await page.getByText('There are no such sites').waitFor();
   await page.getByText('All', { exact: true }).click();
@@ -237,21 +237,21 @@ test('the list is put in order by the heads of its columns, or by a choice where
   await page.keyboard.press('Enter');
   await page.waitForURL(/\?sort=size$/);
   await first('notes');
-  expect(await size.getAttribute('aria-sort')).toBe('descending');
+  await expect.poll(() => size.getAttribute('aria-sort')).toBe('descending');
   await page.keyboard.press('Enter');
   await page.waitForURL(/\?sort=size&order=asc$/);
   await first('Atlas');
-  expect(await size.getAttribute('aria-sort')).toBe('ascending');
+  await expect.poll(() => size.getAttribute('aria-sort')).toBe('ascending');
   await page.getByRole('button', { name: 'State and expiry' }).click();
   await page.waitForURL(/\?sort=expires$/);
   await page.getByRole('button', { name: 'State and expiry' }).click();
   await first('notes');
-  expect(await page.locator('[aria-sort]').count()).toBe(1);
+  await expect.poll(() => page.locator('[aria-sort]').count()).toBe(1);
   await page.reload();
   await first('notes');
   await page.setViewportSize({ width: 360, height: 800 });
   const order = page.getByRole('combobox', { name: 'Order' });
-  expect(await order.locator('option:checked').textContent()).toBe('Expiring latest first');
+  await expect.poll(() => order.locator('option:checked').textContent()).toBe('Expiring latest first');
   await order.selectOption('Name, from A');
   await page.waitForURL(/\?sort=name$/);
   await first('Atlas');
@@ -263,13 +263,16 @@ test('on a phone all parts of a site are in view', async () => {
   const { page, context, complaints } = await at(`/sites/${handbook}`, { width: 360 });
   for (const width of [320, 360, 479]) {
     await page.setViewportSize({ width, height: 800 });
-    const tabs = await page.getByRole('tab').all();
-    expect(tabs).toHaveLength(6);
-    for (const tab of tabs) {
-      const { x, width: wide } = (await tab.boundingBox()) ?? { x: -1, width: 0 };
-      expect(x).toBeGreaterThanOrEqual(0);
-      expect(x + wide).toBeLessThanOrEqual(width);
-    }
+    const tabs = page.getByRole('tab');
+    await expect.poll(() => tabs.count()).toBe(6);
+    await expect
+      .poll(() =>
+        tabs.evaluateAll((all) => {
+          const boxes = all.map((one) => one.getBoundingClientRect());
+          return [Math.min(...boxes.map(({ left }) => left)), Math.max(...boxes.map(({ right }) => right))];
+        }),
+      )
+      .toSatisfy(([left, right]: [number, number]) => left >= 0 && right <= width);
   }
   await page.getByRole('tab', { name: 'Settings' }).click();
   await page.getByRole('button', { name: 'Delete this site' }).waitFor();
@@ -313,7 +316,7 @@ test('a list that cannot be read says under which id the server tells the rest, 
   await page.unroute('**/api/v2/sites?*');
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.getByRole('table').waitFor();
-  expect(await page.getByText(body.request_id).count()).toBe(0);
+  await expect.poll(() => page.getByText(body.request_id).count()).toBe(0);
   await context.close();
 });
 
@@ -323,6 +326,6 @@ test('an administrator without the role user is told that Sites need it', async 
   await world.call('PATCH', `/users/${data[0].id}`, { as: ada, body: { roles: ['admin'] } });
   const { page, context } = await at('/sites', {}, guest);
   await page.getByText('You may not use Sites').waitFor();
-  expect(await barriersOn(page)).toEqual([]);
+  await expect.poll(() => barriersOn(page)).toEqual([]);
   await context.close();
 });

@@ -63,15 +63,17 @@ const mine = async (who: Person) =>
     name: string;
   }[];
 
-test('a newcomer drops a folder on the empty list and has a site that answers', async () => {
+test('a newcomer drops a folder on the empty list and has a site that answers', {
+  tags: 'core',
+}, async () => {
   const page = await at(nell, '/sites');
   await page.getByText('No sites yet').waitFor();
   await drop(page, await folders.make('my-first-site', { ...files, '.env': 'SECRET=1', '.DS_Store': 'x' }));
   await page.waitForURL(/\/sites\/new$/);
   await page.getByText('3 files').waitFor();
   await page.getByText('1 entry will not be sent').waitFor();
-  expect(await page.getByLabel('Name').inputValue()).toBe('my-first-site');
-  expect(await page.getByLabel('Only me').isChecked()).toBe(true);
+  await expect.poll(() => page.getByLabel('Name').inputValue()).toBe('my-first-site');
+  await expect.poll(() => page.getByLabel('Only me').isChecked()).toBe(true);
   await page.getByLabel('Everyone').check();
   await publish(page);
   const address = await addressShown(page);
@@ -79,7 +81,7 @@ test('a newcomer drops a folder on the empty list and has a site that answers', 
   await world.advance(0);
   const visitor = await (await world.browser.newContext()).newPage();
   await visitor.goto(`${address}about`);
-  expect(await visitor.textContent('p')).toBe('about');
+  await expect.poll(() => visitor.textContent('p')).toBe('about');
   expect((await visitor.goto(`${address}.env`))?.status()).toBe(404);
   await visitor.context().close();
   await page.getByRole('link', { name: 'Go to its page' }).click();
@@ -87,7 +89,9 @@ test('a newcomer drops a folder on the empty list and has a site that answers', 
   expect(complaints()).toEqual([]);
 });
 
-test('a developer publishes a folder with one changed file: one body is sent; then rolls back and forward', async () => {
+test('a developer publishes a folder with one changed file: one body is sent; then rolls back and forward', {
+  tags: 'core',
+}, async () => {
   const made = await upload(world.h, dev, files, { visibility: 'public', name: 'App' });
   const page = await at(dev, `/sites/${made.data.id}`);
   await drop(page, await folders.make('app', { ...files, 'about.html': html('about us') }));
@@ -116,7 +120,9 @@ test('a developer publishes a folder with one changed file: one body is sent; th
   expect(complaints()).toEqual([]);
 });
 
-test('an author publishes a private site, opens it by its link, sees who was let in and ends it all', async () => {
+test('an author publishes a private site, opens it by its link, sees who was let in and ends it all', {
+  tags: 'core',
+}, async () => {
   const page = await at(ada, '/sites/new');
   await chooseFolder(page, await folders.make('plans', { 'index.html': html('my plans'), 'a.css': 'p{}' }));
   await publish(page);
@@ -139,7 +145,7 @@ test('an author publishes a private site, opens it by its link, sees who was let
   await page.getByRole('dialog').getByRole('button', { name: 'End all grants' }).click();
   await grant.getByText('Ended').waitFor();
   await world.advance(0);
-  expect(await reader.evaluate<number>("fetch('/a.css').then(({ status }) => status)")).toBe(401);
+  await expect.poll(() => reader.evaluate<number>("fetch('/a.css').then(({ status }) => status)")).toBe(401);
   expect(complaints()).toEqual([]);
 });
 
@@ -151,12 +157,14 @@ test('what is wrong is said before anything is sent, one entry for each file, an
   );
   const problems = page.getByRole('alert').getByRole('listitem');
   await problems.nth(2).waitFor();
-  expect((await problems.allTextContents()).sort()).toEqual([
-    expect.stringMatching(/about\.html differs from about\.html only in case/i),
-    expect.stringMatching(/run\.exe ends in \.exe, which is not allowed here/),
-    expect.stringMatching(/what.*contains an invisible character/),
-  ]);
-  expect(await page.getByRole('button', { name: 'Publish', exact: true }).isDisabled()).toBe(true);
+  await expect
+    .poll(async () => (await problems.allTextContents()).sort())
+    .toEqual([
+      expect.stringMatching(/about\.html differs from about\.html only in case/i),
+      expect.stringMatching(/run\.exe ends in \.exe, which is not allowed here/),
+      expect.stringMatching(/what.*contains an invisible character/),
+    ]);
+  await expect.poll(() => page.getByRole('button', { name: 'Publish', exact: true }).isDisabled()).toBe(true);
   expect(world.seen.filter(({ method }) => method !== 'GET')).toEqual([]);
 
   const { value } = await world.h.key(ada, { name: 'slipped in' });
@@ -171,12 +179,14 @@ test('what is wrong is said before anything is sent, one entry for each file, an
   await publish(page);
   await page.getByText('The files contain an API key').waitFor();
   await page.getByRole('link', { name: 'Revoke it' }).waitFor();
-  expect((await problems.allTextContents()).sort()).toEqual([
-    expect.stringMatching(/^about\.html .*API key/),
-    expect.stringMatching(/^deep\/config\.js .*API key/),
-  ]);
-  expect(await page.content()).not.toContain(value);
-  expect(await page.getByLabel('Name').inputValue()).toBe('Typed with care');
+  await expect
+    .poll(async () => (await problems.allTextContents()).sort())
+    .toEqual([
+      expect.stringMatching(/^about\.html .*API key/),
+      expect.stringMatching(/^deep\/config\.js .*API key/),
+    ]);
+  await expect.poll(() => page.content()).not.toContain(value);
+  await expect.poll(() => page.getByLabel('Name').inputValue()).toBe('Typed with care');
   expect((await mine(ada)).map(({ name }) => name)).not.toContain('Typed with care');
 
   await page.getByRole('button', { name: 'Choose another' }).click();
@@ -199,10 +209,12 @@ test('what cannot be published is left out by one button that names it, and the 
   await page.getByText('Fix 2 problems before publishing').waitFor();
   await page.getByRole('button', { name: 'Publish without these 2 files' }).click();
   const leftOut = page.getByRole('alert').filter({ hasText: '2 entries will not be sent' });
-  expect((await leftOut.getByRole('listitem').allTextContents()).sort()).toEqual([
-    'a/tool.exe ends in .exe, which is not allowed here',
-    'run.exe ends in .exe, which is not allowed here',
-  ]);
+  await expect
+    .poll(async () => (await leftOut.getByRole('listitem').allTextContents()).sort())
+    .toEqual([
+      'a/tool.exe ends in .exe, which is not allowed here',
+      'run.exe ends in .exe, which is not allowed here',
+    ]);
   await page.getByLabel('Name').fill('Mixed');
   await publish(page);
   await addressShown(page);
@@ -232,7 +244,7 @@ test('a folder without index.html: said before it is sent, and a start page can 
   const address = await addressShown(page);
   expect(await headOf(address)).toEqual([302, '/guide/report%20one.html']);
   expect(await headOf(`${address}old`)).toEqual([301, '/summary']);
-  expect(await page.getByText('There is no start page').count()).toBe(0);
+  await expect.poll(() => page.getByText('There is no start page').count()).toBe(0);
   expect(complaints()).toEqual([]);
 });
 
@@ -333,7 +345,7 @@ test('uploads in two tabs leave each other alone, whichever is cancelled, fails 
   await second.getByRole('heading', { name: 'Uploading' }).waitFor();
   await first.getByRole('button', { name: 'Cancel' }).click();
   await world.answered(({ method }) => method === 'DELETE');
-  expect([await named('tab one'), await named('tab two')]).toEqual([0, 1]);
+  await expect.poll(async () => [await named('tab one'), await named('tab two')]).toEqual([0, 1]);
 
   // The second is broken off; the first finishes one upload and is refused another.
   await second.reload();
@@ -352,7 +364,9 @@ test('uploads in two tabs leave each other alone, whichever is cancelled, fails 
   await second.getByText('the folder tab two').waitFor();
   await send(second, 'tab two');
   await addressShown(second);
-  expect([await named('tab one'), await named('tab two'), await named('leaky tab')]).toEqual([1, 1, 0]);
+  await expect
+    .poll(async () => [await named('tab one'), await named('tab two'), await named('leaky tab')])
+    .toEqual([1, 1, 0]);
   expect(complaints()).toEqual([]);
 });
 
@@ -410,7 +424,7 @@ test('one page that is dropped is a site, and its new name is said before and af
   const page = await at(dev, '/sites/new');
   await drop(page, `${await folders.make('single', { 'hello.html': html('hello') })}/hello.html`);
   await page.getByLabel('Everyone').check();
-  expect(await page.getByLabel('Name').inputValue()).toBe('hello');
+  await expect.poll(() => page.getByLabel('Name').inputValue()).toBe('hello');
   await page.getByText('It is published as index.html').waitFor();
   await publish(page);
   const address = await addressShown(page);
@@ -423,17 +437,21 @@ test('one page that is dropped is a site, and its new name is said before and af
 test('a connection that is lost is waited for without forgetting how far it had come, and the upload goes on by itself', async () => {
   const page = await at(dev, '/sites/new');
   let tries = 0;
+  let isCut = true;
   await page.route('**/blobs', async (route) => {
     tries += 1;
-    await (tries === 2 ? route.abort('connectionreset') : route.continue());
+    await (tries > 1 && isCut ? route.abort('connectionreset') : route.continue());
   });
   const two = { 'index.html': noise(9_000_000), 'two.pdf': noise(9_000_000) };
   await chooseFolder(page, await folders.make('shaky', two));
   await publish(page);
   await page.getByRole('heading', { name: 'Waiting to retry' }).waitFor();
-  expect(Number(await page.getByRole('progressbar').getAttribute('aria-valuenow'))).toBeGreaterThan(40);
+  await expect
+    .poll(async () => Number(await page.getByRole('progressbar').getAttribute('aria-valuenow')))
+    .toBeGreaterThan(40);
+  isCut = false;
   await addressShown(page);
-  expect(tries).toBe(3);
+  expect(bodies()).toHaveLength(2);
   expect(complaints()).toEqual([]);
 });
 
@@ -446,7 +464,7 @@ test('an archive that was broken off begins again, and says so', async () => {
   await chooseFile(page, zip);
   await publish(page);
   await page.getByText('The server could not be reached.').waitFor();
-  expect(await page.getByRole('button', { name: 'Resume the upload' }).count()).toBe(0);
+  await expect.poll(() => page.getByRole('button', { name: 'Resume the upload' }).count()).toBe(0);
   await page.unroute('**/api/v2/sites?*');
   await page.getByRole('button', { name: 'Try again from the beginning' }).click();
   await addressShown(page);
@@ -469,10 +487,12 @@ test('an archive is checked without being kept, then published', async () => {
   // What the page is about has changed, and who hears it is there.
   const focused = () =>
     page.evaluate<string>('document.activeElement.tagName + document.activeElement.textContent');
-  expect([await focused(), await page.title()]).toEqual(['H1handbook is live', 'handbook is live · Postern']);
+  await expect
+    .poll(async () => [await focused(), await page.title()])
+    .toEqual(['H1handbook is live', 'handbook is live · Postern']);
   await page.getByRole('button', { name: 'Publish something else' }).click();
   await page.getByText('Drop a folder anywhere').waitFor();
-  expect(await focused()).toBe('H1New site');
+  await expect.poll(() => focused()).toBe('H1New site');
   expect(complaints()).toEqual([]);
 });
 
@@ -484,10 +504,12 @@ test('a site of a service key says why a person cannot change it', async () => {
   await page.getByText('Owner: Key deploy robot').waitFor();
   await page.getByRole('tab', { name: 'Settings' }).click();
   const remove = page.getByRole('button', { name: 'Delete this site' });
-  expect(await remove.getAttribute('aria-disabled')).toBe('true');
+  await expect.poll(() => remove.getAttribute('aria-disabled')).toBe('true');
   await remove.click({ force: true });
-  expect(await page.getByRole('dialog').count()).toBe(0);
-  expect(await page.getByText('Only the service key that created this site').count()).toBeGreaterThan(2);
+  await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+  await expect
+    .poll(() => page.getByText('Only the service key that created this site').count())
+    .toBeGreaterThan(2);
   await page.getByRole('tab', { name: 'Publish' }).click();
   await page.getByText('You cannot publish to this site').waitFor();
   await page.goto(`${world.uiUrl}/sites/${made.data.id}?tab=files`);
@@ -495,7 +517,9 @@ test('a site of a service key says why a person cannot change it', async () => {
   expect(complaints()).toEqual([]);
 });
 
-test('a site is renamed, shown to everyone, extended, deleted and restored, each with its consequences said', async () => {
+test('a site is renamed, shown to everyone, extended, deleted and restored, each with its consequences said', {
+  tags: 'core',
+}, async () => {
   const { data } = await upload(world.h, ada, files, { name: 'Draft', ttlHours: '24' });
   const page = await at(ada, `/sites/${data.id}?tab=settings`);
   await page.getByLabel('Name').fill('Final');
@@ -560,6 +584,12 @@ test('with Sites switched off every page says so, and nothing else', async () =>
   expect(complaints()).toEqual([]);
 });
 
+/** Makes 20 requests one after another. Meanwhile a page that repeats a request without end sends about as many. */
+const askOften = (page: Page) =>
+  page.evaluate(
+    "(async () => { for (let at = 0; at < 20; at += 1) await fetch('/api/v2/auth/context'); })()",
+  );
+
 test('with Sites switched off the first page goes on without them and asks once', async () => {
   const asked = () => world.seen.filter(({ url }) => url.includes('/api/v2/sites?')).length;
   const shows = async (person: Person, words: string) => {
@@ -567,9 +597,8 @@ test('with Sites switched off the first page goes on without them and asks once'
     const page = await at(person, '/');
     await page.getByRole('link', { name: words }).waitFor();
     await page.getByText('of 2 done').waitFor();
-    expect(await page.getByText('Publish a site').count()).toBe(0);
-    // Silence for half a second: nothing asks again and again.
-    await page.waitForLoadState('networkidle');
+    await expect.poll(() => page.getByText('Publish a site').count()).toBe(0);
+    await askOften(page);
     expect(asked()).toBeLessThan(6);
     expect(complaints()).toEqual([]);
     await open?.context.close();
@@ -589,6 +618,6 @@ test('while sites cannot be counted, the first page says so and shows everything
   await page.goto(`${world.uiUrl}/`);
   await page.getByRole('link', { name: 'Your sites could not be counted' }).waitFor();
   await page.getByRole('heading', { name: 'What ends next' }).waitFor();
-  await page.waitForLoadState('networkidle');
+  await askOften(page);
   expect(asked).toBeLessThan(6);
 });

@@ -80,11 +80,13 @@ test.each(looks)('in %s at 320 pixels, nobody is kept from making the first acco
   const { context, page } = await narrow(look);
   await page.goto(program.setupLink);
   await page.getByRole('heading', { level: 1 }).waitFor();
-  expect(await flawsOf(page, 'set up')).toEqual([]);
+  await expect.poll(() => flawsOf(page, 'set up')).toEqual([]);
   await context.close();
 });
 
-test('the printed link makes the administrator and keeps its token to itself; signing out ends what it began', async () => {
+test('the printed link makes the administrator and keeps its token to itself; signing out ends what it began', {
+  tags: 'core',
+}, async () => {
   const link = program.setupLink;
   const context = await browser.newContext();
   const { page, complaints } = await visit(context);
@@ -93,32 +95,33 @@ test('the printed link makes the administrator and keeps its token to itself; si
   await page.goto(`${program.origin}/setup`);
   await page.evaluate(`location.href = ${JSON.stringify(link)}`);
   await page.waitForFunction('location.hash === ""');
-  expect(await page.inputValue('#token')).toBe(link.split('token=')[1]);
-  expect(await page.isVisible('#token')).toBe(false);
+  await expect.poll(() => page.inputValue('#token')).toBe(link.split('token=')[1]);
+  await expect.poll(() => page.isVisible('#token')).toBe(false);
   await page.goto('about:blank');
   await page.goto(link);
   // The token leaves the address bar at once, so it is in no history and no screenshot.
-  expect(page.url()).toBe(`${program.origin}/setup`);
+  await expect.poll(() => page.url()).toBe(`${program.origin}/setup`);
   // … and a reload does not lose it.
   await page.reload();
-  expect(page.url()).toBe(`${program.origin}/setup`);
-  expect(await page.inputValue('#token')).toBe(link.split('token=')[1]);
+  await expect.poll(() => page.url()).toBe(`${program.origin}/setup`);
+  await expect.poll(() => page.inputValue('#token')).toBe(link.split('token=')[1]);
   await page.fill('input[name=name]', person.name);
   await page.fill('input[name=email]', person.email);
   await page.fill('input[name=password]', person.password);
   await page.click('button');
   await page.waitForSelector('input[autocomplete="current-password"]');
-  expect(await page.textContent('#lead')).toBe('The administrator account was created. Sign in with it.');
+  await expect
+    .poll(() => page.textContent('#lead'))
+    .toBe('The administrator account was created. Sign in with it.');
   await signIn(page, person);
   await page.waitForURL(`${program.origin}/`);
-  // What is still on its way when one signs out is refused, and the browser notes it.
-  await page.waitForLoadState('networkidle');
   await page.getByRole('button', { name: person.name }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
   await page.waitForURL(/signed-out/);
   await page.goto(`${program.origin}/`);
-  expect(await page.isVisible('text=Sign in')).toBe(true);
-  expect(complaints).toEqual([]);
+  await expect.poll(() => page.isVisible('text=Sign in')).toBe(true);
+  // The server refuses a request that is under way when the person signs out, and the browser notes it.
+  expect(complaints.filter((one) => !one.includes('401'))).toEqual([]);
   await context.close();
 });
 
@@ -126,14 +129,16 @@ test('an address by number leads to the right one, so that signing in works', as
   const context = await browser.newContext();
   const { page } = await visit(context);
   await page.goto(program.origin.replace('localhost', '127.0.0.1'));
-  expect(page.url()).toBe(`${program.origin}/`);
+  await expect.poll(() => page.url()).toBe(`${program.origin}/`);
   await page.click('text=Sign in');
   await signIn(page, person);
   await page.waitForURL(`${program.origin}/`);
   await context.close();
 });
 
-test('a connected client is listed with what it may do, and is disconnected by a second press', async () => {
+test('a connected client is listed with what it may do, and is disconnected by a second press', {
+  tags: 'core',
+}, async () => {
   const context = await browser.newContext();
   const { page } = await visit(context);
   const token = await connectProgram(context);
@@ -180,7 +185,7 @@ test.each([
     await signIn(page, person);
     await page.getByRole('button', { name: button, exact: true }).click();
     await page.waitForURL('**/auth/signed-out?**');
-    expect(new URL(page.url()).search.slice(1)).toMatch(answer);
+    await expect.poll(() => new URL(page.url()).search.slice(1)).toMatch(answer);
     expect(complaints).toEqual([]);
     await context.close();
     listener.close();
@@ -193,9 +198,9 @@ test('a key in the address shows a page that says so, and leaves the address bar
   const value = `app_pat_${'0'.repeat(50)}`;
   const answer = await page.goto(`${program.origin}/?key=${value}`);
   expect(answer?.status()).toBe(400);
-  expect(await page.textContent('h1')).toBe('A key was in the address');
-  expect(page.url()).toBe(`${program.origin}/`);
-  expect(await page.content()).not.toContain(value);
+  await expect.poll(() => page.textContent('h1')).toBe('A key was in the address');
+  await expect.poll(() => page.url()).toBe(`${program.origin}/`);
+  await expect.poll(() => page.content()).not.toContain(value);
   await context.close();
 });
 
@@ -204,12 +209,14 @@ test('the one-time link is shut once an administrator exists', async () => {
   const context = await browser.newContext();
   const { page } = await visit(context);
   await page.goto(link);
-  expect(await page.textContent('h1')).toBe('This link does not work');
-  expect(await page.textContent('.lead')).toContain('already has an administrator');
+  await expect.poll(() => page.textContent('h1')).toBe('This link does not work');
+  await expect.poll(() => page.textContent('.lead')).toContain('already has an administrator');
   // Who comes from here has not made an account.
   await page.click('a:has-text("Sign in")');
   await page.waitForSelector('input[autocomplete="current-password"]');
-  expect(await page.textContent('#lead')).toBe('Use the account that your administrator gave you.');
+  await expect
+    .poll(() => page.textContent('#lead'))
+    .toBe('Use the account that your administrator gave you.');
   await context.close();
 });
 
@@ -221,19 +228,18 @@ test.each([
   const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme });
   const { page, complaints } = await visit(context);
   await page.goto(`${program.origin}/`);
-  expect(await overflowOf(page)).toBe(0);
+  await expect.poll(() => overflowOf(page)).toBe(0);
   await page.goto(`${program.origin}/auth/login`);
-  expect(await overflowOf(page)).toBe(0);
+  await expect.poll(() => overflowOf(page)).toBe(0);
   expect(complaints).toEqual([]);
   await context.close();
 });
 
 test.each(looks)('in %s at 320 pixels, nothing stands in anyone’s way before the app', async (look) => {
   const { context, page } = await narrow(look);
-  const flaws: string[] = [];
   const at = async (name: string, heading: string) => {
     await page.getByRole('heading', { level: 1, name: heading }).waitFor();
-    flaws.push(...(await flawsOf(page, name)));
+    await expect.poll(() => flawsOf(page, name)).toEqual([]);
   };
   await page.goto(program.setupLink);
   await at('a link that is over', 'This link does not work');
@@ -264,8 +270,7 @@ test.each(looks)('in %s at 320 pixels, nothing stands in anyone’s way before t
   await page.getByRole('button', { name: 'Continue' }).click();
   await at('a device to confirm', 'Is this your device?');
   await page.getByRole('button', { name: 'No, stop' }).click();
-  await page.getByText('Is this your device?').waitFor({ state: 'detached' });
-  flaws.push(...(await flawsOf(page, 'a device that was refused')));
-  expect(flaws).toEqual([]);
+  await page.getByText('The request was declined.').waitFor();
+  await expect.poll(() => flawsOf(page, 'a device that was refused')).toEqual([]);
   await context.close();
 });

@@ -18,12 +18,12 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-async function textOf(path: string): Promise<string> {
+async function open(path: string): Promise<void> {
   await page.goto(`${world.uiUrl}${path}`);
   await page.getByRole('heading', { level: 1 }).waitFor();
-  await page.waitForLoadState('networkidle');
-  return await page.locator('main').innerText();
 }
+
+const text = () => page.locator('main').innerText();
 
 test.each([
   ['/admin/users', ['Everyone who can sign in, and their roles.', 'New user'], ['New account']],
@@ -35,29 +35,34 @@ test.each([
   ['/admin', ['Ended keys'], ['Dead keys', 'After its end']],
   ['/admin/access-controls', ['Default lifetime', '720 hours (30 days)'], ['First choice', 'maxTtlHours']],
 ])('%s says it in words that everyone knows', async (path, words, wordsBefore) => {
-  const text = await textOf(path);
-  for (const word of words) expect(text).toContain(word);
-  for (const word of wordsBefore) expect(text).not.toContain(word);
+  await open(path);
+  for (const word of words) await expect.poll(text).toContain(word);
+  await page
+    .locator('[aria-label^="Loading"], .mantine-Skeleton-root')
+    .first()
+    .waitFor({ state: 'detached' });
+  for (const word of wordsBefore) await expect.poll(text).not.toContain(word);
 });
 
 test('an audit event names its hash', async () => {
   const { data } = await world.call('GET', '/audit/events', { as: root });
-  expect(await textOf(`/admin/audit/${data[0].id}`)).toContain('Chain hash');
+  await open(`/admin/audit/${data[0].id}`);
+  await expect.poll(text).toContain('Chain hash');
 });
 
 test('what does not exist is not asked for again', async () => {
   await page.goto(`${world.uiUrl}/settings/keys/key_that_never_was`);
   await page.getByRole('alert').waitFor();
-  expect(await page.locator('main').innerText()).not.toContain('Try again');
+  await expect.poll(text).not.toContain('Try again');
 });
 
 test('the address of a repository breaks at its slashes and dots only', async () => {
-  await textOf('/admin/repositories');
+  await open('/admin/repositories');
   const cell = page.getByRole('row', { name: 'acme/website' }).locator('wbr');
-  expect(await cell.count()).toBeGreaterThan(3);
+  await expect.poll(() => cell.count()).toBeGreaterThan(3);
 });
 
 test('a guide is named by its title, and its file is no text that looks like a link', async () => {
-  const text = await textOf('/admin/surfaces');
-  expect(text).toContain('Documentation: ');
+  await open('/admin/surfaces');
+  await expect.poll(text).toContain('Documentation: ');
 });
