@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { day, hour, minute, second } from '../../src/core/clock.ts';
 import { type Harness, openHarness, type Person } from '../harness.ts';

@@ -1,3 +1,4 @@
+// @module-tag sql
 import { generateKeyPairSync } from 'node:crypto';
 import { generateIdentity, generateHybridIdentity, identityToRecipient } from 'age-encryption';
 import { compactDecrypt, decodeProtectedHeader, importJWK } from 'jose';

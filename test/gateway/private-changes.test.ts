@@ -1,3 +1,4 @@
+// @module-tag sql
 import inject from 'light-my-request';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemAuditContext } from '../../src/core/caller.ts';

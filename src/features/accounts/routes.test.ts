@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { minute } from '../../core/clock.ts';
 import { admin, Browser, frozenTime, type IdentityApp, openIdentityApp } from '../../../test/identity.ts';

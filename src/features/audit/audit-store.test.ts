@@ -1,3 +1,4 @@
+// @module-tag sql
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/clock.ts';

@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newRepository, type TestRepository } from '../../../test/git-repository.ts';
 import { type Harness, openHarness, type Person } from '../../../test/harness.ts';

@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Harness, openHarness } from '../../../test/harness.ts';
 

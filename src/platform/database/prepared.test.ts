@@ -1,3 +1,4 @@
+// @module-tag sql
 import { PGlite } from '@electric-sql/pglite';
 import { dataDir } from '@electric-sql/pglite-prepopulatedfs';
 import { afterAll, beforeAll, expect, test } from 'vitest';

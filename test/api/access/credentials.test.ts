@@ -1,3 +1,4 @@
+// @module-tag sql
 import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hour, minute, second } from '../../../src/core/clock.ts';

@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Harness, openHarness, type Person, uiOrigin } from '../../harness.ts';
 import { denialsOf } from './cast.ts';

@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { second } from '../../../src/core/clock.ts';
 import { defaultKeyPolicy, type KeyPolicy } from '../../../src/features/keys/key-policy.ts';

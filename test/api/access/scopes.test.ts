@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { grantableScopes, type Scope } from '../../../src/core/scopes.ts';
 import { digestOf } from '../../../src/features/keys/key-value.ts';

@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { minute } from '../../../src/core/clock.ts';
 import { browserOf, privateSite } from '../../gateway/private.ts';

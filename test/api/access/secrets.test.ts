@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { errorCodes } from '../../../src/core/errors.ts';
 import type { Database } from '../../../src/platform/database/database.ts';

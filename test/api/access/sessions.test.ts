@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { second } from '../../../src/core/clock.ts';
 import { defaultKeyPolicy } from '../../../src/features/keys/key-policy.ts';

@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { day, minute, second } from '../../../src/core/clock.ts';
 import { defaultAccessConfig } from '../../../src/features/people/login/access-config.ts';

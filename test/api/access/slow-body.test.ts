@@ -1,3 +1,4 @@
+// @module-tag sql
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemAuditContext } from '../../../src/core/caller.ts';

@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { hour, minute, second } from '../../../src/core/clock.ts';
 import { newRepository, type TestRepository } from '../../git-repository.ts';

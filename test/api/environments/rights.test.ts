@@ -1,3 +1,4 @@
+// @module-tag sql
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { openHarness, type Person, type TestKey } from '../../harness.ts';

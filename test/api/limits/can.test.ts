@@ -1,3 +1,4 @@
+// @module-tag sql
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { defaultKeyPolicy } from '../../../src/features/keys/key-policy.ts';

@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { hour, second } from '../../../src/core/clock.ts';
 import { memorySource } from '../../../src/features/rate-limit/rate-limit.ts';

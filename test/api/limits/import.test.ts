@@ -1,3 +1,4 @@
+// @module-tag sql
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { hour } from '../../../src/core/clock.ts';

@@ -1,3 +1,4 @@
+// @module-tag sql
 /**
  * An installation with 20,000 owners.
  * @module-tag flood

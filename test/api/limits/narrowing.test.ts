@@ -1,3 +1,4 @@
+// @module-tag sql
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { hour } from '../../../src/core/clock.ts';

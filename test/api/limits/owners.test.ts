@@ -1,3 +1,4 @@
+// @module-tag sql
 import { type RawBuilder, sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { minute } from '../../../src/core/clock.ts';

@@ -1,3 +1,4 @@
+// @module-tag sql
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { hour, minute, second } from '../../../src/core/clock.ts';

@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { hour, minute, second } from '../../../src/core/clock.ts';

@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { day, hour, minute, second } from '../../../src/core/clock.ts';
 import { type Harness, openHarness, type Person, type TestKey } from '../../harness.ts';

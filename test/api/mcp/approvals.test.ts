@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { systemAuditContext } from '../../../src/core/caller.ts';
 import { minute } from '../../../src/core/clock.ts';

@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { systemAuditContext } from '../../../src/core/caller.ts';
 import {

@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { hour, minute, second } from '../../../src/core/clock.ts';
 import { type Harness, type Person, uiOrigin } from '../../harness.ts';

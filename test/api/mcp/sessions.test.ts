@@ -1,3 +1,4 @@
+// @module-tag sql
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { day, minute, second } from '../../../src/core/clock.ts';

@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { wholeWorkspace } from '../../../src/features/agents/definitions.ts';
 import { defaultMcpPolicy, forEachTool } from '../../../src/features/agents/mcp-policy.ts';

@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { day } from '../../../src/core/clock.ts';
 import { type Harness, openHarness, type Person } from '../../harness.ts';

@@ -1,3 +1,4 @@
+// @module-tag sql
 import { readdir, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';

@@ -1,3 +1,4 @@
+// @module-tag sql
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { minute } from '../../../src/core/clock.ts';

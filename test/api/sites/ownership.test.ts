@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Route } from '../../../src/platform/http.ts';
 import { type Answer, type Harness, openHarness, type Person, type TestKey } from '../../harness.ts';

@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { hour } from '../../../src/core/clock.ts';
 import { type Harness, openHarness, type Person, type TestKey } from '../../harness.ts';

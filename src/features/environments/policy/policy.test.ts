@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Harness, openHarness, type Person } from '../../../../test/harness.ts';
 import { defaultEnvironmentPolicy, environmentPolicySchema } from './environment-policy.ts';

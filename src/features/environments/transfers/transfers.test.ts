@@ -1,3 +1,4 @@
+// @module-tag sql
 import {
   mkdirSync,
   mkdtempSync,

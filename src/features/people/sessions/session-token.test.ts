@@ -1,3 +1,4 @@
+// @module-tag sql
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { minute, second } from '../../../core/clock.ts';
