@@ -7,7 +7,7 @@ import inject, { type Response as InjectResponse } from 'light-my-request';
 import { type App, type AppBackends, type AppSettings, createApp } from '../src/composition/app.ts';
 import { createGatewayAlone, type GatewayAlone } from '../src/composition/gateway-alone.ts';
 import type { KeyType, UserRef } from '../src/core/caller.ts';
-import { day } from '../src/core/clock.ts';
+import { day, minute } from '../src/core/clock.ts';
 import { systemRandom } from '../src/core/ids.ts';
 import type { Scope } from '../src/core/scopes.ts';
 import type { ReadDocument } from '../src/platform/public-document.ts';
@@ -56,6 +56,9 @@ export const settings: AppSettings = {
   sessionSecrets: ['session-secret-of-the-tests-0123456789'],
   encryptionKeys: ['encryption-key-of-the-tests-0123456789'],
   passwordCost: { memoryKib: 8, passes: 1 },
+  // Healthy answers never meet these limits, however busy the machine is.
+  identityTimeoutMs: minute,
+  externalServerMs: minute,
   allowsFileRepositories: true,
 };
 
@@ -85,6 +88,7 @@ export type Harness = {
     clockOffBy?: number;
     workload?: 'web' | 'worker';
     secrets?: Partial<Secrets>;
+    externalServerMs?: number;
   }): Promise<Harness>;
   /** A standalone gateway on the same backends: a function that opens an address, and its jobs. */
   gatewayAlone(database?: Database): Promise<GatewayAlone & { open: Harness['open'] }>;
@@ -169,8 +173,6 @@ export async function openHarness(
     allowsFileRepositories?: boolean;
     /** How to reach external MCP servers. Default: none are reached, because a test's are in a private network. */
     outboundFetch?: AppBackends['outboundFetch'];
-    /** Milliseconds after which an external MCP server counts as unavailable. */
-    externalServerMs?: number;
     /** Milliseconds between two looks at the external servers of a person. Default: none, so that each listing looks. */
     externalLookMs?: number;
     /** Folder of the secrets of repositories. */
@@ -223,7 +225,6 @@ export async function openHarness(
         ...(options.allowsFileRepositories === undefined
           ? {}
           : { allowsFileRepositories: options.allowsFileRepositories }),
-        ...(options.externalServerMs === undefined ? {} : { externalServerMs: options.externalServerMs }),
         externalLookMs: options.externalLookMs ?? 0,
         ...(options.secretsDir === undefined ? {} : { secretsDir: options.secretsDir }),
         ...(options.namespace === undefined ? {} : { namespace: options.namespace }),
@@ -374,10 +375,17 @@ async function build(
     },
     open: openerOf({ gateway: app.gateway, feed: app.services.feed }),
     settle: () => app.settled(),
-    another: ({ clockOffBy: off = 0, workload, secrets = {} } = {}) => {
+    another: ({ clockOffBy: off = 0, workload, secrets = {}, externalServerMs } = {}) => {
       shared.others += 1;
       return build(
-        { ...shared, settings: { ...shared.settings, ...secrets } },
+        {
+          ...shared,
+          settings: {
+            ...shared.settings,
+            ...secrets,
+            ...(externalServerMs === undefined ? {} : { externalServerMs }),
+          },
+        },
         { isFirst: false, clockOffBy: off, workload },
       );
     },

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify';
 import { afterAll, vi } from 'vitest';
 import { anonymous, type Caller } from '../src/core/caller.ts';
-import { type Clock, second } from '../src/core/clock.ts';
+import { type Clock, minute, second } from '../src/core/clock.ts';
 import { systemRandom } from '../src/core/ids.ts';
 import type { AuditEntry, AuditWriter } from '../src/features/audit/audit.ts';
 import { createEncryption } from '../src/platform/encryption.ts';
@@ -88,7 +88,7 @@ export async function openIdentityApp(
     log,
     sessionSecrets: secrets.sessionSecrets ?? sessionSecrets,
     encryption,
-    identityTimeoutMs: 2_000,
+    identityTimeoutMs: minute,
     passwordCost: { memoryKib: 8, passes: 1 },
     views: providerViews,
     mcp: {

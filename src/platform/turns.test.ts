@@ -52,8 +52,7 @@ const shapes: Readonly<Record<string, Write>> = {
 const cases = readers.flatMap((reader) => Object.keys(shapes).map((shape) => [reader, shape] as const));
 
 const numbered = (count: number) => Array.from({ length: count }, (_, at) => `/${at}`);
-const until = (isSo: () => boolean) =>
-  vi.waitFor(() => expect(isSo()).toBe(true), { timeout: 20_000, interval: 5 });
+const until = async (isSo: () => boolean) => await expect.poll(isSo, { interval: 5 }).toBe(true);
 
 test.each(cases)(
   '%s has at most 16 requests %s of one connection under way, and answers all of them',
@@ -207,5 +206,5 @@ test.each(readers)('%s knows whether an answer is under way on a connection', as
 test('a turn that is asked for during a turn is not lost', async () => {
   const inner = vi.fn<() => void>();
   nextTurn(() => nextTurn(inner));
-  await vi.waitFor(() => expect(inner).toHaveBeenCalled());
+  await expect.poll(() => inner).toHaveBeenCalled();
 });

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
 import { freePort } from '../../scripts/local-servers.ts';
+import { minute } from '../../src/core/clock.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { type RedisKv, redisKv } from '../../src/platform/kv/redis-kv.ts';
 
@@ -56,9 +57,14 @@ export async function startRedis(...options: string[]): Promise<RedisServer> {
   };
 }
 
-/** A client with a silent log. */
-export function connectTo(server: { readonly url: string }): RedisKv {
-  return redisKv({ url: server.url, log: createLog({ level: 'silent' }) });
+/** A client with a silent log and the short limit of production, for servers that do not answer. */
+export function connectTo({ url }: { readonly url: string }): RedisKv {
+  return redisKv({ url, log: createLog({ level: 'silent' }) });
+}
+
+/** The same with a limit that no healthy command meets, however busy the machine is. */
+export function connectPatiently({ url }: { readonly url: string }): RedisKv {
+  return redisKv({ url, log: createLog({ level: 'silent' }), answerMs: minute });
 }
 
 /** A network in between that can lose everything of the connections it has, without closing them. */

@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { hour } from '../../src/core/clock.ts';
 import { type Harness, openHarness, type Person } from '../harness.ts';
@@ -62,11 +61,7 @@ async function heard(request: ReturnType<typeof begin>): Promise<{ status: numbe
 
 /** Makes it ready when the gateway holds the request: then it has asked for the wake. */
 async function wake(made: Made): Promise<void> {
-  for (;;) {
-    const asked = await h.app.services.sleepSignals.takeAsked();
-    if (asked.includes(made.id)) break;
-    await wait(10);
-  }
+  await expect.poll(() => h.app.services.sleepSignals.takeAsked()).toContain(made.id);
   await setService(h, made.id, 'api', { status: 'ready', address });
 }
 

@@ -1,6 +1,7 @@
+// @module-tag sql
 import { PassThrough } from 'node:stream';
 import inject from 'light-my-request';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { day, hour, minute } from '../../src/core/clock.ts';
 import { changesKeptMs, pruneChanges } from '../../src/platform/database/change-feed.ts';
 import { archiveOf, page, replace, upload } from '../api/sites/uploads.ts';
@@ -125,12 +126,12 @@ describe('P11 two processes', () => {
     // Private content is closed by the store before the other has heard of anything.
     expect(await atOnce(site.url, { cookie: inside.cookies(site.url) })).not.toBe(200);
     // Having heard of it, it reads the document; that takes a moment.
-    await vi.waitFor(async () => expect(await soon(url)).toBe(404), 5_000);
+    await expect.poll(() => soon(url)).toBe(404);
     expect((await inside.asset(site.url)).status).toBe(404);
     const refused = await other.call('GET', '/sites', { as: key });
     expect([refused.status, refused.error.code]).toEqual([403, 'sites_disabled']);
     await setEnabled(true);
-    await vi.waitFor(async () => expect(await soon(url)).toBe(200), 5_000);
+    await expect.poll(() => soon(url)).toBe(200);
     expect((await inside.asset(site.url)).status).toBe(401);
     expect((await inside.open(site.url)).status).toBe(200);
   });
@@ -223,7 +224,7 @@ describe('when the key of a site ends', () => {
       // Sent by light-my-request once someone waits for it.
       const answered = Promise.resolve(going);
       body.write(bytes.subarray(0, 30));
-      await vi.waitFor(() => expect(body.readableLength).toBe(0), 10_000);
+      await expect.poll(() => body.readableLength).toBe(0);
       await end(mortal);
       body.end(bytes.subarray(30));
       const { statusCode, headers } = await answered;

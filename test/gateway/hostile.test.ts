@@ -77,7 +77,7 @@ test('a private body is cut when its site changed between the check and its firs
   });
   const destroy = vi.fn<() => void>();
   const leave = streams.enter(destroy, { targetId: 's', label: 'p-a', epoch: 1, msLeft: 60_000 });
-  await vi.waitFor(() => expect(destroy).toHaveBeenCalledOnce());
+  await expect.poll(() => destroy).toHaveBeenCalledOnce();
   leave();
   const later = streams.enter(destroy, { targetId: 's', label: 'p-a', epoch: 2, msLeft: 60_000 });
   await Promise.resolve();

@@ -1,5 +1,5 @@
 import { type AddressInfo, connect } from 'node:net';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Harness, openHarness, uiOrigin } from '../harness.ts';
 import { page, upload } from '../api/sites/uploads.ts';
 import { browserOf, privateSite } from './private.ts';
@@ -264,9 +264,9 @@ test('T51 a broken request is answered, and the connection goes although its cli
   socket.on('data', (chunk) => (answer += chunk.toString()));
   socket.write('no HTTP at all\r\n\r\n');
   socket.on('error', () => undefined);
-  await vi.waitFor(() => expect(statusOf(answer)).toBe(400), 5_000);
+  await expect.poll(() => statusOf(answer)).toBe(400);
   // The server's end of it goes, so it counts no connection any more.
-  await vi.waitFor(async () => expect(await connections()).toBe(0), 5_000);
+  await expect.poll(connections).toBe(0);
   socket.destroy();
 });
 
@@ -293,8 +293,8 @@ test('T52 a broken request behind an answer under way ends the connection, and n
   // Two cookies: what node:http reads.
   const { host: address } = new URL(made.data.url);
   socket.write(`GET /large.txt HTTP/1.1\r\nhost: ${address}\r\ncookie: a=b\r\ncookie: c=d\r\n\r\n`);
-  await vi.waitFor(() => expect(length).toBeGreaterThan(0), 10_000);
-  await vi.waitFor(async () => expect(await connections()).toBe(0), 10_000);
+  await expect.poll(() => length).toBeGreaterThan(0);
+  await expect.poll(connections).toBe(0);
   socket.resume();
   await ended;
   expect(length).toBeLessThan(large.length);

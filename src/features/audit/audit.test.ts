@@ -1,3 +1,4 @@
+// @module-tag sql
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/clock.ts';
@@ -41,7 +42,6 @@ async function ids(filter: AuditFilter, limit: number, between: () => Promise<vo
 
 test('paging shows every event once, newest first, however many arrive meanwhile', {
   tags: 'flood',
-  timeout: 120_000,
 }, async () => {
   const runs = fc.array(fc.record({ count: fc.integer({ min: 1, max: 9 }), ms: fc.nat(3) }), {
     maxLength: 6,

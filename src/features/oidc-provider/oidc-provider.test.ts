@@ -194,7 +194,7 @@ describe('the provider', () => {
       feed: { subscribe: () => () => {} },
       isFresh: () => true,
       clock,
-      timeoutMs: 2_000,
+      timeoutMs: minute,
     });
     const jwt = (await connect()).body['id_token'] as string;
     for (const value of [jwt, 'never-was-a-token', 'x'.repeat(44), `${'x'.repeat(42)}.`, 'ü'.repeat(43)]) {
@@ -216,6 +216,7 @@ describe('the provider', () => {
         open.identity.serveProvider(request, response, { path, address: '127.0.0.1' });
       }),
       clock,
+      timeoutSeconds: 60,
     });
     const jwt = (await connect()).body['id_token'] as string;
     expect(await client.introspect(jwt, 'access_token')).toEqual({ active: false });

@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { fakeDirectory, type FakeDirectory } from '../../../test/fakes/directory.ts';
 import { createKnownPeople } from './known-people.ts';
@@ -11,7 +12,7 @@ const issuer = `${uiOrigin}/identity`;
 const elsewhere = 'https://id.example.com/realms/acme';
 
 beforeAll(async () => {
-  fake = fakeDirectory({ clock: { now: () => h.clock.now() }, issuer, timeoutMs: 10 });
+  fake = fakeDirectory({ clock: { now: () => h.clock.now() }, issuer });
   h = await openHarness({ directory: () => fake });
   root = await h.person('Root');
 });

@@ -2,10 +2,14 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import { expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { minute } from '../../core/clock.ts';
 import { openDatabase } from './database.ts';
 import { createEmbeddedFolder } from './embedded-folder.ts';
 import { embeddedDatabase, tidyEmbedded } from './embedded.ts';
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
+afterEach(() => void vi.useRealTimers());
 
 async function newDatabaseFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'postern-embedded-'));
@@ -13,15 +17,22 @@ async function newDatabaseFolder(): Promise<string> {
   return folder;
 }
 
+/** Lets the time of the watchdog pass for the one statement that waits. Its clock stands still for all others. */
+async function endStatement(): Promise<void> {
+  await expect.poll(() => vi.getTimerCount()).toBe(1);
+  vi.advanceTimersByTime(minute);
+}
+
 test('a statement that does not come back is ended with 503, and the next one finds a database again', async () => {
   const folder = await newDatabaseFolder();
-  const embedded = embeddedDatabase({ dataDir: folder, watchdogMs: 2_000 });
+  const embedded = embeddedDatabase({ dataDir: folder });
   await embedded.start();
   const database = openDatabase(embedded.dialect);
   await sql`create table kept (id int)`.execute(database.sql);
   await sql`insert into kept values (1)`.execute(database.sql);
   // Far longer than the watchdog waits; the thread is ended in the middle of it.
   const endless = sql`select count(*) from generate_series(1, 10000000000)`.execute(database.sql);
+  await endStatement();
   await expect(endless).rejects.toMatchObject({ code: 'store_unavailable', status: 503 });
   const { rows } = await sql<{ id: number }>`select id from kept`.execute(database.sql);
   expect(rows).toEqual([{ id: 1 }]);
@@ -90,13 +101,15 @@ test('what was committed is there after closing and opening again', async () => 
 
 test('a transaction whose database ended in the middle is refused whole, never half kept', async () => {
   const folder = await newDatabaseFolder();
-  const embedded = embeddedDatabase({ dataDir: folder, watchdogMs: 2_000 });
+  const embedded = embeddedDatabase({ dataDir: folder });
   await embedded.start();
   const database = openDatabase(embedded.dialect);
   await sql`create table kept (what text)`.execute(database.sql);
   const half = database.tx(async (tx) => {
     await sql`insert into kept values ('change')`.execute(tx);
-    await sql`select count(*) from generate_series(1, 10000000000)`.execute(tx).catch(() => undefined);
+    const endless = sql`select count(*) from generate_series(1, 10000000000)`.execute(tx);
+    await endStatement();
+    await endless.catch(() => undefined);
     await sql`insert into kept values ('audit')`.execute(tx);
   });
   await expect(half).rejects.toMatchObject({ code: 'store_unavailable' });
@@ -115,7 +128,7 @@ test('a database that did not open, such as on a full disk, is 503, and is opene
     await expect(database.ping()).rejects.toMatchObject({ code: 'store_unavailable', status: 503 });
   await rm(dataDir);
   await createEmbeddedFolder(dataDir);
-  await expect.poll(() => database.ping(), { timeout: 60_000, interval: 200 }).toBeUndefined();
+  await expect.poll(() => database.ping()).toBeUndefined();
   await database.close();
   await rm(folder, { recursive: true, force: true });
 });
@@ -131,7 +144,7 @@ test('what the disk did not keep is not acknowledged, and the next statement beg
   await expect(lost).rejects.toMatchObject({ status: 503 });
   await rm(broken, { recursive: true });
   const answer = async () => (await sql`insert into kept values (2) returning id`.execute(database.sql)).rows;
-  await expect.poll(answer, { timeout: 60_000, interval: 200 }).toEqual([{ id: 2 }]);
+  await expect.poll(answer).toEqual([{ id: 2 }]);
   await database.close();
   await rm(folder, { recursive: true, force: true });
 });

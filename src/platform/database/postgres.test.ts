@@ -1,7 +1,9 @@
+// @module-tag sql
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { sql } from 'kysely';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { minute } from '../../core/clock.ts';
 import { type Database, openDatabase } from './database.ts';
 import { postgresDialect } from './postgres.ts';
 
@@ -9,6 +11,7 @@ import { postgresDialect } from './postgres.ts';
  * A server that lets everyone in and answers every statement with nothing, until it goes silent: the bytes arrive
  * and no answer comes, as from a host behind a firewall that forgot the connection.
  */
+const deadlineMs = minute;
 const sockets = new Set<Socket>();
 let server: Server;
 let database: Database;
@@ -35,13 +38,16 @@ function serve(socket: Socket) {
   socket.on('data', (data) => {
     if (refusesAll !== null) return void socket.end(failure(refusesAll));
     const answer = refusesStatements === null ? done : Buffer.concat([failure(refusesStatements), ready]);
-    if (isIn && !silentOn?.test(data.toString('latin1'))) socket.write(answer);
+    // The timers of this side are fake: only a statement without an answer reaches its deadline.
+    if (isIn && silentOn?.test(data.toString('latin1'))) return void vi.advanceTimersByTime(deadlineMs);
+    if (isIn) socket.write(answer);
     if (!isIn) socket.write(welcome);
     isIn = true;
   });
 }
 
 beforeEach(async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   silentOn = null;
   refusesAll = null;
   refusesStatements = null;
@@ -49,13 +55,12 @@ beforeEach(async () => {
   await once(server, 'listening');
   const address = server.address();
   const port = typeof address === 'object' ? address?.port : undefined;
-  database = openDatabase(
-    postgresDialect(`postgres://ada@127.0.0.1:${port}/db`, { max: 1, deadlineMs: 500 }),
-  );
+  database = openDatabase(postgresDialect(`postgres://ada@127.0.0.1:${port}/db`, { max: 1, deadlineMs }));
 });
 afterEach(async () => {
-  await database.close();
+  vi.useRealTimers();
   for (const socket of sockets) socket.destroy();
+  await database.close();
   server.close();
 });
 

@@ -2,12 +2,14 @@ import { once } from 'node:events';
 import { type RequestListener, Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
+import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises';
 import { pipeline } from 'node:stream/promises';
 import { text } from 'node:stream/consumers';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { minute } from '../../core/clock.ts';
 import { drain } from '../drain.ts';
 import { createFairServer } from '../turns.ts';
 import { FastRequest, FastResponse, FastServer, type HttpListener } from './fast-server.ts';
@@ -49,8 +51,8 @@ async function talk(port: number, pieces: readonly (string | Buffer)[]): Promise
   const answer = text(socket).catch(() => '(cut)');
   for (const piece of pieces) {
     await new Promise<void>((resolve) => void socket.write(piece, 'latin1', () => resolve()));
-    // A turn of the event loop, so that pieces arrive as pieces.
-    if (pieces.length > 1) await new Promise((resolve) => setTimeout(resolve, 2));
+    // The server reads between two turns of the event loop, so that pieces arrive as pieces.
+    if (pieces.length > 1) await turn().then(() => turn());
   }
   socket.end();
   return await answer;
@@ -145,7 +147,6 @@ describe('what is answered without node:http', () => {
 
   it('whatever the bytes, they mean what they mean to node:http', {
     tags: 'flood',
-    timeout: 60_000,
   }, async () => {
     const { ask } = await both();
     const piece = fc.constantFrom(
@@ -355,13 +356,18 @@ describe('a connection from its beginning to its end', () => {
         response.end(Buffer.alloc(64 * 1024 * 1024));
       }),
     );
-    server.setTimeout(50);
+    server.setTimeout(minute);
+    const accepted = once(server, 'connection');
     const { socket, closed } = await dial(port);
     socket.pause();
     socket.write(get('/'));
     await until(() => socket.readableLength > 0);
+    const [atServer] = (await accepted) as [Socket];
+    expect(atServer.timeout).toBe(minute);
+    // Short only from here on, so that the request arrives in time.
+    atServer.setTimeout(50);
     // A reset, or the end of what was sent: the connection is gone on the other side.
-    await vi.waitFor(async () => expect(await connectionsOf(server)).toBe(0), { timeout: 10_000 });
+    await expect.poll(() => connectionsOf(server)).toBe(0);
     socket.destroy();
     await closed;
   });
@@ -434,7 +440,7 @@ describe('a connection from its beginning to its end', () => {
         await until(() => accepted[0]?.bytesRead !== before);
         vi.advanceTimersByTime(1_000);
       }
-      await vi.waitFor(async () => expect(await connectionsOf(server)).toBe(0), { timeout: 2_000 });
+      await expect.poll(() => connectionsOf(server)).toBe(0);
       socket.destroy();
     } finally {
       vi.useRealTimers();
@@ -487,9 +493,9 @@ describe('a connection from its beginning to its end', () => {
   });
 });
 
-/** @throws when it does not come to that within ten seconds. */
+/** Unlike expect.poll, it leaves fake timers alone. */
 async function until(isSo: () => boolean): Promise<void> {
-  await vi.waitFor(() => expect(isSo()).toBe(true), { timeout: 10_000, interval: 20 });
+  while (!isSo()) await wait(5);
 }
 
 function connectionsOf(server: Server): Promise<number> {

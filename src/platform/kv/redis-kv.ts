@@ -43,7 +43,6 @@ export function unavailableReasonFor({
   return null;
 }
 
-const answerMs = 250;
 /** Includes discovery of the other nodes and connecting to each. */
 const clusterConnectMs = 5_000;
 /** Maximum number of keys, so that no response grows without bound. */
@@ -71,10 +70,13 @@ export function redisKv({
   url,
   log,
   prefix = 'postern:',
+  answerMs = 250,
 }: {
   url: string;
   log: Log;
   prefix?: string;
+  /** Milliseconds after which a server without an answer counts as unavailable. */
+  answerMs?: number;
 }): RedisKv {
   let isLost = false;
   /** Why the latest attempt to connect failed. */

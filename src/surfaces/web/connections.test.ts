@@ -20,7 +20,7 @@ afterEach(async () => {
 
 async function listening(
   routes: readonly Route[],
-  idleMs = 100,
+  idleMs = 60_000,
   log = {},
 ): Promise<{ say(text: string): Client }> {
   app = await createWebServer({
@@ -39,18 +39,24 @@ async function listening(
   return {
     say(text) {
       const atServer = once(server, 'connection').then(([socket]) => socket as Socket);
+      const asked = once(server, 'request');
       const { port } = server.address() as AddressInfo;
       // It never ends its side by itself, whatever the server does.
       const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
       socket.on('error', () => undefined);
       clients.push(socket);
       socket.write(text);
-      return { socket, atServer };
+      return { socket, atServer, asked };
     },
   };
 }
 
-type Client = { readonly socket: Socket; readonly atServer: Promise<Socket> };
+type Client = {
+  readonly socket: Socket;
+  readonly atServer: Promise<Socket>;
+  /** Resolves with the head of a request. */
+  readonly asked: Promise<unknown>;
+};
 
 const get = (path: string) => `GET /api/v2${path} HTTP/1.1\r\nhost: localhost:3000\r\n\r\n`;
 
@@ -59,8 +65,16 @@ async function firstLine(socket: Socket): Promise<string> {
   return chunk.toString().split('\r\n', 1)[0] ?? '';
 }
 
-/** Resolves when nothing has moved over the connection for as long as the limit says. */
-const waited = async ({ atServer }: Client) => void (await once(await atServer, 'timeout'));
+/** Nothing has moved over the connection for as long as the limit says: what Node tells the server then. */
+const waited = async ({ atServer, asked }: Client) => {
+  await asked;
+  (await atServer).emit('timeout');
+};
+/** From now on the limit is short: the request has arrived, so only the client can meet it. */
+const shorten = async ({ atServer, asked }: Client) => {
+  await asked;
+  (await atServer).setTimeout(100);
+};
 /** True when the server has closed it; waits for that. */
 const gone = async ({ atServer }: Client): Promise<boolean> => {
   const socket = await atServer;
@@ -109,6 +123,7 @@ test('T51 whoever stops reading a download loses the connection, and what was re
   }
   const client = (await listening([download(endless)])).say(get('/download'));
   client.socket.pause();
+  await shorten(client);
   expect(await gone(client)).toBe(true);
   await isClosed;
 });
@@ -117,6 +132,7 @@ test('T51 whoever reads nothing of an answer loses the connection, however it is
   const much = 'x'.repeat(32 * 1024 * 1024);
   const client = (await listening([thing('GET', async () => much)])).say(get('/thing'));
   client.socket.pause();
+  await shorten(client);
   expect(await gone(client)).toBe(true);
 });
 
@@ -159,10 +175,7 @@ test('a broken request behind an answer under way ends the connection, and nothi
     yield 'first';
     await new Promise(() => undefined);
   }
-  const { say } = await listening(
-    [download(endless), thing('GET', () => new Promise(() => undefined))],
-    60_000,
-  );
+  const { say } = await listening([download(endless), thing('GET', () => new Promise(() => undefined))]);
   for (const [path, begun] of [
     ['/download', true],
     ['/thing', false],
@@ -199,7 +212,7 @@ test('a body that stops for a while is taken when it goes on; its own limit is a
 
 test('a client that leaves inside its body is no error of the server', async () => {
   const errors: unknown[] = [];
-  const { say } = await listening([thing('POST', async () => 'taken')], 60_000, {
+  const { say } = await listening([thing('POST', async () => 'taken')], undefined, {
     error: (said: unknown) => void errors.push(said),
   });
   const client = say(
@@ -226,14 +239,14 @@ test.each([
   ],
   ['an expectation', 'GET /api/v2/thing HTTP/1.1\r\nhost: localhost:3000\r\nexpect: x\r\n\r\n', '200 OK'],
 ])('a request with %s is answered in our own words', async (_what, text, status) => {
-  const { socket } = (await listening([thing('GET', async () => 'made')], 60_000)).say(text);
+  const { socket } = (await listening([thing('GET', async () => 'made')])).say(text);
   const [head] = ((await once(socket, 'data')) as [Buffer]).toString().split('\r\n\r\n', 1);
   expect(head?.startsWith(`HTTP/1.1 ${status}`)).toBe(true);
   expect(head).toContain('x-content-type-options: nosniff');
 });
 
 test('a connection over which no request ever comes is closed', async () => {
-  expect(await gone((await listening([])).say(''))).toBe(true);
+  expect(await gone((await listening([], 100)).say(''))).toBe(true);
 });
 
 test.each([
@@ -246,7 +259,7 @@ test.each([
 ])(
   'whoever sends %s gets his answer, and the connection goes although he keeps his side open',
   async (_what, text, line) => {
-    const client = (await listening([], 60_000)).say(text);
+    const client = (await listening([])).say(text);
     expect(await firstLine(client.socket)).toBe(line);
     await gone(client);
     expect(client.socket.writable).toBe(true);

@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { hour, second } from '../../../src/core/clock.ts';
 import { systemRandom } from '../../../src/core/ids.ts';
@@ -592,7 +593,7 @@ describe('every set of scopes', () => {
 
   test.each(['a user’s key', 'an administrator’s key', 'a service key'] as const)(
     'SC-01 %s with any set of scopes is let in exactly where the scope or its write form is present',
-    { tags: 'flood', timeout: 120_000 },
+    { tags: 'flood' },
     async (caller) => {
       const before = (await contents(h))['repositories'];
       const owner = caller === 'a user’s key' ? await h.person('Sets') : root;
@@ -610,7 +611,7 @@ describe('every set of scopes', () => {
     ['an administrator’s access token', 'Root'],
   ] as const)(
     'SC-01 %s with any set of scopes is let in exactly where the scope or its write form is present',
-    { tags: 'flood', timeout: 120_000 },
+    { tags: 'flood' },
     async (caller, name) => {
       const program = commandLine(h, name);
       for (const scopes of sets) {

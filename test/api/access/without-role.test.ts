@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { minute } from '../../../src/core/clock.ts';
 import { fakeDirectory, type FakeDirectory } from '../../fakes/directory.ts';
@@ -16,7 +17,6 @@ beforeAll(async () => {
   fake = fakeDirectory({
     clock: { now: () => h.clock.now() },
     issuer: `${uiOrigin}/identity`,
-    timeoutMs: 10,
   });
   h = await openHarness({ ...manyChanges, directory: () => fake });
   nobody = await h.person('Nobody');

@@ -1,3 +1,4 @@
+// @module-tag sql
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { minute, second } from '../../../src/core/clock.ts';
 import { systemRandom } from '../../../src/core/ids.ts';
@@ -183,7 +184,6 @@ describe('guessing', () => {
   const guesses = process.env['CI'] === 'true' ? 100_000 : 10_000;
   test(`RL-05 ${guesses} different bad keys from many addresses leave the counters of owners as they were`, {
     tags: 'flood',
-    timeout: 300_000,
   }, async () => {
     const key = await h.key(ada);
     await statuses(600, key);

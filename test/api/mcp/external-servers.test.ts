@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import timers from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemAuditContext } from '../../../src/core/caller.ts';
@@ -8,6 +9,7 @@ import { mcpServerStore } from '../../../src/features/connections/server-store.t
 import { createMcpServers } from '../../../src/features/connections/servers.ts';
 import type { ToolText } from '../../../src/features/connections/tool-text.ts';
 import { type Harness, type Person, uiOrigin } from '../../harness.ts';
+import { replaceBuiltin } from '../../replace-builtin.ts';
 import { dump, openFrozenHarness } from '../access/cast.ts';
 import { type Agent, connectAgent, setMcpPolicy } from './agent.ts';
 import {
@@ -17,6 +19,17 @@ import {
   loopbackFetch,
   openExternalServer,
 } from './external-server.ts';
+
+/** Ends each pause between two looks at the external servers of a person. */
+const pauses: (() => void)[] = [];
+const externalLookMs = 123_456;
+const { setTimeout: wait } = timers;
+replaceBuiltin(timers, {
+  setTimeout: (ms, value, options) =>
+    ms === externalLookMs
+      ? new Promise((resolve) => pauses.push(() => resolve(value as never)))
+      : wait(ms, value, options),
+});
 
 /** External MCP servers: who registers them, who connects an account, and what agents get of their tools. */
 let h: Harness;
@@ -516,7 +529,7 @@ describe('tools', () => {
 });
 
 test('an agent that lists often makes Postern look less often, and the last listing is followed by a look', async () => {
-  const slow = await openFrozenHarness({ outboundFetch: loopbackFetch, externalLookMs: 300 });
+  const slow = await openFrozenHarness({ outboundFetch: loopbackFetch, externalLookMs });
   const admin = await slow.person('Admin', { admin: true });
   const cy = await slow.person('Cy');
   await setMcpPolicy(slow);
@@ -532,10 +545,13 @@ test('an agent that lists often makes Postern look less often, and the last list
   const before = server.listings;
   server.tools = server.tools.map((tool) => ({ ...tool, description: 'Something else.' }));
   for (let count = 0; count < 20; count += 1) await hers.client.listTools();
+  expect([pauses.length, server.listings - before]).toEqual([1, 0]);
+  pauses.pop()?.();
   await slow.settle();
-  expect(server.listings - before).toBeLessThan(10);
+  expect(server.listings - before).toBe(1);
   const { tools: left } = await hers.client.listTools();
   expect(left.filter(({ name }) => name.startsWith('tracker__'))).toEqual([]);
+  pauses.pop()?.();
   await slow.close();
 });
 
@@ -617,33 +633,34 @@ describe('an unusual server', () => {
 });
 
 describe('a server that does not behave', () => {
-  let fast: Harness;
+  let patient: Harness;
+  /** A second process, with a short limit: it asks the server only while that does not behave. */
+  let hasty: Harness;
   let admin: Person;
   let cy: Person;
   let hers: Agent;
   beforeAll(async () => {
-    fast = await openFrozenHarness({
-      changesPerMinute: 10_000,
-      outboundFetch: loopbackFetch,
-      externalServerMs: 1_000,
-    });
-    admin = await fast.person('Admin', { admin: true });
-    cy = await fast.person('Cy');
-    await setMcpPolicy(fast, { callsPerMinute: 10_000 });
-    hers = await connectAgent(fast, 'Cy');
+    patient = await openFrozenHarness({ changesPerMinute: 10_000, outboundFetch: loopbackFetch });
+    admin = await patient.person('Admin', { admin: true });
+    cy = await patient.person('Cy');
+    await setMcpPolicy(patient, { callsPerMinute: 10_000 });
+    hasty = await patient.another({ externalServerMs: 2_000 });
+    hers = await connectAgent(hasty, 'Cy');
   });
-  afterAll(() => fast.close());
+  afterAll(async () => {
+    await hasty.close();
+    await patient.close();
+  });
   afterEach(async () => {
-    await fast.settle();
-    await fast.call('DELETE', `${path}/tracker`, { as: admin });
+    await hasty.settle();
+    await patient.call('DELETE', `${path}/tracker`, { as: admin });
   });
-  const start = () => fast.call('POST', '/me/connections/tracker/start', { as: cy, body: {} });
+  const start = (at: Harness) => at.call('POST', '/me/connections/tracker/start', { as: cy, body: {} });
   const readOnly = { tools: { search_issues: 'allow' }, readOnlyTools: ['search_issues'] };
   const readyFor = async () => {
-    await addServer(fast, admin, server, readOnly);
-    // A busy machine may take longer than the limit.
-    await expect.poll(async () => (await start()).status).toBe(200);
-    await acceptAll(fast, admin);
+    await addServer(patient, admin, server, readOnly);
+    expect((await start(patient)).status).toBe(200);
+    await acceptAll(patient, admin);
   };
 
   const ways: [string, NonNullable<ExternalServer['instead']>][] = [
@@ -674,10 +691,13 @@ describe('a server that does not behave', () => {
       expect(server.authorizations.length).toBeGreaterThan(sent);
       // tools/list answers from what is stored.
       expect((await hers.client.listTools()).tools.map(({ name }) => name)).toContain(search);
-      const { data } = await fast.call('GET', '/me/connections', { as: cy });
+      const { data } = await hasty.call('GET', '/me/connections', { as: cy });
       expect(data.connections[0].status).toBe('connected');
-      expect(await start()).toMatchObject({ status: 503, error: { code: 'external_server_unavailable' } });
-      expect((await fast.call('GET', '/me/connections', { as: cy })).data.connections[0].status).toBe(
+      expect(await start(hasty)).toMatchObject({
+        status: 503,
+        error: { code: 'external_server_unavailable' },
+      });
+      expect((await hasty.call('GET', '/me/connections', { as: cy })).data.connections[0].status).toBe(
         'connected',
       );
     },
@@ -685,10 +705,10 @@ describe('a server that does not behave', () => {
 
   test('T61 a redirect is not followed, and nothing is sent there', async () => {
     const other = await openExternalServer();
-    await addServer(fast, admin, server, { auth: 'header' });
+    await addServer(patient, admin, server, { auth: 'header' });
     server.instead = (_request, response) => void response.writeHead(308, { location: other.url }).end();
     const body = { value: 'Bearer value-of-cy' };
-    expect((await fast.call('POST', '/me/connections/tracker/start', { as: cy, body })).status).toBe(503);
+    expect((await hasty.call('POST', '/me/connections/tracker/start', { as: cy, body })).status).toBe(503);
     expect(other.authorizations).toEqual([]);
     await other.close();
   });

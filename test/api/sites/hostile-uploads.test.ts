@@ -2,7 +2,6 @@ import { readdir } from 'node:fs/promises';
 import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tarBlocks, tarEnd, tarGzOf, type TarPart } from '../../archives/tar.ts';
@@ -228,13 +227,13 @@ test('T51 fifty slow uploads hold no memory worth speaking of and hold up nobody
   });
   const folder = join(dirname(dirname(h.incoming)), 'uploads-0');
   const inFiles = async () => (await readdir(folder)).length;
-  while ((await inFiles()) < 50) await wait(10);
+  await expect.poll(inFiles).toBe(50);
   const quick = await replace(h, key, site.id, { 'index.html': page('meanwhile') });
   expect(quick.status).toBe(200);
   // 200 MB were sent; held in memory they would all show.
   expect(process.memoryUsage().rss - before).toBeLessThan(160_000_000);
   for (const sent of slow) sent.destroy();
-  while ((await inFiles()) > 0) await wait(10);
+  await expect.poll(inFiles).toBe(0);
   const live = await h.call('GET', `/sites/${site.id}`, { as: key });
   expect(live.data.version).toEqual(quick.data.version);
 });

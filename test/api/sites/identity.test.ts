@@ -30,7 +30,7 @@ const scopes = ['sites:read', 'sites:write', 'repos:read'] as const;
 
 beforeAll(async () => {
   const issuer = `${uiOrigin}/identity`;
-  fake = fakeDirectory({ clock: { now: () => h.clock.now() }, issuer, timeoutMs: 10 });
+  fake = fakeDirectory({ clock: { now: () => h.clock.now() }, issuer });
   const directory: Directory = {
     introspect: (token, hint) => (held ?? Promise.resolve()).then(() => fake.introspect(token, hint)),
     principal: (subject) => (held ?? Promise.resolve()).then(() => fake.principal(subject)),

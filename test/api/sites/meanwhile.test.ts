@@ -1,9 +1,9 @@
+// @module-tag sql
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { hour, minute } from '../../../src/core/clock.ts';
 import { zipOf } from '../../archives/zip.ts';
@@ -25,30 +25,25 @@ afterAll(() => h.close());
 async function replaceInHalves(id: string, key: TestKey, meanwhile: () => Promise<unknown>) {
   const bytes = zipOf([{ name: 'index.html', content: page('too late') }]);
   const temporaryFiles = join(dirname(dirname(h.incoming)), 'uploads-0');
-  const answer = new Promise<number>((resolve, reject) => {
-    const sent = request({
-      port,
-      method: 'PUT',
-      path: `/api/v2/sites/${id}/content`,
-      headers: {
-        host: 'localhost:3000',
-        authorization: `Bearer ${key.value}`,
-        'content-type': 'application/zip',
-        'content-length': bytes.length,
-      },
-    });
-    sent.on('error', reject).on('response', (response) => {
-      response.resume();
-      resolve(response.statusCode ?? 0);
-    });
-    sent.write(bytes.subarray(0, 50));
-    void (async () => {
-      while ((await readdir(temporaryFiles)).length === 0) await wait(5);
-      await meanwhile();
-      sent.end(bytes.subarray(50));
-    })().catch(reject);
+  const sent = request({
+    port,
+    method: 'PUT',
+    path: `/api/v2/sites/${id}/content`,
+    headers: {
+      host: 'localhost:3000',
+      authorization: `Bearer ${key.value}`,
+      'content-type': 'application/zip',
+      'content-length': bytes.length,
+    },
   });
-  return await answer;
+  const answered = once(sent, 'response');
+  sent.write(bytes.subarray(0, 50));
+  await expect.poll(() => readdir(temporaryFiles)).not.toEqual([]);
+  await meanwhile();
+  sent.end(bytes.subarray(50));
+  const [response] = (await answered) as [IncomingMessage];
+  response.resume();
+  return response.statusCode;
 }
 
 test.each(['RV-02 is revoked', 'EX-02 expires'])(

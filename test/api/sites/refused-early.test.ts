@@ -30,9 +30,9 @@ test('the request after an upload that was too large is answered, on the same co
   const type = 'content-type: application/zip';
   socket.write(head('POST /api/v2/sites?visibility=public HTTP/1.1', type, `content-length: ${body.length}`));
   socket.write(body.subarray(0, 3_000_000));
-  await expect.poll(statuses, { timeout: 10_000 }).toEqual([413]);
+  await expect.poll(statuses).toEqual([413]);
   socket.write(body.subarray(3_000_000));
   socket.write(head('GET /api/v2/auth/context HTTP/1.1'));
-  await expect.poll(statuses, { timeout: 10_000 }).toEqual([413, 200]);
+  await expect.poll(statuses).toEqual([413, 200]);
   socket.destroy();
 });

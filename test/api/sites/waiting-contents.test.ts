@@ -1,9 +1,10 @@
+// @module-tag sql
 import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { type AddressInfo, connect } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemAuditContext } from '../../../src/core/caller.ts';
 import { takeBlob } from '../../../src/features/sites/content/receive-blob.ts';
 import { lookBudget } from '../../../src/features/sites/content/key-scan.ts';
@@ -134,10 +135,10 @@ test('T51 a client that leaves before its answer ends the work on its archive', 
     `POST /api/v2/sites HTTP/1.1\r\nhost: localhost:3000\r\nauthorization: Bearer ${key.value}\r\ncontent-type: application/zip\r\ncontent-length: ${bytes.length}\r\n\r\n`,
   );
   socket.write(bytes);
-  await vi.waitFor(() => expect(left).toBeDefined());
+  await expect.poll(() => left).toBeDefined();
   expect(left?.aborted).toBe(false);
   socket.destroy();
-  await vi.waitFor(() => expect(left?.aborted).toBe(true));
+  await expect.poll(() => left?.aborted).toBe(true);
   Object.assign(sites, { receive });
 });
 
