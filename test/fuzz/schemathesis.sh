@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes a server of its own over its OpenAPI document: no 500, no undocumented answer (npm run test:fuzz).
+# Fuzzes a server of its own over its OpenAPI document: no 500, no undocumented answer (npm run test:schemathesis).
 # Twice: as an administrator's session, which reaches every route, and as a personal key with every scope.
 #   EXAMPLES=200 test/fuzz/schemathesis.sh        test cases per operation and phase
 set -euo pipefail
@@ -26,7 +26,10 @@ SERVICE_UI_URL=$base PORT=$port GATEWAY_PORT=$(free_port) METRICS_PORT=$operatio
   BOOTSTRAP_ADMIN_EMAIL=ada@example.com BOOTSTRAP_ADMIN_PASSWORD=$password \
   node scripts/run.mjs test/fuzz/server.ts >"$folder/server.log" 2>&1 &
 server=$!
-for _ in $(seq 120); do curl -sf -o /dev/null "http://127.0.0.1:$operations/readyz" && break || sleep 0.5; done
+until curl -sf -o /dev/null "http://127.0.0.1:$operations/readyz"; do
+  kill -0 "$server" || { cat "$folder/server.log"; exit 1; }
+  sleep 0.5
+done
 
 jar=$folder/jar
 form=$(curl -sL -c "$jar" -b "$jar" -o /dev/null -w '%{url_effective}' "$base/auth/login")
