@@ -228,7 +228,7 @@ test('docs/reference/cli-exit-codes.md has the exit codes of every verb, as they
   expect(seen.get('postern watch')).toContain(8);
   for (const word of ofSignIn) expect(seen.get(`postern ${word}`)).toContain(4);
   await expect(pageOf(seen)).toMatchFileSnapshot('../../docs/reference/cli-exit-codes.md');
-}, 120_000);
+});
 
 function pageOf(seen: ReadonlyMap<string, ReadonlySet<number>>): string {
   const codes = [0, 1, 2, 3, 4, 5, 6, 7, 8];

@@ -99,7 +99,7 @@ describe.skipIf(missingTools('script').length > 0)('in a terminal', () => {
     const quiet = await inTerminal(await publish('--quiet'), { env, cwd: folder });
     expect(quiet.shown).not.toContain(escape);
     expect((await piped(...(await publish()))).err).not.toContain(escape);
-  }, 120_000);
+  });
 
   test('open and the pages of session-only routes open the browser, not with --no-browser and not in a pipe', async () => {
     const opened = join(world.home, 'opened');

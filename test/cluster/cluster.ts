@@ -129,7 +129,7 @@ function isListening(host: string, port: number): Promise<boolean> {
 export async function throughService(address: string, host: string): Promise<number> {
   for (;;) {
     localPort = localPort === lastPort ? firstPort : localPort + 1;
-    const options = { host: address, headers: { host }, agent: false, timeout: 10_000, localPort };
+    const options = { host: address, headers: { host }, agent: false, timeout: 60_000, localPort };
     try {
       return await statusOf(request(options));
     } catch (error) {
@@ -145,7 +145,7 @@ let localPort = firstPort;
 
 /** The same through the reverse proxy. */
 export function throughIngress(host: string): Promise<number> {
-  const options = { host: nodeAddress, servername: host, headers: { host }, agent: false, timeout: 10_000 };
+  const options = { host: nodeAddress, servername: host, headers: { host }, agent: false, timeout: 60_000 };
   return statusOf(requestWithTls(options));
 }
 
@@ -155,7 +155,7 @@ function statusOf(asked: ReturnType<typeof request>): Promise<number> {
       answer.resume();
       answer.once('end', () => resolve(answer.statusCode ?? 0)).once('error', reject);
     });
-    asked.once('timeout', () => asked.destroy(new Error('No answer within 10 s.')));
+    asked.once('timeout', () => asked.destroy(new Error('No answer within a minute.')));
     asked.once('error', reject);
     asked.end();
   });

@@ -136,7 +136,7 @@ test('webs and workers that are killed come back, and pages are served meanwhile
 
 /** Kubernetes makes a gateway in place of one that is deleted, and visitors reach it. */
 async function replaceGateway(): Promise<void> {
-  await expect.poll(() => kubectl('get', '--raw=/readyz').catch(String), { timeout: 60_000 }).toBe('ok');
+  await expect.poll(() => kubectl('get', '--raw=/readyz').catch(String)).toBe('ok');
   const [first = ''] = await podsOf('gateway');
   await kubectl('delete', 'pod', first);
   await rolledOut();
@@ -161,7 +161,7 @@ test('a kubelet that is killed ends no pod, and gives its pods their requests ba
   // Until it has probed them it may report all pods of this only node as not ready: what is refused is told, not judged.
   await refusedDuring(async () => {
     killNodeProgram('kubelet');
-    await expect.poll(leastProbed, { timeout: 60_000 }).toBeGreaterThan(1);
+    await expect.poll(leastProbed).toBeGreaterThan(1);
     await rolledOut();
   });
   expect(await containers()).toBe(before);
@@ -179,5 +179,5 @@ test('a rollback refuses no request', async () => {
 test('nothing of a release is left when it is uninstalled', async () => {
   expect((await objectsOf('postern')).length).toBeGreaterThan(10);
   await helm('uninstall', 'postern', '--wait', '--timeout=2m');
-  await expect.poll(() => objectsOf('postern'), { timeout: 60_000 }).toEqual([]);
+  await expect.poll(() => objectsOf('postern')).toEqual([]);
 });

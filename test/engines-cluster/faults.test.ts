@@ -28,7 +28,7 @@ async function run(changes: Partial<DesiredProcess> = {}): Promise<void> {
 
 async function becomes(expected: object): Promise<void> {
   const find = async () => (await engine.observe(environmentId))[0];
-  await expect.poll(find, { timeout: 90_000 }).toMatchObject(expected);
+  await expect.poll(find).toMatchObject(expected);
 }
 
 function build(job: Partial<BuildJob>, onLine: (line: LogLine) => void = () => undefined) {

@@ -223,10 +223,10 @@ test(`a worker that is killed ${kills} times, in every step of deploys and teard
       }
       for (const one of [id, other.id]) {
         await becomes(one, 'deployed');
-        await expect.poll(() => answer(one), { timeout: 30_000 }).toBe(`api ${edition}`);
+        await expect.poll(() => answer(one)).toBe(`api ${edition}`);
       }
       const two = [...ofService, ...ofService].toSorted();
-      await expect.poll(objects, { timeout: 60_000, interval: 500 }).toEqual(two);
+      await expect.poll(objects, { interval: 500 }).toEqual(two);
       const lines = async () => {
         const { data } = await ada.api('GET', `/environments/${id}/logs?limit=1000`);
         return (data as { text: string }[]).filter(({ text }) => text === `listening ${edition}`).length;
@@ -236,7 +236,7 @@ test(`a worker that is killed ${kills} times, in every step of deploys and teard
       await accepted(ada.api('DELETE', `/environments/${other.id}`));
       await killWorker(3_000);
       await becomes(other.id, 'torn_down');
-      await expect.poll(objects, { timeout: 60_000, interval: 500 }).toEqual(ofService);
+      await expect.poll(objects, { interval: 500 }).toEqual(ofService);
     }
     await accepted(ada.api('DELETE', `/environments/${id}`));
     await becomes(id, 'torn_down');
@@ -255,16 +255,16 @@ test('a namespace that is deleted by hand is a reason, and everything comes back
   await kubectl('delete', 'namespace', namespace);
   const service = async () => (await ada.api('GET', `/environments/${id}`)).data.services[0];
   const reason = expect.stringMatching(/Kubernetes answers: .*namespaces? "?environments-kills/) as string;
-  await expect.poll(service, { timeout: 90_000 }).toMatchObject({ status: 'starting', reason });
+  await expect.poll(service).toMatchObject({ status: 'starting', reason });
 
   commit(1_000);
   await accepted(ada.api('POST', `/environments/${id}/deploy`, {}));
   const said = async () => (await ada.api('GET', `/environments/${id}/why`)).text;
-  await expect.poll(said, { timeout: 90_000 }).toContain('Kubernetes answers: ');
+  await expect.poll(said).toContain('Kubernetes answers: ');
 
   await createNamespace();
   await becomes(id, 'deployed');
-  await expect.poll(() => answer(id), { timeout: 30_000 }).toBe('api 1000');
+  await expect.poll(() => answer(id)).toBe('api 1000');
   await kubectl('delete', 'namespace', namespace);
   // Nothing of it is there, and nothing can be made.
   await accepted(ada.api('DELETE', `/environments/${id}`));

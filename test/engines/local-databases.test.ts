@@ -40,7 +40,7 @@ describe('databases of the local engine, plain processes', () => {
 
   async function becomes(expected: object): Promise<void> {
     const find = async () => (await engine.observe('env_one'))[0];
-    await expect.poll(find, { timeout: 30_000 }).toMatchObject(expected);
+    await expect.poll(find).toMatchObject(expected);
   }
 
   async function ask(text: string, password = 'right'): Promise<unknown[]> {
@@ -185,7 +185,7 @@ describe('databases of the local engine, plain processes', () => {
     expect(await databases.ensure(at('1', 'wrong'))).toBe(false);
     await expect.poll(() => settled).toBe(2);
     expect(await databases.ensure(at('2', colors))).toBe(false);
-    await expect.poll(() => settled, { timeout: 30_000 }).toBe(3);
+    await expect.poll(() => settled).toBe(3);
     expect(await databases.ensure(at('3', 'wrong'))).toBe(true);
   });
 });

@@ -33,7 +33,6 @@ export function createMachine() {
       searchPath,
       blobs,
       limits: { ...generousLimits, ...limits },
-      graceMs: 1_000,
       now: () => clock.now,
       onDefect: (error) => void defects.push(error),
     });

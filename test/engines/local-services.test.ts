@@ -67,7 +67,7 @@ function localContract(
 
   async function becomes(expected: object, service = 'web'): Promise<ObservedProcess> {
     const find = async () => (await engine.observe('env_one')).find((one) => one.service === service);
-    await expect.poll(find, { timeout: 30_000 }).toMatchObject(expected);
+    await expect.poll(find).toMatchObject(expected);
     // It was just found.
     return (await find()) as ObservedProcess;
   }
@@ -159,7 +159,6 @@ function localContract(
       hidden: [],
       searchPath: process.env['PATH'],
       limits: generousLimits,
-      graceMs: 1_000,
     };
     const desired = { environmentId: 'env_one', processes: [await desire(store)] };
     const source = (path: string) => JSON.stringify(join(import.meta.dirname, '../../src', path));

@@ -24,8 +24,9 @@ export async function startPostgres() {
     ...account,
     stdio: 'ignore',
   });
-  for (let attempt = 0; !(await postgresAnswers(superuser)); attempt += 1) {
-    if (attempt === 300 || server.exitCode !== null) throw new Error('PostgreSQL does not answer.');
+  while (!(await postgresAnswers(superuser))) {
+    if (server.exitCode !== null || server.signalCode !== null)
+      throw new Error('PostgreSQL ended before it answered.');
     await wait(100);
   }
   const run = async (text: string, url = superuser): Promise<Record<string, unknown>[]> => {

@@ -162,7 +162,7 @@ for text in ["${token}", "${wrong}", "${token}0"]:
       data: [{ actor: { kind: 'system' }, details: { kid: expect.stringMatching(/^[\w-]{43}$/) } }],
     });
     const metrics = () => bash(`curl -s http://127.0.0.1:${guides.installation.ports.operations}/metrics`);
-    await expect.poll(metrics, { timeout: 60_000 }).toMatch(/job_name="reseal"/);
+    await expect.poll(metrics).toMatch(/job_name="reseal"/);
     await guides.stop();
     await run(retire);
     await guides.start();

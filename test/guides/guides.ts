@@ -146,10 +146,7 @@ export async function openGuides() {
       program = await startProgram({ ...installation, ...change });
       // On a busy machine the first responses can be 503: nothing was done, and a careful client retries.
       const ask = `curl -s -b jar -o /dev/null -w '%{http_code}' ${origin}/api/v2/sites`;
-      for (let tries = 0; (await bash(ask)) === '503'; tries++) {
-        if (tries === 100) throw new Error('The server answers 503 and goes on to.');
-        await wait(200);
-      }
+      while ((await bash(ask)) === '503') await wait(200);
     },
     async close() {
       await program.end('SIGTERM');

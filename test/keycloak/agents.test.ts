@@ -104,7 +104,7 @@ describe.skipIf(keycloakUrl === null)('agents with Keycloak', () => {
           ...settings,
           fetch: networkFetch,
           clock: systemClock,
-          timeoutMs: 8_000,
+          timeoutMs: 60_000,
         }),
       });
     expect(await check()).toEqual({

@@ -117,7 +117,7 @@ export async function openRealm(change: (realm: Answered) => void = () => undefi
           if (given['error'] === 'invalid_grant') throw new Error(JSON.stringify(given));
           return given;
         },
-        { timeout: 15_000, interval: 200 },
+        { timeout: 60_000, interval: 200 },
       );
       return { access: String(answer['access_token']), refresh: String(answer['refresh_token']) };
     },

@@ -18,7 +18,7 @@ describe.skipIf(keycloakUrl === null)('the self-test at the start', () => {
     await realm.close();
   });
 
-  const run = (settings = realm.settings, timeoutMs = 5_000) =>
+  const run = (settings = realm.settings, timeoutMs = 60_000) =>
     createSelfTest({
       ...settings,
       client: createKeycloakClient({ ...settings, fetch: network.fetch, clock: systemClock, timeoutMs }),

@@ -138,7 +138,7 @@ export async function cleanUpThroughKills(installation: Installation, count: num
       return before.some((digest) => !now.has(digest));
     };
     const cleaning = await startProgram(installation);
-    const giveUpAt = Date.now() + 30_000;
+    const giveUpAt = Date.now() + 2 * 60_000;
     const isForBytes = cycle % 2 === 0;
     while (isForBytes && !isCut() && Date.now() < giveUpAt) await wait(1);
     await wait(isForBytes ? dice.below(10) : 100 + dice.below(400));
