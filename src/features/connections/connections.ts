@@ -348,7 +348,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
         await lookEverywhere(userId);
       });
     },
-    async call(userId, { slug, text: { name } }, input) {
+    async call(userId, { slug, text }, input) {
       // Whatever an agent was talked into: our own keys reach no other server.
       if (containsKey(JSON.stringify(input)))
         throw new AppError('invalid_body', { message: 'The arguments must not contain an API key.' });
@@ -356,7 +356,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
       const connection = await read.mcpConnections.find(userId, slug);
       const server = await usable(slug);
       if (connection === undefined) throw noAccount(server);
-      const answer = await asPerson(server, connection, (target) => client.call(target, name, input));
+      const answer = await asPerson(server, connection, (target) => client.call(target, text, input));
       await read.mcpConnections.setUsed(connection.id, clock.now());
       return answer;
     },

@@ -1,5 +1,6 @@
 import {
   Client,
+  type ClientOptions,
   type ContentBlock,
   ProtocolError,
   StreamableHTTPClientTransport,
@@ -17,10 +18,10 @@ import type { ToolText } from './tool-text.ts';
 export type ExternalClient = {
   /** At most 128. @throws AppError external_server_unavailable, connection_broken */
   list(target: ExternalTarget): Promise<ToolText[]>;
-  /** @throws AppError as list() */
+  /** @param tool as an administrator accepted it. @throws AppError as list() */
   call(
     target: ExternalTarget,
-    name: string,
+    tool: ToolText,
     input: Readonly<Record<string, unknown>>,
   ): Promise<ExternalAnswer>;
 };
@@ -79,6 +80,7 @@ export function createExternalClient({
         capabilities: {},
         inputRequired: { autoFulfill: false },
         listMaxPages: maxListPages,
+        jsonSchemaValidator: acceptsEverything,
       },
     );
     const options = { timeout: ms, maxTotalTimeout: ms };
@@ -101,10 +103,15 @@ export function createExternalClient({
         const { tools } = await client.listTools(undefined, options);
         return tools.slice(0, maxTools).map(toText);
       }),
-    call: (target, name, input) =>
+    call: (target, { name, inputSchema }, input) =>
       during(target, callMs, async (client, options) => {
+        // With a definition the SDK never asks the server for one during the call. Without an output schema it compiles none.
+        const toolDefinition = { name, inputSchema: { ...inputSchema, type: 'object' as const } };
         try {
-          const result = await client.callTool({ name, arguments: { ...input } }, options);
+          const result = await client.callTool(
+            { name, arguments: { ...input } },
+            { ...options, toolDefinition },
+          );
           return bounded(target, {
             isError: result.isError === true,
             content: result.content.map(toPart),
@@ -120,6 +127,12 @@ export function createExternalClient({
       }),
   };
 }
+
+/** A schema of an external server is never compiled here: its patterns could keep this process busy without an end. */
+const acceptsEverything: NonNullable<ClientOptions['jsonSchemaValidator']> = {
+  // T is what the caller expects; nothing here depends on it.
+  getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
+};
 
 type Seen = { status: number | null; refused: RefusedAddress | null };
 

@@ -21,6 +21,8 @@ export type ExternalServer = {
   instead: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
   /** The result of every call, as no honest library would write it. */
   rawResult: Record<string, unknown> | undefined;
+  /** The JSON-RPC error that refuses the next call. */
+  nextError: { readonly code: number; readonly message: string } | undefined;
   /** Whether a request with this header is let in; everyone is at first. */
   accepts: (authorization: string | null) => boolean;
   /** The same, when the answer takes a while. */
@@ -35,6 +37,7 @@ export type ExternalTool = {
   readonly title?: string;
   readonly description?: string;
   readonly inputSchema?: Record<string, unknown>;
+  readonly outputSchema?: Record<string, unknown>;
   readonly annotations?: Record<string, unknown>;
   /** What it answers. */
   readonly content?: Record<string, unknown>[];
@@ -52,6 +55,7 @@ export async function openExternalServer(): Promise<ExternalServer> {
     calls: [],
     instead: undefined,
     rawResult: undefined,
+    nextError: undefined,
     accepts: () => true,
     acceptsLater: undefined,
     emit: (request, response) => void answer(request, response),
@@ -67,22 +71,24 @@ export async function openExternalServer(): Promise<ExternalServer> {
     if (!isAccepted) return void response.writeHead(401).end();
     const body = Buffer.concat(await request.toArray());
     const message = body.length === 0 ? {} : JSON.parse(body.toString());
-    if (external.rawResult !== undefined && message.method === 'tools/call') {
-      const raw = { jsonrpc: '2.0', id: message.id, result: external.rawResult };
+    const { nextError: error, rawResult: result } = external;
+    if ((error ?? result) !== undefined && message.method === 'tools/call') {
+      external.nextError = undefined;
+      const raw = { jsonrpc: '2.0', id: message.id, ...(error ? { error } : { result }) };
       return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(raw));
     }
     const headers = Object.entries(request.headers).flatMap(([name, value]): [string, string][] =>
       typeof value === 'string' ? [[name, value]] : [],
     );
-    const result = await handler.fetch(
+    const answered = await handler.fetch(
       new Request(`http://127.0.0.1${request.url ?? ''}`, {
         method: request.method ?? 'GET',
         headers,
         ...(body.length === 0 ? {} : { body }),
       }),
     );
-    response.writeHead(result.status, Object.fromEntries(result.headers));
-    response.end(Buffer.from(await result.arrayBuffer()));
+    response.writeHead(answered.status, Object.fromEntries(answered.headers));
+    response.end(Buffer.from(await answered.arrayBuffer()));
   }
 
   const address = await listen(server);
@@ -109,12 +115,13 @@ function serverOf(external: Pick<ExternalServer, 'tools' | 'calls' | 'listings'>
   server.setRequestHandler('tools/list', () => {
     external.listings += 1;
     return {
-      tools: external.tools.map(({ name, title, description, annotations, inputSchema }) => ({
+      tools: external.tools.map(({ name, title, description, annotations, inputSchema, outputSchema }) => ({
         name,
         ...(title === undefined ? {} : { title }),
         ...(description === undefined ? {} : { description }),
         ...(annotations === undefined ? {} : { annotations }),
         inputSchema: { type: 'object' as const, ...inputSchema },
+        ...(outputSchema === undefined ? {} : { outputSchema: { type: 'object' as const, ...outputSchema } }),
       })),
     };
   });

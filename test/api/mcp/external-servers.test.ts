@@ -103,6 +103,12 @@ const ready = async (more: Record<string, unknown> = {}, value?: string) => {
 };
 
 const search = 'tracker__search_issues';
+const accepted = async () => {
+  const found = await h.app.services.connections.tools(ada.user.id);
+  const tool = found.find(({ text }) => text.name === 'search_issues');
+  if (tool === undefined) throw new Error('There is no tool.');
+  return tool;
+};
 
 describe('servers', () => {
   test('an administrator adds a server once, changes it and deletes it, and each is audited', async () => {
@@ -616,6 +622,25 @@ describe('an unusual server', () => {
       code: 'external_server_unavailable',
       message: expect.stringContaining('65536'),
     });
+  });
+
+  test('T61 a server cannot make Postern list its tools, or compile a schema of it, during a call', async () => {
+    await ready();
+    await h.settle();
+    const { listings } = server;
+    // The code for which the SDK lists the tools again (MCP 2026-07-28, HeaderMismatch), and a pattern that never ends.
+    server.nextError = { code: -32020, message: 'header mismatch' };
+    server.tools = server.tools.map((tool) => ({
+      ...tool,
+      outputSchema: { properties: { v: { type: 'string', pattern: '^(a|a)*$' } } },
+    }));
+    const value = { v: `${'a'.repeat(40)}!` };
+    server.rawResult = { resultType: 'complete', content: [], structuredContent: value };
+    const first = await h.app.services.connections.call(ada.user.id, await accepted(), {});
+    expect(first).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('mismatch') }] });
+    expect(server.listings).toBe(listings);
+    const second = await h.app.services.connections.call(ada.user.id, await accepted(), {});
+    expect(second).toMatchObject({ isError: false, structuredContent: value });
   });
 
   test('one that asks the person or a language model for something gets nothing', async () => {
