@@ -324,6 +324,30 @@ describe.skipIf(isMissing)('two machines with a web and a gateway each, and a wo
     expect([[...statuses], nginx.errors()]).toEqual([[200], expect.any(String)]);
   });
 
+  test('without the object store, a page that no gateway has is refused with 503, and the others are served', async () => {
+    const { token } = await makeKey('without the store');
+    const [cold, warm] = [
+      await publish(token, 'public', randomBytes(100).toString('hex')),
+      await publish(token, 'public', '<p>there</p>'),
+    ];
+    // Each gateway reads it once.
+    for (let times = 0; times < 4; times += 1) await outside(warm.url);
+    const statuses = { cold: new Set<number>(), warm: new Set<number>() };
+    const open = async (name: 'cold' | 'warm') => {
+      statuses[name].add((await outside((name === 'cold' ? cold : warm).url)).status);
+    };
+    await store.stop();
+    try {
+      // After three failures within a second, nginx skips a process. Its 503 is no failure.
+      for (let round = 0; round < 6; round += 1)
+        await Promise.all([open('cold'), open('cold'), open('warm'), open('cold'), open('warm')]);
+    } finally {
+      await store.start();
+    }
+    expect(statuses).toEqual({ cold: new Set([503]), warm: new Set([200]) });
+    expect(nginx.errors()).not.toContain('no live upstreams');
+  });
+
   test('the log of the proxy has addresses and no query, which can hold a code or a key', async () => {
     const { token } = await makeKey('in a query');
     await outside(`${uiUrl}/api/v2/auth/context?key=${token}`);
