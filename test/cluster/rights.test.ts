@@ -171,7 +171,7 @@ async function use({ kind, verb }: Right): Promise<void> {
   } else if (kind === 'pods/log' && verb === 'get') {
     const all = { since: undefined, lastLines: undefined };
     const source = { pod: await readyPod(), container: 'main', isPrevious: false, ...all };
-    await engine.log(source, () => true, AbortSignal.timeout(watchMs));
+    await engine.log(source, async () => true, AbortSignal.timeout(watchMs));
   } else throw new Error(`No operation of the engine needs ${verb} of ${kind}: take it out of the Role.`);
 }
 

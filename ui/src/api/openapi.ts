@@ -4494,7 +4494,7 @@ export interface components {
             resources: components["schemas"]["EnvironmentPolicyResources"];
             /** @description Builds that run at the same time, on all workers together */
             maxConcurrentBuilds: number;
-            /** @description How much of the log of one build, or of one service, is kept */
+            /** @description Bytes that are kept of the log of one build, or of one service. A line counts 32 more than its text */
             logBytes: number;
             /**
              * Format: int64

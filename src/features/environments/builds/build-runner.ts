@@ -148,7 +148,7 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
       return;
     }
     try {
-      const end = await runBuild(deps, build, lines.add, controller.signal);
+      const end = await runBuild(deps, build, lines, controller.signal);
       if (end.kind === 'postponed' && end.message !== build.waitedFor)
         say(lines, `${end.message} Postern tries again.`);
       one.end = end;
@@ -170,6 +170,7 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
     try {
       const isEnded = await writeOnce(one);
       underWay.delete(id);
+      one.lines.end();
       if (isEnded) onEnded(id);
     } catch (error) {
       one.againAt = clock.now() + rewriteMs;

@@ -10,10 +10,11 @@ const line = (text: string): LogLine => ({ at: 0, stream: 'stdout', text });
 function openWriter() {
   const written: string[][] = [];
   const planned: (() => void)[] = [];
-  const faults = { write: undefined as Error | undefined };
+  const faults = { write: undefined as Error | undefined, wait: Promise.resolve() };
   const failures: unknown[] = [];
   const writer = createLogWriter({
     async write(lines) {
+      await faults.wait;
       if (faults.write !== undefined) throw faults.write;
       written.push(lines.map(({ text }) => text));
     },
@@ -65,6 +66,45 @@ test('lines that could not be written are written with the next, in their order'
   writer.add(line('b'));
   await writer.flush();
   expect(written).toEqual([['a', 'b']]);
+});
+
+test('while many lines wait there is no room, until most of them are written', async () => {
+  const { writer, written, faults } = openWriter();
+  const held = Promise.withResolvers<void>();
+  faults.wait = held.promise;
+  let lines = 0;
+  for (; writer.room === undefined; lines++) writer.add(line('y'));
+  // 2 MiB, of which a line takes 100 bytes beside its text.
+  expect(lines).toBeLessThan(21_000);
+  const { room } = writer;
+  held.resolve();
+  await room;
+  expect(writer.room).toBeUndefined();
+  await writer.flush();
+  expect(written.flat()).toHaveLength(lines);
+});
+
+test('while there is no room, a write that failed is tried again without another line', async () => {
+  const { writer, written, planned, faults, failures } = openWriter();
+  faults.write = new Error('unavailable');
+  while (writer.room === undefined) writer.add(line('y'.repeat(8_192)));
+  await turn();
+  expect([failures.length, written.length]).toEqual([1, 0]);
+  faults.write = undefined;
+  planned.shift()?.();
+  await writer.room;
+  expect(written.length).toBeGreaterThan(0);
+  // After the end, nothing is tried.
+  faults.write = new Error('unavailable');
+  while (writer.room === undefined) writer.add(line('y'.repeat(8_192)));
+  writer.end();
+  await turn();
+  const before = failures.length;
+  for (let work = planned.shift(); work !== undefined; work = planned.shift()) {
+    work();
+    await turn();
+  }
+  expect(failures).toHaveLength(before);
 });
 
 test('the log of a build is read from any line on, with ids that count from 1', async () => {

@@ -2,13 +2,14 @@ import type { Clock } from '../../../core/clock.ts';
 import { minute } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import type { Git, GitRemote } from '../../../platform/git/git.ts';
-import { type BuildLog, createBuildLog, type LogLine } from '../engine/build-log.ts';
+import { type BuildLog, createBuildLog } from '../engine/build-log.ts';
 import type { BuildOutcome, Engine } from '../engine/engine.ts';
 import { EngineUnavailable } from '../engine/engine.ts';
 import { errorOf, sourceFailure } from '../git-failures.ts';
 import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
 import type { Secrets } from '../secrets.ts';
 import type { TakenBuild } from './build-job.ts';
+import type { LogWriter } from './log-writer.ts';
 
 export type RunDeps = {
   readonly engine: Pick<Engine, 'place' | 'build' | 'sweep'>;
@@ -29,7 +30,7 @@ export type RunEnd =
 export async function runBuild(
   { engine, remoteOf, git, secrets, policy, clock }: RunDeps,
   { id, key, input, starts }: TakenBuild,
-  write: (line: LogLine) => void,
+  writer: LogWriter,
   signal: AbortSignal,
 ): Promise<RunEnd> {
   const { branch, sha, build, variables } = input;
@@ -44,7 +45,8 @@ export async function runBuild(
       secrets: [...Object.values(stored.values), ...redacted],
       maxBytes: logBytes,
       now: () => clock.now(),
-      write,
+      write: writer.add,
+      room: () => writer.room,
     });
     if (starts > 1) log.say(`The build starts again (attempt ${starts}).`);
     log.say(

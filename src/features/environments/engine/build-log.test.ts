@@ -50,7 +50,7 @@ test('the last ten lines are returned, for the reason of a failure', () => {
 });
 
 test('a log that is too long is cut, which is said once, and keeps its last lines', () => {
-  const { log, out, texts } = openLog({ maxBytes: 30 });
+  const { log, out, texts } = openLog({ maxBytes: 126 });
   out('first\nsecond\n');
   for (let line = 0; line < 5_000; line++) out(`line ${line} of many\n`);
   log.output('stderr', Buffer.from('the reason is lost\nit failed\n'));
@@ -59,15 +59,24 @@ test('a log that is too long is cut, which is said once, and keeps its last line
     'first',
     'second',
     'line 0 of many',
-    'The log is longer than 30 bytes. The rest is left out, except its last lines.',
+    'The log is longer than 126 bytes. The rest is left out, except its last lines.',
   ]);
   expect(texts().filter((text) => text.startsWith('The log is'))).toHaveLength(1);
   expect(texts().slice(-2)).toEqual(['line 4999 of many', 'it failed']);
   expect(texts().length).toBeLessThan(600);
 });
 
+test('a line counts 32 bytes more than its text, so that short lines do not take many times the limit', () => {
+  const { log, out, texts } = openLog({ maxBytes: 34 * 100 });
+  for (let line = 0; line < 10; line++) out('y\n'.repeat(50));
+  log.end();
+  expect(
+    texts().indexOf('The log is longer than 3400 bytes. The rest is left out, except its last lines.'),
+  ).toBe(100);
+});
+
 test('where the log is cut, no part of a secret is shown', () => {
-  for (let maxBytes = 1; maxBytes < 40; maxBytes++) {
+  for (let maxBytes = 1; maxBytes < 110; maxBytes++) {
     const { log, out, texts } = openLog({ secrets: ['top-secret-value'], maxBytes });
     out('a line with top-secret-value in it\n');
     out(`top-secret-value ${'x'.repeat(8_170)}\ntop-secret-value\n`);
@@ -78,7 +87,7 @@ test('where the log is cut, no part of a secret is shown', () => {
 });
 
 test('of a service, each period is cut on its own, and continues with complete lines', () => {
-  const { log, clock, out, texts } = openLog({ secrets: ['top-secret'], maxBytes: 20, periodMs: 1_000 });
+  const { log, clock, out, texts } = openLog({ secrets: ['top-secret'], maxBytes: 84, periodMs: 1_000 });
   out('first\nsecond\nthird and top-');
   out('secret\nlost ü');
   clock.now = 2_000;
@@ -89,7 +98,7 @@ test('of a service, each period is cut on its own, and continues with complete l
   expect(texts()).toEqual([
     'first',
     'second',
-    'The log is longer than 20 bytes within 1 s. The rest is left out, except its last lines.',
+    'The log is longer than 84 bytes within 1 s. The rest is left out, except its last lines.',
     'lost ü end',
     'next',
     'last ü',
@@ -130,7 +139,7 @@ test('wherever the chunks end, the lines are the same and without secrets', () =
 });
 
 test('where output was not read, no half of a line is kept, and what follows is a line of its own', () => {
-  const { log, out, clock, texts } = openLog({ maxBytes: 6, periodMs: 1_000 });
+  const { log, out, clock, texts } = openLog({ maxBytes: 38, periodMs: 1_000 });
   expect(log.cuts).toBe(0);
   out('first\nsecond\nhalf of a sec');
   expect(log.cuts).toBe(1);
@@ -141,13 +150,13 @@ test('where output was not read, no half of a line is kept, and what follows is 
   log.end();
   expect(texts()).toEqual([
     'first',
-    'The log is longer than 6 bytes within 1 s. The rest is left out, except its last lines.',
+    'The log is longer than 38 bytes within 1 s. The rest is left out, except its last lines.',
     'third',
   ]);
 });
 
 test('a line under way alone leaves nothing where output was not read', () => {
-  const { log, out, texts } = openLog({ maxBytes: 6 });
+  const { log, out, texts } = openLog({ maxBytes: 38 });
   out('first\nhalf of a sec');
   log.skip();
   out('the end\n');

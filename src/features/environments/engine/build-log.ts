@@ -10,9 +10,11 @@ export type LogLine = { readonly at: number; readonly stream: LogStream; readonl
 /**
  * The log of one build, or of one start of a service: from the bytes of its processes to lines without secrets. It keeps the
  * first `maxBytes`, of a service for each period; of the rest it keeps the last lines, in which a command usually says why it
- * fails.
+ * fails. Who reads the output stops until `room`, so that a command that prints fast waits.
  */
 export type BuildLog = {
+  /** Resolves when there is room for more output. Undefined: there is room now. */
+  readonly room: Promise<void> | undefined;
   output(stream: 'stdout' | 'stderr', chunk: Buffer): void;
   say(text: string): void;
   /** How often the output was cut: since then, only the last lines of the period are kept. */
@@ -28,24 +30,28 @@ const maxLineLength = 8_192;
 /** Of each stream, after the log was cut, in bytes. */
 const tailBytes = 8_192;
 const lastLines = 10;
+/** What a stored line takes beside its text: its time and stream, in bytes. Otherwise short lines take many times `maxBytes`. */
+const lineBytes = 32;
 
 export function createBuildLog(deps: {
   /** Values that no line may show. */
   readonly secrets: readonly string[];
-  /** Of the output, in UTF-8. */
+  /** Of the output, in UTF-8, and 32 for each line. */
   readonly maxBytes: number;
   /** Length of a period in ms. Absent: all of the output is one. */
   readonly periodMs?: number;
   /** In ms. */
   readonly now: () => number;
   readonly write: (line: LogLine) => void;
+  /** As BuildLog.room. Absent: write() keeps nothing. */
+  readonly room?: () => Promise<void> | undefined;
 }): BuildLog {
   const { periodMs = Number.POSITIVE_INFINITY } = deps;
   let since = deps.now();
   let bytes = 0;
   let isCut = false;
   let cuts = 0;
-  let last: string[] = [];
+  const last: string[] = [];
   const say = (text: string) => deps.write({ at: deps.now(), stream: 'postern', text });
 
   function reader(stream: 'stdout' | 'stderr') {
@@ -58,7 +64,8 @@ export function createBuildLog(deps: {
 
     const write = (text: string) => {
       deps.write({ at: deps.now(), stream, text });
-      last = [...last, text].slice(-lastLines);
+      last.push(text);
+      if (last.length > lastLines) last.shift();
     };
     const take = (text: string) => {
       const lines = (line + text.replaceAll('\0', '\ufffd')).split('\n');
@@ -95,8 +102,8 @@ export function createBuildLog(deps: {
           isBehind = false;
           next = next.subarray(start);
         }
-        const fits = isCut ? 0 : Math.min(next.length, deps.maxBytes - bytes);
-        bytes += fits;
+        const { fits, cost } = isCut ? { fits: 0, cost: 0 } : fitting(next, deps.maxBytes - bytes);
+        bytes += cost;
         take(redactor.push(decoder.write(next.subarray(0, fits))));
         tail = Buffer.concat([tail, next.subarray(fits).subarray(-tailBytes)]).subarray(-tailBytes);
         return fits === next.length;
@@ -126,6 +133,9 @@ export function createBuildLog(deps: {
   const readers = { stdout: reader('stdout'), stderr: reader('stderr') };
   return {
     say,
+    get room() {
+      return deps.room?.();
+    },
     get cuts() {
       return cuts;
     },
@@ -152,4 +162,29 @@ export function createBuildLog(deps: {
       return last;
     },
   };
+}
+
+/** How many of the first bytes cost at most `room`, and what they cost. */
+function fitting(chunk: Buffer, room: number): { readonly fits: number; readonly cost: number } {
+  let cost = 0;
+  for (let at = 0; at < chunk.length; ) {
+    const end = chunk.indexOf(0x0a, at);
+    const next = end === -1 ? chunk.length : end + 1;
+    const price = next - at + (end === -1 ? 0 : lineBytes);
+    if (cost + price > room)
+      return { fits: at + Math.min(next - at - 1, Math.max(0, room - cost)), cost: room };
+    cost += price;
+    at = next;
+  }
+  return { fits: chunk.length, cost };
+}
+
+/** Resolves when there is room for more output, or `signal` ends the wait. */
+export async function roomIn({ room }: Pick<BuildLog, 'room'>, signal: AbortSignal): Promise<void> {
+  if (room === undefined || signal.aborted) return;
+  const ended = Promise.withResolvers<void>();
+  const end = () => ended.resolve();
+  signal.addEventListener('abort', end, { once: true });
+  await Promise.race([room, ended.promise]);
+  signal.removeEventListener('abort', end);
 }

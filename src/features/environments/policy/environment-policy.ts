@@ -44,7 +44,7 @@ export const environmentPolicySchema = z
     ...forEveryone,
     maxConcurrentBuilds: whole(1, 100).describe('Builds that run at the same time, on all workers together'),
     logBytes: whole(1_024, 1_024 * mib).describe(
-      'How much of the log of one build, or of one service, is kept',
+      'Bytes that are kept of the log of one build, or of one service. A line counts 32 more than its text',
     ),
     artifactBytesPerRepository: whole(mib, Number.MAX_SAFE_INTEGER).describe(
       'Built files that are kept to be used again; over it, unused ones are removed earlier',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { V1ContainerStatus, V1Job, V1Pod } from '@kubernetes/client-node';
 import type { Transfers } from '../../transfers/transfers.ts';
 import { endingLog, exited, type Failure, stopped } from '../build-failures.ts';
-import type { BuildLog } from '../build-log.ts';
+import { type BuildLog, roomIn } from '../build-log.ts';
 import {
   type BuildJob,
   type BuildLimits,
@@ -216,8 +216,9 @@ export function createBuilds(deps: {
             ? { since: undefined, lastLines }
             : { since: lines.lastTime, lastLines: undefined };
           const source = { pod: pod.metadata?.name ?? '', container: 'build', isPrevious: false, ...from };
-          const take = (chunk: Buffer) => {
+          const take = async (chunk: Buffer) => {
             lines.push(chunk);
+            await roomIn(log, stopping.signal);
             return isOver || log.cuts === 0;
           };
           const isRead = await cluster.log(source, take, stopping.signal).then(() => true, orUnavailable);

@@ -56,10 +56,10 @@ export type Cluster = {
   deleteAll(kind: 'deployments' | 'jobs', selector: string): Promise<void>;
   delete(kind: 'secrets', name: string): Promise<void>;
   /**
-   * The output of a container, each line after its time, until the container or `signal` ends, or `onChunk` returns false. It
-   * may have no log (yet).
+   * The output of a container, each line after its time, until the container or `signal` ends, or `onChunk` resolves with false:
+   * nothing more is read before it resolves. The container may have no log (yet).
    */
-  log(source: LogSource, onChunk: (chunk: Buffer) => boolean, signal: AbortSignal): Promise<void>;
+  log(source: LogSource, onChunk: (chunk: Buffer) => Promise<boolean>, signal: AbortSignal): Promise<void>;
 };
 
 type AppliedKind = 'deployments' | 'jobs' | 'networkpolicies' | 'secrets' | 'services';
@@ -260,7 +260,7 @@ export async function openCluster({
       const response = await ask(urlOf('pods', [pod, 'log'], query), { signal }).catch(orNone);
       if (response === undefined) return;
       await readStream(response, signal, async () => {
-        for await (const chunk of response) if (!onChunk(chunk as Buffer)) return;
+        for await (const chunk of response) if (!(await onChunk(chunk as Buffer))) return;
       });
     },
   };

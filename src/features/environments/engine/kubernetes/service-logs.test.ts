@@ -97,10 +97,10 @@ test('of a service that prints without end, what is over the limit is not read',
   const { logs, texts } = opened(async (source, onChunk, signal) => {
     sources.push(source);
     if (sources.length === 1) {
-      while (onChunk(Buffer.from(`${time(1)} a line of many\n${time(1)} half of`)));
+      while (await onChunk(Buffer.from(`${time(1)} a line of many\n${time(1)} half of`))) continue;
       return;
     }
-    onChunk(Buffer.from(`${time(3)} the newest\n`));
+    await onChunk(Buffer.from(`${time(3)} the newest\n`));
     again.resolve();
     await aborted(signal);
   });
@@ -117,7 +117,7 @@ test('of a service that prints without end, what is over the limit is not read',
 test('what is kept of a log is never more than its limit', async () => {
   const { logs, texts, most } = opened(async (_source, onChunk, signal) => {
     for (let second = 10; second < 60; second += 1) {
-      onChunk(Buffer.from(`2026-01-01T00:00:${second}.000000000Z ${'x'.repeat(100)}\n`));
+      await onChunk(Buffer.from(`2026-01-01T00:00:${second}.000000000Z ${'x'.repeat(100)}\n`));
       await new Promise((resolve) => setImmediate(resolve));
       await new Promise((resolve) => setImmediate(resolve));
     }

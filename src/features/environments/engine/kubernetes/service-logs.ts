@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { V1ContainerStateTerminated, V1Pod } from '@kubernetes/client-node';
 import { createLogWriter, type LogWriter } from '../../builds/log-writer.ts';
-import { createBuildLog, type LogLine } from '../build-log.ts';
+import { createBuildLog, type LogLine, roomIn } from '../build-log.ts';
 import { type DesiredProcess, type Engine, EngineUnavailable } from '../engine.ts';
 import type { Cluster } from './cluster.ts';
 import { labels, revisionAnnotation } from './objects.ts';
@@ -167,8 +167,9 @@ export function createServiceLogs(deps: {
       lines.begin();
       const from = isLeft ? { since: undefined, lastLines } : { since: lines.lastTime, lastLines: undefined };
       const container = { pod: pod.metadata?.name ?? '', container: 'service', isPrevious: found.isPrevious };
-      const take = (chunk: Buffer) => {
+      const take = async (chunk: Buffer) => {
         lines.push(chunk);
+        await roomIn(copied.writer, signal);
         return end !== undefined || log.cuts === cuts;
       };
       const isOver = await cluster

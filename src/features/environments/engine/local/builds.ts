@@ -118,7 +118,10 @@ export function createBuilds(deps: {
     const limits = { ...deps.limits, ...job.limits };
     const { command: text, id, variables: env } = job;
     const startedAt = deps.now();
-    const output: Command['output'] = (stream, chunk) => log.output(stream, chunk);
+    const output: Command['output'] = (stream, chunk) => {
+      log.output(stream, chunk);
+      return log.room;
+    };
     const command = { mark: markOf(id), text, env, workingDirectory: directory, output };
     const running = await start(command, place, directory, given);
     const watch = watchOver(running, place, limits, graceMs, signal);

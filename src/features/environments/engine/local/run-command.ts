@@ -40,7 +40,8 @@ export type Command = {
   readonly env: Readonly<Record<string, string>>;
   readonly workingDirectory: string;
   readonly fileBytes: number;
-  readonly output: (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
+  /** Takes a piece of the output. While a promise that it returns is open, the pipe waits, and so does the command. */
+  readonly output: (stream: 'stdout' | 'stderr', chunk: Buffer) => Promise<void> | undefined;
 };
 
 /** A variable of the processes, and its value, by which those are found that left their group. No two commands share it. */
@@ -174,7 +175,7 @@ export function runInSandbox(command: Command, sandbox: Sandbox): RunningCommand
     output(stream, chunk) {
       // Lines of the command can hold secrets.
       if (stream === 'stderr') refusal ||= /^bwrap: .{1,300}/m.exec(chunk.toString())?.[0] ?? '';
-      command.output(stream, chunk);
+      return command.output(stream, chunk);
     },
   });
   return {
@@ -243,8 +244,15 @@ export function pipeOf(child: ChildProcess, at: number): Readable & Writable {
 
 /** Resolves when the process has ended and its output was read. Rejects when it cannot be started. */
 async function statusOf(child: ChildProcess, { output }: Pick<Command, 'output'>): Promise<number> {
-  child.stdout?.on('data', (chunk: Buffer) => output('stdout', chunk));
-  child.stderr?.on('data', (chunk: Buffer) => output('stderr', chunk));
+  for (const name of ['stdout', 'stderr'] as const) {
+    const pipe = child[name];
+    pipe?.on('data', (chunk: Buffer) => {
+      const room = output(name, chunk);
+      if (room === undefined) return;
+      pipe.pause();
+      void room.then(() => pipe.resume());
+    });
+  }
   const closed = new Promise<void>((resolve) => {
     child.once('close', () => resolve());
   });

@@ -68,6 +68,7 @@ export async function makeDatabase(
       fileBytes: limits.fileBytes,
       output(stream: 'stdout' | 'stderr', chunk: Buffer) {
         printed[stream] = (printed[stream] + chunk.toString()).slice(0, maxWords);
+        return undefined;
       },
     };
     if (!isPlain) await writeConfiguration(place, isolation.network);

@@ -27,6 +27,8 @@ export async function record(task: Task, onStarted: () => void): Promise<void> {
   const output: Command['output'] = (stream, chunk) => {
     lines.output(stream, chunk);
     log.flush();
+    // It is in the file.
+    return undefined;
   };
   const startedAt = Date.now();
   const running =
