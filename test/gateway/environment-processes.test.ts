@@ -391,6 +391,16 @@ describe.each(['close', 'keep-alive'])('an answer of a process (%s)', (kept) => 
     'strict-transport-security': 'max-age=63072000; includeSubDomains; preload',
     'alt-svc': 'h3=":443"',
     'keep-alive': 'timeout=99',
+    'X-Accel-Redirect': '/internal/key.txt',
+    'x-accel-limit-rate': '1',
+    'X-Sendfile': '/etc/passwd',
+    'x-litespeed-location': '/internal/key.txt',
+    'x-reproxy-url': 'http://127.0.0.1/',
+    'x-lighttpd-send-file': '/etc/passwd',
+    'edge-control': 'max-age=60',
+    'surrogate-control': 'max-age=60',
+    nel: '{"report_to":"x","max_age":60}',
+    'report-to': '{"group":"x","max_age":60,"endpoints":[]}',
   };
 
   test('sets no cookie for other hosts and none of ours, and clears nothing', async () => {
@@ -404,6 +414,15 @@ describe.each(['close', 'keep-alive'])('an answer of a process (%s)', (kept) => 
     });
     for (const name of ['clear-site-data', 'strict-transport-security', 'alt-svc'])
       expect(answer.headers[name]).toBeUndefined();
+  });
+
+  test('gives no command to the proxy in front, and has no reports sent', async () => {
+    const made = await shown();
+    handle = (_request, response) => void response.writeHead(200, headers).end('x');
+    const { 'x-accel-buffering': buffering, ...answered } = (await ask(hostOf(made))).headers;
+    expect(buffering).toBe('no');
+    const commands = /^(x-(accel|sendfile|litespeed|reproxy|lighttpd)|edge-|surrogate-|nel|report-to)/;
+    expect(Object.keys(answered).filter((name) => commands.test(name))).toEqual([]);
   });
 
   test('is not cached and allows no service worker, unless the Environment is public', async () => {

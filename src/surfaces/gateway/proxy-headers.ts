@@ -38,8 +38,13 @@ const notFromTenants = new Set([
   'strict-transport-security',
   'alt-svc',
   'date',
+  'nel',
+  'report-to',
   'x-robots-tag',
 ]);
+
+/** Commands to the proxy in front: nginx serves its internal files for X-Accel-Redirect, for instance. */
+const toProxies = /^(?:x-(?:accel|sendfile|litespeed|reproxy|lighttpd)|edge-control|surrogate-)/;
 
 /** What decides about caching, and what a service worker needs. */
 const onlyWhenPublic = new Set([
@@ -47,7 +52,6 @@ const onlyWhenPublic = new Set([
   'expires',
   'pragma',
   'cdn-cache-control',
-  'surrogate-control',
   'service-worker-allowed',
 ]);
 
@@ -89,7 +93,8 @@ export function answerHeaders(
 ): string[] {
   const sent: string[] = [];
   forEachKept(rawHeaders, (name, value, lower) => {
-    if (notFromTenants.has(lower) || (isPrivate && onlyWhenPublic.has(lower))) return;
+    if (notFromTenants.has(lower) || toProxies.test(lower)) return;
+    if (isPrivate && onlyWhenPublic.has(lower)) return;
     const kept = lower === 'set-cookie' ? cookieOfTenant(value) : value;
     if (kept !== undefined) sent.push(name, kept);
   });
