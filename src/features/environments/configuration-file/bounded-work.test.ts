@@ -57,6 +57,17 @@ test.each([50, 200])('%i aliases of a long text are one problem', (count) => {
   });
 });
 
+test.each([
+  ['pairs in a flow sequence', `x: [${'<<: '.repeat(2_500)}web]`],
+  ['pairs in a flow map', `version: 1\nservices: { a${': '.repeat(4_000)} }`],
+  ['flow sequences', `x: ${'['.repeat(12_000)}`],
+  ['block sequences', `x:\n${'- '.repeat(12_000)}a`],
+])('thousands of levels of %s are one problem, or broken YAML', (_title, text) => {
+  const read = readConfigurationFile(text);
+  if (read.kind === 'valid') throw new Error('expected problems');
+  expect(read.problems.map(({ rule }) => rule)).toContain('yaml');
+});
+
 test('an alias of a map counts its names and its texts', () => {
   const lines = [`a: &a { ${'n'.repeat(60_000)}: "${'v'.repeat(60_000)}" }`];
   for (let at = 0; at < 10; at += 1) lines.push(`a${at}: *a`);

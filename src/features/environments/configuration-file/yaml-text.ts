@@ -46,6 +46,7 @@ export function readYaml(text: string): YamlText {
     return { kind: 'broken', problems: [problemAt(text, 0, { rule: 'size', ...said })] };
   }
   const document = parse(text);
+  if (document === undefined) return { kind: 'broken', problems: [problemAt(text, 0, tooDeep)] };
   const mistakes = [...document.errors, ...document.warnings].filter(
     ({ pos: [offset] }, at, all) => all[at - 1]?.pos[0] !== offset,
   );
@@ -60,6 +61,7 @@ export function readYaml(text: string): YamlText {
   };
 }
 
+/** Undefined: the text is nested so deeply that the parser, which calls itself for each level, has no stack left. */
 function parse(text: string) {
   // One text can cause 65,000 errors, and their stack traces, which nobody reads, take most of the time.
   const { stackTraceLimit } = Error;
@@ -76,6 +78,9 @@ function parse(text: string) {
       prettyErrors: false,
       logLevel: 'error',
     });
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
   }
@@ -91,6 +96,11 @@ function countTokens(text: string): number {
 }
 
 const smaller = 'Make the file smaller.';
+const tooDeep = {
+  rule: 'yaml',
+  message: `The file is nested more than ${maxDepth} levels deep.`,
+  fix: 'Remove levels.',
+} as const;
 
 /** What an anchor stands for. `isOpen`: it is still being read, so an alias for it would contain itself. */
 type Anchor = { readonly node: Tree; isOpen: boolean; value: unknown; size: Size };
@@ -131,11 +141,7 @@ function readTree(contents: Tree, text: string): YamlText {
   function read(node: Tree, path: Path): unknown {
     count({ values: 1, characters: 0 }, node, path);
     if (path.length > maxDepth) {
-      say(node, path.slice(0, maxDepth), {
-        rule: 'yaml',
-        message: `The file is nested more than ${maxDepth} levels deep.`,
-        fix: 'Remove levels.',
-      });
+      say(node, path.slice(0, maxDepth), tooDeep);
       throw new Unreadable();
     }
     if (isAlias(node)) return readAlias(node, path);
