@@ -14,7 +14,7 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, expect, test, vi } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { zipOf } from '../archives/zip.ts';
 import { Browser } from './browser.ts';
 import { administrator, freePorts, type Installation, runCommand, startProgram } from './program.ts';
@@ -76,7 +76,7 @@ test('a backup is refused while the server runs, and made when it is stopped', a
   ]);
   // The chain writer takes a second; the backup is to have the events of this life.
   const newest = async () => (await browser.api('GET', '/audit/events?limit=1')).data[0];
-  await vi.waitFor(async () => expect((await newest()).hash).not.toBeNull(), 10_000);
+  await expect.poll(async () => (await newest()).hash).not.toBeNull();
   expect((await program.end('SIGTERM')).code).toBe(0);
   browser.disconnect();
 

@@ -99,7 +99,7 @@ export class Browser {
   async #request(method: string, url: string, sent: Sent): Promise<Reply> {
     for (let attempt = 1; ; attempt += 1) {
       const reply = await this.#requestOnce(method, url, sent);
-      if (reply.status !== 503 || attempt === 50) return reply;
+      if (reply.status !== 503 || attempt === 300) return reply;
       await wait(200);
     }
   }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Browser } from './browser.ts';
 import { tellRecovery } from './figures.ts';
-import { timeUntil, watch } from './fleet.ts';
+import { timeUntil, untilHeard, watch } from './fleet.ts';
 import { administrator, freePorts, type Installation, type Program, startProgram } from './program.ts';
 
 // A server whose DATA_DIR is a small disk of its own: a tmpfs that only its process sees, so it needs no root where people may
@@ -138,13 +138,13 @@ test.skipIf(isMissing)(
   async () => {
     fill();
     // It looks once a second.
-    await timeUntil(rename, 503, 5_000);
-    const answers = await watch({ withKey, session, page, publish, rename }, async () => {
+    await timeUntil(rename, 503);
+    const answers = await watch({ withKey, session, page, publish, rename }, async (heard) => {
       // Whatever was given back meanwhile is taken again.
       for (let times = 0; times < 8; times += 1) {
         fill();
-        await timeUntil(rename, 503, 1_000);
-        await new Promise((resolve) => setTimeout(resolve, 500));
+        await timeUntil(rename, 503);
+        for (const answers of Object.values(heard)) await untilHeard(answers, 15);
       }
     });
     const heard = Object.fromEntries(
@@ -166,7 +166,7 @@ test.skipIf(isMissing)(
     rmSync(filler());
     await Promise.all(
       Object.entries({ publish, rename }).map(async ([who, question]) =>
-        tellRecovery(who, await timeUntil(question, 200, 5_000)),
+        tellRecovery(who, await timeUntil(question, 200)),
       ),
     );
     expect(program.output()).toContain('the disk has free space again');
@@ -177,7 +177,7 @@ test.skipIf(isMissing)(
   'FT-07 uploads stop while there is still room to revoke a key, and go on when there is more',
   async () => {
     fillBut(160 * 1024 ** 2);
-    await timeUntil(publish, 507, 5_000);
+    await timeUntil(publish, 507);
     expect(await rename()).toBe(200);
     const wanted = { name: 'leaked', scopes: ['sites:read'], repositoryAccess: { mode: 'all' } };
     const leaked = (await browser.api('POST', '/me/tokens', wanted)).data;
@@ -185,7 +185,7 @@ test.skipIf(isMissing)(
     expect((await api('/auth/context', { authorization: `Bearer ${leaked.token}` })).status).toBe(401);
     expect(await page()).toBe(200);
     rmSync(filler());
-    await timeUntil(publish, 200, 5_000);
+    await timeUntil(publish, 200);
   },
 );
 

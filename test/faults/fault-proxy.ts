@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
 
 /**
  * A faulty network between a program and a server: late, reset, half-open (connections stay, but no data passes), or cut
@@ -36,6 +37,8 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
 
   function pass(from: Socket, to: Socket, isAnswer: boolean): void {
     let bytes = 0;
+    // A piece that comes when the network is fast again does not overtake one that is still late.
+    let written: Promise<unknown> = Promise.resolve();
     from.on('data', (piece: Buffer) => {
       bytes += piece.length;
       const now = weather;
@@ -45,10 +48,10 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
         to.resetAndDestroy();
         return;
       }
-      if (now.kind === 'late') setTimeout(() => to.write(piece), now.ms);
-      else to.write(piece);
+      const due = now.kind === 'late' ? wait(now.ms) : undefined;
+      written = written.then(() => due).then(() => to.write(piece));
     });
-    from.once('end', () => to.end());
+    from.once('end', () => void written.then(() => to.end()));
     from.once('close', () => to.destroy());
   }
 

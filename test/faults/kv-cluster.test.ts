@@ -4,19 +4,21 @@ import { AppError } from '../../src/core/errors.ts';
 import { redisSource } from '../../src/features/rate-limit/redis-source.ts';
 import type { RedisKv } from '../../src/platform/kv/redis-kv.ts';
 import { kvContract } from '../contract/kv.ts';
-import { connectTo, isRedisMissing, startCluster } from '../contract/kv-redis-server.ts';
+import { connectPatiently, connectTo, isRedisMissing, startCluster } from '../contract/kv-redis-server.ts';
 
 describe.skipIf(isRedisMissing)('a Redis Cluster of three masters', () => {
   let cluster: Awaited<ReturnType<typeof startCluster>>;
   let kv: RedisKv;
   let other: RedisKv;
+  /** For nodes that do not answer. */
+  let hasty: RedisKv;
   beforeAll(async () => {
     cluster = await startCluster();
-    [kv, other] = [connectTo(cluster), connectTo(cluster)];
-    await Promise.all([kv.start(), other.start()]);
-  }, 60_000);
+    [kv, other, hasty] = [connectPatiently(cluster), connectPatiently(cluster), connectTo(cluster)];
+    await Promise.all([kv, other, hasty].map((client) => client.start()));
+  });
   afterAll(async () => {
-    await Promise.all([kv.close(), other.close()]);
+    await Promise.all([kv, other, hasty].map((client) => client.close()));
     await cluster.stop();
   });
 
@@ -61,23 +63,24 @@ describe.skipIf(isRedisMissing)('a Redis Cluster of three masters', () => {
     }
   }
 
-  const write = () => outcome((key) => kv.set(key, 'there', { ttlMs: 10_000 }));
-  const read = () => outcome((key) => kv.get(key));
+  const write = () => outcome((key) => hasty.set(key, 'there', { ttlMs: 10_000 }));
+  const read = () => outcome((key) => hasty.get(key));
 
   /** Someone always asks: that is how a silence is found out, and what must not start two attempts at once. */
   async function askInVain(ms: number): Promise<void> {
     for (const end = Date.now() + ms; Date.now() < end; await realTime(50)) {
-      const asked = await Promise.allSettled(Array.from({ length: 30 }, () => kv.get('slot:1')));
+      const asked = await Promise.allSettled(Array.from({ length: 30 }, () => hasty.get('slot:1')));
       expect(asked.every(({ status }) => status === 'rejected')).toBe(true);
     }
   }
 
-  test('a cluster that was frozen for 12 s answers within 5 s of its thaw', async () => {
+  test('a cluster that was frozen for 12 s answers after its thaw', async () => {
     for (const node of cluster.nodes) node.freeze();
+    // Longer than two attempts to connect, which may take 5 s each.
     await askInVain(12_000);
     for (const node of cluster.nodes) node.thaw();
-    await expect.poll(write, { timeout: 5_000 }).toBe('all');
-  }, 30_000);
+    await expect.poll(write).toBe('all');
+  });
 
   test('a cluster that fell silent, and whose nodes were then started again, answers again', async () => {
     for (const node of cluster.nodes) node.freeze();
@@ -86,18 +89,14 @@ describe.skipIf(isRedisMissing)('a Redis Cluster of three masters', () => {
     for (const node of cluster.nodes) await node.kill();
     await askInVain(1_000);
     for (const node of cluster.nodes) await node.start();
-    await expect.poll(write, { timeout: 10_000 }).toBe('all');
-  }, 30_000);
+    await expect.poll(write).toBe('all');
+  });
 
-  test.each([0, 1, 2])(
-    'master %i is killed and started again: its slots answer again',
-    async (number) => {
-      const node = cluster.nodes[number];
-      await node?.kill();
-      await expect.poll(read, { timeout: 5_000 }).toBe('store_unavailable');
-      await node?.start();
-      await expect.poll(write, { timeout: 10_000 }).toBe('all');
-    },
-    30_000,
-  );
+  test.each([0, 1, 2])('master %i is killed and started again: its slots answer again', async (number) => {
+    const node = cluster.nodes[number];
+    await node?.kill();
+    await expect.poll(read).toBe('store_unavailable');
+    await node?.start();
+    await expect.poll(write).toBe('all');
+  });
 });

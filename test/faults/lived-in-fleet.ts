@@ -99,7 +99,7 @@ async function moveIn(fleet: Fleet): Promise<LivedInFleet> {
               ? {}
               : { 'content-type': sent.type, 'content-length': String(sent.bytes.length) }),
           },
-          timeout: 20_000,
+          timeout: 2 * 60_000,
         },
         (response) => {
           const pieces: Buffer[] = [];
@@ -110,7 +110,7 @@ async function moveIn(fleet: Fleet): Promise<LivedInFleet> {
           );
         },
       );
-      request.on('timeout', () => request.destroy(new Error('No answer within 20 s.')));
+      request.on('timeout', () => request.destroy(new Error('No answer within two minutes.')));
       request.on('error', (error) => reject(Object.assign(error, { wasBetween: request.reusedSocket })));
       request.end(sent?.bytes);
     });
@@ -154,11 +154,7 @@ async function moveIn(fleet: Fleet): Promise<LivedInFleet> {
       return status;
     },
     async freshGrant() {
-      await timeUntil(
-        async () => ((await ada.open(closed.url)).text === 'for Ada only' ? 200 : 0),
-        200,
-        5_000,
-      );
+      await timeUntil(async () => ((await ada.open(closed.url)).text === 'for Ada only' ? 200 : 0), 200);
       return ada.cookies(closed.url);
     },
     async stop() {
