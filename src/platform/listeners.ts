@@ -1,8 +1,11 @@
-import { readdir, readFile, readlink } from 'node:fs/promises';
+import { opendir, readlink } from 'node:fs/promises';
+import { startOf } from './processes.ts';
 
 /** A TCP socket that listens. `inode` names it, as long as it exists. */
 export type Listener = { readonly address: string; readonly inode: string };
 
+/** What is read of the sockets of a network namespace, and of the descriptors of a process: whoever has them chooses how many. */
+const [maxTableBytes, maxDescriptors] = [1024 ** 2, 10_000];
 /** In the third column of proc_net(5). */
 const listening = '0A';
 
@@ -13,16 +16,19 @@ const listening = '0A';
 export async function listenersOn(port: number, pid: number): Promise<Listener[] | undefined> {
   const tables = await Promise.all(
     // A kernel without IPv6 has no second table.
-    ['tcp', 'tcp6'].map((name) => readFile(`/proc/${pid}/net/${name}`, 'utf8').catch(() => undefined)),
+    ['tcp', 'tcp6'].map((name) => startOf(`/proc/${pid}/net/${name}`, maxTableBytes)),
   );
-  if (tables[0] === undefined) return undefined;
+  if (tables[0] === '') return undefined;
   return tables.flatMap((table) =>
-    (table?.split('\n').slice(1) ?? []).flatMap((line) => {
-      const [, local = '', , state, , , , , , inode = ''] = line.trim().split(/\s+/);
-      const [address = '', hex = ''] = local.split(':');
-      const isFound = state === listening && Number.parseInt(hex, 16) === port;
-      return isFound ? [{ address: addressOf(address), inode }] : [];
-    }),
+    table
+      .split('\n')
+      .slice(1)
+      .flatMap((line) => {
+        const [, local = '', , state, , , , , , inode = ''] = line.trim().split(/\s+/);
+        const [address = '', hex = ''] = local.split(':');
+        const isFound = state === listening && Number.parseInt(hex, 16) === port;
+        return isFound ? [{ address: addressOf(address), inode }] : [];
+      }),
   );
 }
 
@@ -31,7 +37,7 @@ export async function socketsOf(pids: readonly number[]): Promise<Set<string>> {
   const found = new Set<string>();
   for (const pid of pids) {
     const folder = `/proc/${pid}/fd`;
-    const names = await readdir(folder).catch(() => []);
+    const names = await firstNames(folder, maxDescriptors).catch(() => []);
     const targets = await Promise.all(names.map((name) => readlink(`${folder}/${name}`).catch(() => '')));
     for (const target of targets) {
       const inode = /^socket:\[(\d+)\]$/.exec(target)?.[1];
@@ -39,6 +45,15 @@ export async function socketsOf(pids: readonly number[]): Promise<Set<string>> {
     }
   }
   return found;
+}
+
+async function firstNames(folder: string, max: number): Promise<string[]> {
+  const names: string[] = [];
+  for await (const { name } of await opendir(folder)) {
+    names.push(name);
+    if (names.length === max) break;
+  }
+  return names;
 }
 
 /** From words of 32 bits in the byte order of the processor, which is little-endian on those that Node supports for Linux. */

@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { open, readdir, readFile, readlink } from 'node:fs/promises';
 import { constants } from 'node:os';
 
 /** A process of this machine, as proc(5) describes it. Where there is no /proc, nothing is found. */
@@ -26,14 +26,46 @@ export function processesBelow(root: number, all: readonly FoundProcess[]): Foun
   return all.filter(({ pid }) => found.has(pid));
 }
 
-/** The processes that were started with this variable and value in their environment, and that this process may examine. */
+/** A process can make its environment gigabytes long (prctl(2), PR_SET_MM_MAP). The start has what its parent set first. */
+const environmentBytes = 8_192;
+
+/**
+ * The processes that were started with this variable and value at the start of their environment, and that this process may
+ * examine. Not those of other pid namespaces: what runs in a sandbox can write any environment, and ends with its sandbox.
+ */
 export async function processesWith(variable: string, value: string): Promise<number[]> {
   const wanted = `\0${variable}=${value}\0`;
-  const pids = await processIds();
-  const environments = await Promise.all(
-    pids.map((pid) => readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')),
+  const [own, pids] = await Promise.all([pidNamespaceOf('self'), processIds()]);
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      if ((await pidNamespaceOf(pid)) !== own) return false;
+      return `\0${await startOf(`/proc/${pid}/environ`, environmentBytes)}\0`.includes(wanted);
+    }),
   );
-  return pids.filter((_, at) => `\0${environments[at] ?? ''}\0`.includes(wanted));
+  return pids.filter((_, at) => found[at]);
+}
+
+function pidNamespaceOf(pid: number | 'self'): Promise<string | undefined> {
+  return readlink(`/proc/${pid}/ns/pid`).catch(() => undefined);
+}
+
+/** The first bytes of a file of proc(5), as text. Empty: the process has ended, or this process may not read it. */
+export async function startOf(path: string, bytes: number): Promise<string> {
+  const file = await open(path).catch(() => undefined);
+  if (file === undefined) return '';
+  try {
+    const buffer = Buffer.alloc(bytes);
+    let length = 0;
+    // One read gives at most a page or two.
+    for (let read = -1; read !== 0 && length < bytes; length += read)
+      ({ bytesRead: read } = await file.read(buffer, length, bytes - length));
+    return buffer.toString('utf8', 0, length);
+  } catch {
+    // As above: it ended meanwhile.
+    return '';
+  } finally {
+    await file.close();
+  }
 }
 
 /** Whether a process has ended, or waits only for its parent to notice. */

@@ -49,6 +49,17 @@ function harness(isolation: 'process' | 'bwrap') {
   };
 }
 
+/** In Perl: the environment of the process becomes 4 GiB of memory that nobody has touched (prctl(2), PR_SET_MM_MAP). */
+const endlessEnvironment = `
+my @stat = split / /, (split /\\) /, do { local $/; open my $file, '<', '/proc/self/stat'; <$file> })[1];
+my $size = 4 * 2**30;
+my $start = syscall(9, 0, $size, 3, 0x4022, -1, 0);
+my @places = (@stat[23, 24, 42 .. 44], syscall(12, 0), @stat[25, 45, 46], $start, $start + $size, 0);
+my $map = pack 'Q12 L2', @places, 0, 0xffffffff;
+$| = 1;
+print syscall(157, 35, 14, $map, length $map, 0) == 0 ? "moved\\n" : "refused: $!\\n";
+sleep 1000`;
+
 /** What the engines of this machine promise besides. */
 function localContract(
   isolation: 'process' | 'bwrap',
@@ -122,6 +133,25 @@ function localContract(
     expect(left()).toEqual([]);
   });
 
+  // The numbers of the system calls are those of x86_64.
+  test.runIf(process.arch === 'x64')(
+    'a process whose environment is gigabytes long costs no memory',
+    async () => {
+      await begin();
+      const command = 'perl -e "$MOVE" && exec node server.js';
+      const moved = { command, variables: { MOVE: `fork and exit; ${endlessEnvironment}` } };
+      await run(moved, { service: 'other' });
+      await expect.poll(async () => (await becomes({}, 'web')).lastLines).toContain('moved');
+      await becomes({ state: 'ready' }, 'other');
+      const before = process.resourceUsage().maxRSS;
+      // Whatever ends, the engine looks for what is left of it.
+      await run(moved);
+      await expect.poll(async () => (await engine.observe('env_one')).length).toBe(1);
+      // In KiB.
+      expect(process.resourceUsage().maxRSS - before).toBeLessThan(256 * 1_024);
+    },
+  );
+
   test('no list of processes shows the values of variables and secrets', async () => {
     await begin();
     await run({ variables: { COLOR: 'value-of-the-test' }, secrets: { TOKEN: 'secret-of-the-test' } });
@@ -177,7 +207,7 @@ function localContract(
     await becomes({ state: 'ready', restarts: 0, lastLines: ['listening'] });
   });
 
-  return { begin, run, becomes, killMarked };
+  return { begin, run, becomes, killMarked, current: () => engine };
 }
 
 describe('local, plain processes', () => {
@@ -190,7 +220,7 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
   const given = harness('bwrap');
   serviceContract(given);
   describe('on this machine', () => {
-    const { begin, run, becomes, killMarked } = localContract('bwrap', given);
+    const { begin, run, becomes, killMarked, current } = localContract('bwrap', given);
 
     // oxlint-disable-next-line vitest/expect-expect -- becomes() asserts
     test('a service that listens on loopback alone cannot be reached, and says so', async () => {
@@ -198,6 +228,19 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
       await run({ variables: { LISTEN_ON: '127.0.0.1' } });
       const reason = 'listens on 127.0.0.1 alone; let it listen on all addresses (0.0.0.0)';
       await becomes({ state: 'starting', reason });
+    });
+
+    test('a service that carries the mark of another Environment is not ended with it', async () => {
+      await begin();
+      const POSTERN_SERVICE = join(folder, 'bwrap', 'environments', 'env_two', 'services', 'web');
+      await run({ variables: { POSTERN_SERVICE } });
+      await becomes({ state: 'ready' });
+      await current().apply({ environmentId: 'env_two', processes: [await desire(given.store, {})] });
+      const find = () => current().observe('env_two');
+      await expect.poll(find).toMatchObject([{ state: 'ready' }]);
+      await current().remove('env_two');
+      expect(await current().observe('env_one')).toMatchObject([{ state: 'ready', restarts: 0 }]);
+      expect(await current().address('env_one', 'web')).not.toBeNull();
     });
 
     // oxlint-disable-next-line vitest/expect-expect -- becomes() asserts

@@ -36,7 +36,7 @@ export function createNetwork(deps: {
 }): EnvironmentNetwork {
   const { folder } = deps;
   const mark: Mark = ['POSTERN_NETWORK', folder];
-  const env = { PATH: deps.searchPath, ...variableOf(mark) };
+  const env = { ...variableOf(mark), PATH: deps.searchPath };
   const record = join(folder, 'network.json');
   let holder: number | undefined;
   let opening: Promise<number> | undefined;

@@ -44,7 +44,10 @@ export type Command = {
   readonly output: (stream: 'stdout' | 'stderr', chunk: Buffer) => Promise<void> | undefined;
 };
 
-/** A variable of the processes, and its value, by which those are found that left their group. No two commands share it. */
+/**
+ * A variable and its value, by which processes are found that left their group, or that an earlier engine started. No two
+ * commands share it. It comes first in the environment (platform/processes.ts).
+ */
 export type Mark = readonly [name: string, value: string];
 
 /** The fixed words of `sh -c`: no core dumps, and files of limited size (blocks of 512 bytes, POSIX ulimit). */
@@ -74,7 +77,7 @@ function shell({ text, fileBytes }: Command, before = ''): string[] {
 export function runPlain(command: Command): RunningCommand {
   const child = spawn('/bin/sh', shell(command), {
     cwd: command.workingDirectory,
-    env: { ...command.env, ...variableOf(command.mark) },
+    env: { ...variableOf(command.mark), ...command.env, ...variableOf(command.mark) },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
@@ -134,7 +137,7 @@ export function runInSandbox(command: Command, sandbox: Sandbox): RunningCommand
   const [program = '', ...options] = [...enter(network), 'bwrap', '--args', '3', '--', '/bin/sh', ...words];
   const child = spawn(program, options, {
     // Variables of the command would work on bwrap too, which runs outside: LD_PRELOAD, for instance.
-    env: { PATH: searchPath, ...variableOf(command.mark) },
+    env: { ...variableOf(command.mark), PATH: searchPath },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
     detached: true,
   });

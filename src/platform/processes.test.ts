@@ -1,0 +1,50 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { afterEach, expect, test } from 'vitest';
+import { processesWith, startOf } from './processes.ts';
+
+const started: ReturnType<typeof spawn>[] = [];
+afterEach(async () => {
+  for (const child of started.splice(0)) {
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+});
+
+async function start(env: Record<string, string>, ...launcher: string[]): Promise<number> {
+  const [program, ...words] = [...launcher, 'sh', '-c', 'echo started; read -r end'];
+  const child = spawn(program, words, {
+    env: { ...env, PATH: process.env['PATH'] ?? '' },
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  started.push(child);
+  if (child.stdout !== null) await once(child.stdout, 'data');
+  return child.pid ?? 0;
+}
+
+const value = `of-the-test-${process.pid}`;
+
+test('a process is found by a variable at the start of its environment, however long the rest is', async () => {
+  const long = 'x'.repeat(100_000);
+  const first = await start({ POSTERN_TEST: value, LONG: long });
+  await start({ LONG: long, POSTERN_TEST: value });
+  await start({ POSTERN_TEST: `${value}-and-more` });
+  expect(await processesWith('POSTERN_TEST', value)).toEqual([first]);
+});
+
+test.skipIf(process.getuid?.() !== 0)(
+  'a process of another pid namespace is not found by its environment',
+  async () => {
+    await start({ POSTERN_TEST: value }, 'unshare', '--pid', '--fork', '--mount-proc');
+    // unshare(1) itself is a process of this namespace.
+    const outer = started.at(-1)?.pid;
+    expect(await processesWith('POSTERN_TEST', value)).toEqual([outer]);
+  },
+);
+
+test.runIf(existsSync('/proc/self/maps'))('of a file of any length, only the start is read', async () => {
+  expect(await startOf('/proc/self/maps', 5_000)).toHaveLength(5_000);
+  expect(await startOf('/proc/self/comm', 5_000)).toMatch(/^.{1,15}\n$/);
+  expect(await startOf('/proc/none/environ', 10)).toBe('');
+});
