@@ -36,7 +36,7 @@ describe('local, plain processes', () => {
   test('what a process left that was killed is ended and removed by the sweep', async () => {
     const { engine } = await open({});
     mkdirSync(join(folder, 'process/builds/old'));
-    const orphan = spawn('sleep', ['1001'], { env: { ...process.env, POSTERN_BUILD: 'old' } });
+    const orphan = spawn('sleep', ['1001'], { env: { POSTERN_BUILD: 'old', ...process.env } });
     const ended = once(orphan, 'exit');
     await once(orphan, 'spawn');
     expect(await engine.sweep(async () => ({ ...(await nothing()), builds: new Set(['old']) }))).toEqual([]);
@@ -77,6 +77,14 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
 
   test('a folder that is hidden is not shown below folders with programs', async () => {
     expect((await linesOf('ls /usr/share | wc -l', { hidden: ['/usr/share'] })).lines).toEqual(['0']);
+  });
+
+  test('no setting of the kernel can be written, not even from namespaces inside the sandbox', async () => {
+    const places = 'sys sysrq-trigger irq bus fs'.split(' ').map((name) => `/proc/${name}`);
+    const writable = `find ${places.join(' ')} -writable 2>/dev/null | head -n 3;`;
+    const inNested = `unshare -Urpf sh -c 'mount -t proc proc /tmp && find /tmp/sys -writable | head -n 3' 2>/dev/null;`;
+    const covered = `unshare -Urm sh -c 'umount /proc/sys && find /proc/sys -writable | head -n 3' 2>/dev/null;`;
+    expect((await linesOf(`${writable} ${inNested} ${covered} echo end`)).lines).toEqual(['end']);
   });
 
   test('no list of processes shows the values of variables', async () => {

@@ -52,6 +52,12 @@ const configuration = [
   '/etc/ssl/certs',
   '/etc/ssl/openssl.cnf',
 ];
+/**
+ * The kernel lets the user who owns them write these, with any capabilities and in any user namespace (proc(5)). Where Postern is
+ * root, that is the user of the sandbox too. These mounts cannot be removed there, because bwrap's namespace is locked
+ * (mount_namespaces(7)), and with them the kernel allows no new /proc.
+ */
+const kernelSettings = ['/proc/sys', '/proc/sysrq-trigger', '/proc/irq', '/proc/bus', '/proc/fs'];
 const devices = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
 /** Of slirp4netns(1), which forwards queries to the name servers of this machine. */
 const slirpNameServer = '10.0.2.3';
@@ -90,6 +96,7 @@ export function sandboxArguments(
     ]),
     '--proc',
     '/proc',
+    ...kernelSettings.flatMap((path) => ['--ro-bind-try', path, path]),
     '--tmpfs',
     '/dev',
     // Without --dev: it needs a second user namespace, which slirp4netns cannot enter.
