@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { afterEach, expect, test } from 'vitest';
@@ -47,4 +47,22 @@ test.runIf(existsSync('/proc/self/maps'))('of a file of any length, only the sta
   expect(await startOf('/proc/self/maps', 5_000)).toHaveLength(5_000);
   expect(await startOf('/proc/self/comm', 5_000)).toMatch(/^.{1,15}\n$/);
   expect(await startOf('/proc/none/environ', 10)).toBe('');
+});
+
+test('a file that bash opened before the start reaches no program that this process starts', () => {
+  const program = `
+    import { closeInheritedFiles } from '${import.meta.dirname}/processes.ts';
+    import { spawnSync } from 'node:child_process';
+    const files = () => spawnSync('ls', ['/proc/self/fd'], { encoding: 'utf8' }).stdout.split('\\n').includes('63');
+    const before = files();
+    closeInheritedFiles();
+    console.log(before, files());`;
+  const started = spawnSync(
+    'bash',
+    ['-c', 'exec 63</dev/null; exec "$0" --input-type=module --eval "$1"', process.execPath, program],
+    {
+      encoding: 'utf8',
+    },
+  );
+  expect([started.stdout, started.stderr]).toEqual(['true false\n', '']);
 });

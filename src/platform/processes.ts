@@ -1,3 +1,4 @@
+import { closeSync, readdirSync, readFileSync } from 'node:fs';
 import { open, readdir, readFile, readlink } from 'node:fs/promises';
 import { constants } from 'node:os';
 
@@ -93,6 +94,25 @@ export function signal(pid: number, name: NodeJS.Signals): void {
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code !== 'ESRCH' && code !== 'EPERM') throw error;
+  }
+}
+
+/** O_CLOEXEC of open(2). */
+const closesOnExec = 0o2000000;
+
+/**
+ * Closes the files that were open when this process was started, so that no program gets them that it starts: bash keeps
+ * `<(…)` at file 63, for instance. Node opens its own files, and marks those that it was given, so that programs do not get them.
+ */
+export function closeInheritedFiles(): void {
+  for (const file of readdirSync('/proc/self/fd').map(Number)) {
+    if (file <= 2) continue;
+    try {
+      const flags = /^flags:\s+([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${file}`, 'utf8'))?.[1];
+      if (flags !== undefined && (Number.parseInt(flags, 8) & closesOnExec) === 0) closeSync(file);
+    } catch {
+      // The list of the folder had a file of its own, which is closed by now.
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Blobs } from '../../../../platform/blobs/blobs.ts';
+import { closeInheritedFiles } from '../../../../platform/processes.ts';
 import { type BuildLimits, type Engine, EngineUnavailable } from '../engine.ts';
 import { createBuilds } from './builds.ts';
 import { createEnvironments, type Environments } from './environments.ts';
@@ -91,6 +92,7 @@ export function createLocalEngine(deps: {
     place: { engine: 'local', platform: `${process.platform}-${process.arch}` },
 
     async prepare() {
+      closeInheritedFiles();
       await mkdir(join(folder, 'builds'), { recursive: true, mode: 0o700 });
       const isolation = await choose();
       const environments = createEnvironments({

@@ -11,6 +11,7 @@ import {
 } from '../../../../platform/processes.ts';
 import { EngineUnavailable } from '../engine.ts';
 import type { Network } from './sandbox.ts';
+import { seccompFilter } from './seccomp.ts';
 
 /** A command that runs in a shell. */
 export type RunningCommand = {
@@ -52,8 +53,10 @@ export type Mark = readonly [name: string, value: string];
 
 /** The fixed words of `sh -c`: no core dumps, and files of limited size (blocks of 512 bytes, POSIX ulimit). */
 const limited = 'ulimit -c 0; ulimit -f "$1"; exec /bin/sh -c "$2"';
-/** Waits until the network is there. File 5 leads to this process; the command does not get it. */
-const whenConnected = 'echo >&5; read -r go <&5 || exit 1; exec 5>&-; ';
+/** Waits until the network is there. File 5 leads to this process. */
+const whenConnected = 'echo >&5; read -r go <&5 || exit 1; ';
+/** The command gets none of the files through which this process speaks with bwrap. */
+const closed = 'exec 3>&- 4>&- 5>&- 6>&-; ';
 /** Output that is left in the pipes when the command has ended is read this long, in ms. */
 const drainMs = 2_000;
 
@@ -133,18 +136,25 @@ export function runInSandbox(command: Command, sandbox: Sandbox): RunningCommand
   const { network, searchPath } = sandbox;
   // NUL ends an argument, so what follows it would be an option of bwrap.
   if (sandbox.args.some((arg) => arg.includes('\0'))) throw new Error('An argument of bwrap contains NUL.');
-  const words = shell(command, network === 'own' ? whenConnected : '');
+  const words = shell(command, `${network === 'own' ? whenConnected : ''}${closed}`);
   const [program = '', ...options] = [...enter(network), 'bwrap', '--args', '3', '--', '/bin/sh', ...words];
   const child = spawn(program, options, {
     // Variables of the command would work on bwrap too, which runs outside: LD_PRELOAD, for instance.
     env: { ...variableOf(command.mark), PATH: searchPath },
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
     detached: true,
   });
   const outer = child.pid ?? 0;
+  const filter = seccompFilter();
+  const args = [
+    ...sandbox.args,
+    '--json-status-fd',
+    '4',
+    ...(filter === undefined ? [] : ['--seccomp', '6']),
+  ];
   // In a pipe, because every user of the machine can read the arguments of a process.
-  const args = [...sandbox.args, '--json-status-fd', '4'];
   pipeOf(child, 3).end(`${args.join('\0')}\0`);
+  pipeOf(child, 6).end(filter);
   let status = '';
   const init = () => Number(/"child-pid": (\d+)/.exec(status)?.[1] ?? 0);
   let isKilled = false;
