@@ -87,25 +87,27 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
     expect((await linesOf(`${writable} ${inNested} ${covered} echo end`)).lines).toEqual(['end']);
   });
 
-  test('a command has no files but its input and output, no keyring, no user namespace and no io_uring', async () => {
-    const calls = {
-      keyctl: [250, 0, -3, 0],
-      clone: [56, 0x10000000, 0],
-      x32: [0x40000000 + 39],
-      io_uring: [425, 1, 0],
-    };
-    const perl = Object.entries(calls).map(
-      ([name, [number, ...words]]) =>
-        `$! = 0; my $got = syscall(${[number, ...words.concat(0, 0, 0, 0)].slice(0, 6).join()}); print "${name} ", $got < 0 ? $! + 0 : "done", "\n";`,
-    );
-    const { lines } = await linesOf(
-      `ls /proc/self/fd | tr '\n' ' '; echo; unshare -U true 2>/dev/null || echo refused; perl -e '${perl.join(' ')}'`,
-    );
-    // File 3 is the folder that ls reads. 1 is EPERM and 38 ENOSYS.
-    expect(lines.slice(0, 2)).toEqual(['0 1 2 3 ', 'refused']);
-    if (process.arch === 'x64')
-      expect(lines.slice(2)).toEqual(['keyctl 1', 'clone 1', 'x32 38', 'io_uring 38']);
-  });
+  // The numbers of the system calls are those of x86_64.
+  test.runIf(process.arch === 'x64')(
+    'a command has no files but its input and output, no keyring, no user namespace and no io_uring',
+    async () => {
+      const calls = {
+        keyctl: [250, 0, -3, 0],
+        clone: [56, 0x10000000, 0],
+        x32: [0x40000000 + 39],
+        io_uring: [425, 1, 0],
+      };
+      const perl = Object.entries(calls).map(
+        ([name, [number, ...words]]) =>
+          `$! = 0; my $got = syscall(${[number, ...words.concat(0, 0, 0, 0)].slice(0, 6).join()}); print "${name} ", $got < 0 ? $! + 0 : "done", "\n";`,
+      );
+      const { lines } = await linesOf(
+        `ls /proc/self/fd | tr '\n' ' '; echo; unshare -U true 2>/dev/null || echo refused; perl -e '${perl.join(' ')}'`,
+      );
+      // File 3 is the folder that ls reads. 1 is EPERM and 38 ENOSYS.
+      expect(lines).toEqual(['0 1 2 3 ', 'refused', 'keyctl 1', 'clone 1', 'x32 38', 'io_uring 38']);
+    },
+  );
 
   test('no list of processes shows the values of variables', async () => {
     const listed: string[] = [];
