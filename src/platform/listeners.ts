@@ -4,7 +4,7 @@ import { startOf } from './processes.ts';
 /** A TCP socket that listens. `inode` names it, as long as it exists. */
 export type Listener = { readonly address: string; readonly inode: string };
 
-/** What is read of the sockets of a network namespace, and of the descriptors of a process: whoever has them chooses how many. */
+/** Bounds for what is read: a tenant chooses how many sockets its network namespace has, and how many files its process. */
 const [maxTableBytes, maxDescriptors] = [1024 ** 2, 10_000];
 /** In the third column of proc_net(5). */
 const listening = '0A';

@@ -62,7 +62,7 @@ export async function startOf(path: string, bytes: number): Promise<string> {
       ({ bytesRead: read } = await file.read(buffer, length, bytes - length));
     return buffer.toString('utf8', 0, length);
   } catch {
-    // As above: it ended meanwhile.
+    // The process ended meanwhile.
     return '';
   } finally {
     await file.close();

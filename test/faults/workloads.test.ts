@@ -89,7 +89,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
         },
         async (heard) => {
           fleet[part].set(weather);
-          // A gateway asks the store alone for a private page, and goes on for half a minute without news of the database.
+          // A gateway asks the store alone for a private page, and serves for half a minute without news of the database.
           // Where some answers get through, it may hear that a site changed and not be able to read it: then it says so.
           const served = weather.kind === 'cut' ? undefined : 200;
           const survivors = part === 'database' ? ['private', 'public'] : ['public'];

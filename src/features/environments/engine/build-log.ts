@@ -10,7 +10,7 @@ export type LogLine = { readonly at: number; readonly stream: LogStream; readonl
 /**
  * The log of one build, or of one start of a service: from the bytes of its processes to lines without secrets. It keeps the
  * first `maxBytes`, of a service for each period; of the rest it keeps the last lines, in which a command usually says why it
- * fails. Who reads the output stops until `room`, so that a command that prints fast waits.
+ * fails. The reader of the output pauses until `room`, so that a command that prints fast waits.
  */
 export type BuildLog = {
   /** Resolves when there is room for more output. Undefined: there is room now. */
@@ -36,14 +36,14 @@ const lineBytes = 32;
 export function createBuildLog(deps: {
   /** Values that no line may show. */
   readonly secrets: readonly string[];
-  /** Of the output, in UTF-8, and 32 for each line. */
+  /** Bytes of the output in UTF-8, and 32 for each line. */
   readonly maxBytes: number;
   /** Length of a period in ms. Absent: all of the output is one. */
   readonly periodMs?: number;
   /** In ms. */
   readonly now: () => number;
   readonly write: (line: LogLine) => void;
-  /** As BuildLog.room. Absent: write() keeps nothing. */
+  /** See BuildLog.room. Absent: write() keeps nothing in memory. */
   readonly room?: () => Promise<void> | undefined;
 }): BuildLog {
   const { periodMs = Number.POSITIVE_INFINITY } = deps;
