@@ -95,6 +95,21 @@ function localContract(
     expect(left()).toEqual([]);
   });
 
+  test('a service that is wanted again while it ends has no address until it was started again', async () => {
+    await begin();
+    const service = { variables: { DEAF: '1' } };
+    await run(service);
+    await becomes({ state: 'ready' });
+    await run({ ...service, isAsleep: true });
+    await becomes({ lastLines: ['listening', 'asked to end'] });
+    await run(service);
+    const reason = 'its earlier process has not ended yet';
+    expect(await engine.observe('env_one')).toMatchObject([{ state: 'starting', reason }]);
+    expect(await engine.address('env_one', 'web')).toBeNull();
+    await becomes({ state: 'ready', lastLines: ['listening', 'asked to end', 'listening'] });
+    expect(await engine.address('env_one', 'web')).not.toBeNull();
+  });
+
   test('a port on which another process listens is not taken for the service, which gets another one', async () => {
     await begin();
     await run({ command: sleeps.long });

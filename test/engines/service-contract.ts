@@ -47,7 +47,10 @@ const listener = createServer((request, response) => {
   else response.end(String(pages[pathname]?.()));
 }).listen(process.env.PORT, process.env.LISTEN_ON, () => console.log('listening'));
 if (process.env.SQUAT) createServer().listen(process.env.SQUAT);
-process.on('SIGTERM', () => { console.log('asked to end'); process.exit(0); });
+process.on('SIGTERM', () => {
+  console.log('asked to end');
+  if (!process.env.DEAF) process.exit(0);
+});
 `;
 const files = { 'server.js': server };
 const environmentId = 'env_one';

@@ -49,6 +49,8 @@ type Running = Started & {
   /** How long it was ready when that ended last, in ms. */
   wasReadyMs: number;
   isAsked: boolean;
+  /** It was asked to end. The gateway must not have its address, although it may answer for some time. */
+  isEnding: boolean;
   measuredAt: number;
   /** Of its folder. */
   bytes: number;
@@ -90,7 +92,7 @@ export function createService(
   }
 
   function fresh(waiting: string | null): Omit<Running, keyof Started> {
-    return { waiting, isAsked: false, wasReadyMs: 0, measuredAt: now(), bytes: 0 };
+    return { waiting, isAsked: false, isEnding: false, wasReadyMs: 0, measuredAt: now(), bytes: 0 };
   }
 
   function write(changes: Partial<ServiceRecord>): void {
@@ -233,6 +235,7 @@ export function createService(
 
   async function stop(request: EndRequest): Promise<void> {
     if (running === undefined) return;
+    running.isEnding = true;
     await endRecorded(folder, running.recorder, request, deps.graceMs);
     running = undefined;
   }
@@ -290,9 +293,8 @@ export function createService(
     },
 
     async address() {
-      const ready = running?.ready;
       const { port = null, holder = null } = record ?? {};
-      if (running === undefined || ready === undefined || port === null) return null;
+      if (running === undefined || !isServed(running) || port === null) return null;
       const reach = await reachOf(running, port, holder);
       return reach.kind === 'listens' ? { host: reach.host, port } : null;
     },
@@ -310,11 +312,17 @@ export function createService(
 
   function stateOf(isCurrent: boolean): Pick<ObservedProcess, 'state' | 'reason'> {
     if (!isCurrent) return { state: desired?.isAsleep === true ? 'stopped' : 'starting', reason: null };
+    if (running?.isEnding === true)
+      return { state: 'starting', reason: 'its earlier process has not ended yet' };
     if (running !== undefined)
-      return running.ready === undefined
-        ? { state: 'starting', reason: running.waiting }
-        : { state: 'ready', reason: null };
+      return isServed(running)
+        ? { state: 'ready', reason: null }
+        : { state: 'starting', reason: running.waiting };
     if (end !== undefined) return { state: 'failed', reason: end.reason };
     return { state: desired?.isAsleep === false ? 'starting' : 'stopped', reason: null };
   }
+}
+
+function isServed({ ready, isEnding }: Running): boolean {
+  return ready !== undefined && !isEnding;
 }
