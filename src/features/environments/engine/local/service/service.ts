@@ -255,8 +255,9 @@ export function createService(
       record = await readRecord(folder);
       const started = await readJson<Started>(join(folder, files.started));
       if (record === undefined || started === undefined) return await endRest(folder);
-      const ended = await readJson<Ended>(join(folder, files.ended));
+      // In this order: the recorder writes how the service ended, and then ends.
       const isThere = (await processesWith(...recorderMark(folder))).includes(started.recorder);
+      const ended = await readJson<Ended>(join(folder, files.ended));
       if (ended !== undefined || isThere) running = { ...started, ...fresh(null) };
       else {
         await endRest(folder);
