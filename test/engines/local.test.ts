@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createBuildLog } from '../../src/features/environments/engine/build-log.ts';
 import { type BuildLimits, EngineUnavailable } from '../../src/features/environments/engine/engine.ts';
+import { tenantUser } from '../../src/features/environments/engine/local/tenant.ts';
 import { engineContract, nothing, sleeps } from './engine-contract.ts';
 import { createMachine, isBwrapMissing, programs } from './local-machine.ts';
 
@@ -79,6 +80,13 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
     expect((await linesOf('ls /usr/share | wc -l', { hidden: ['/usr/share'] })).lines).toEqual(['0']);
   });
 
+  test('to the kernel, no command is root', async () => {
+    const { lines } = await linesOf('read -r inside outside count </proc/self/uid_map; echo $outside $count');
+    const user = process.getuid?.();
+    expect(lines).toEqual([`${user === 0 ? tenantUser : user} 1`]);
+    expect(tenantUser).not.toBe(0);
+  });
+
   test('no setting of the kernel can be written, not even from namespaces inside the sandbox', async () => {
     const places = 'sys sysrq-trigger irq bus fs'.split(' ').map((name) => `/proc/${name}`);
     const writable = `find ${places.join(' ')} -writable 2>/dev/null | head -n 3;`;
@@ -140,7 +148,7 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
 
   test('without slirp4netns, the network is shared, and prepare() says so', async () => {
     const programs = mkdtempSync(join(folder, 'programs-'));
-    for (const name of ['bwrap', 'du', 'chmod'])
+    for (const name of ['bwrap', 'du', 'chmod', 'cp', 'mkdir', 'mount', 'setpriv', 'unshare'])
       symlinkSync(spawnSync('which', [name], { encoding: 'utf8' }).stdout.trim(), join(programs, name));
     const { isolation, lines } = await linesOf('echo fine', { searchPath: programs });
     expect([isolation, lines]).toEqual([{ kind: 'bwrap', network: 'shared' }, ['fine']]);

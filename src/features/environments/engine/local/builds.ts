@@ -1,4 +1,4 @@
-import { mkdir, readdir, realpath, writeFile } from 'node:fs/promises';
+import { readdir, realpath, writeFile } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import type { Blobs } from '../../../../platform/blobs/blobs.ts';
 import type { BuildLog } from '../build-log.ts';
@@ -7,13 +7,7 @@ import { type BuildJob, type BuildLimits, type BuildOutcome, EngineUnavailable }
 import { directoryIn, findOutput, outputIn, storeOutput } from '../output.ts';
 import { makeReadable, removeFolder } from './folders.ts';
 import { type Command, endMarked, type Mark, runInSandbox, runPlain } from './run-command.ts';
-import {
-  commandFolders,
-  inSandbox,
-  type Isolation,
-  sandboxArguments,
-  writeConfiguration,
-} from './sandbox.ts';
+import { inSandbox, type Isolation, makeCommandFolders, prepareSandbox, sandboxOf } from './sandbox.ts';
 import { watchOver } from './watch-build.ts';
 
 /** Runs builds, each in a folder of its own, which goes when the build ends. */
@@ -61,12 +55,12 @@ export function createBuilds(deps: {
       return runPlain({ ...whole, env, workingDirectory: directory });
     }
     const network = holder === undefined ? given.network : { holder };
-    await writeConfiguration(place, network);
+    await prepareSandbox(place, network);
     const below = posix.relative(await realpath(join(place, 'work')), directory);
     const workingDirectory = posix.join(inSandbox.work, below);
     const env = { ...environment(inSandbox.home, inSandbox.secrets), ...command.env };
-    const args = sandboxArguments({ folder: place, workingDirectory, env, network }, deps.hidden);
-    return runInSandbox(whole, { args, network, searchPath: deps.searchPath });
+    const sandbox = sandboxOf({ folder: place, workingDirectory, env, network }, deps.hidden);
+    return runInSandbox(whole, { ...sandbox, network, searchPath: deps.searchPath });
   }
 
   function environment(home: string, secrets: string): Record<string, string> {
@@ -81,7 +75,7 @@ export function createBuilds(deps: {
     const place = join(root, id);
     try {
       await removeFolder(place);
-      for (const name of commandFolders) await mkdir(join(place, name), { recursive: true, mode: 0o700 });
+      await makeCommandFolders(place);
       return await work(place);
     } finally {
       await removeFolder(place);

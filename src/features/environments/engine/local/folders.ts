@@ -23,6 +23,7 @@ async function makeReadableHere(path: string): Promise<void> {
 }
 
 export async function removeFolder(folder: string): Promise<void> {
+  if ((await lstat(folder).catch(() => undefined)) === undefined) return;
   await makeReadable(folder);
   await rm(folder, { recursive: true, force: true, maxRetries: 5 });
 }

@@ -7,7 +7,8 @@ import { text } from 'node:stream/consumers';
 import { hasEnded, processesWith } from '../../../../platform/processes.ts';
 import { EngineUnavailable } from '../engine.ts';
 import { readJson, writeJson } from './json-files.ts';
-import { endMarked, type Mark, pipeOf, slirpOptions, variableOf } from './run-command.ts';
+import { endMarked, type Mark, pipeOf, slirpDevices, slirpOptions, variableOf } from './run-command.ts';
+import { asTenant, giveToTenant } from './tenant.ts';
 
 /**
  * The network namespace of one Environment. A process that only waits holds it; slirp4netns gives it a way out, but not to this
@@ -38,6 +39,7 @@ export function createNetwork(deps: {
   const mark: Mark = ['POSTERN_NETWORK', folder];
   const env = { ...variableOf(mark), PATH: deps.searchPath };
   const record = join(folder, 'network.json');
+  const socketFolder = join(folder, 'socket');
   let holder: number | undefined;
   let opening: Promise<number> | undefined;
   let asked: Promise<unknown> = Promise.resolve();
@@ -45,20 +47,31 @@ export function createNetwork(deps: {
   async function openNew(): Promise<number> {
     await endMarked(mark);
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    await rm(join(folder, socketName), { force: true });
-    const waiting = spawn(
-      'unshare',
-      ['--user', '--net', '--map-user=1000', '--map-group=1000', '--', '/bin/sh', '-c', hold],
-      { cwd: '/', env, stdio: ['ignore', 'ignore', 'ignore', 'ignore', 'ignore', 'pipe'], detached: true },
-    );
+    await rm(socketFolder, { recursive: true, force: true });
+    await mkdir(socketFolder, { mode: 0o700 });
+    await giveToTenant(socketFolder);
+    const [program = '', ...words] = asTenant([
+      ...['unshare', '--user', '--net', '--map-user=1000', '--map-group=1000', '--'],
+      ...['/bin/sh', '-c', hold],
+    ]);
+    const waiting = spawn(program, words, {
+      cwd: '/',
+      env,
+      stdio: ['ignore', 'ignore', 'ignore', 'ignore', 'ignore', 'pipe'],
+      detached: true,
+    });
     const shared = pipeOf(waiting, 5);
     await firstOf(shared, waiting, 'unshare');
     // Only started processes have none.
     const pid = waiting.pid ?? 0;
     shared.pause();
-    const slirp = spawn('slirp4netns', [...slirpOptions, `--api-socket=${socketName}`, String(pid), 'tap0'], {
+    const [forwarder = '', ...options] = asTenant(
+      ['slirp4netns', ...slirpOptions, `--api-socket=${socketName}`, String(pid), 'tap0'],
+      slirpDevices,
+    );
+    const slirp = spawn(forwarder, options, {
       // A path of a socket has at most 107 bytes (unix(7)).
-      cwd: folder,
+      cwd: socketFolder,
       env,
       stdio: ['ignore', 'ignore', 'ignore', 'pipe', shared],
       detached: true,
@@ -84,7 +97,7 @@ export function createNetwork(deps: {
   }
 
   async function askNow(request: object): Promise<Answer> {
-    const place = await open(folder);
+    const place = await open(socketFolder);
     try {
       const socket = connect(`/proc/self/fd/${place.fd}/${socketName}`);
       socket.setTimeout(answerMs, () => socket.destroy(new Error('It takes too long.')));

@@ -12,6 +12,7 @@ import {
 import { EngineUnavailable } from '../engine.ts';
 import type { Network } from './sandbox.ts';
 import { seccompFilter } from './seccomp.ts';
+import { asTenant } from './tenant.ts';
 
 /** A command that runs in a shell. */
 export type RunningCommand = {
@@ -30,6 +31,8 @@ export type RunningCommand = {
 export type Sandbox = {
   /** Of bwrap(1). */
   readonly args: readonly string[];
+  /** Places of this machine that the arguments name as sourceAt() does (tenant.ts). Empty: they name them as they are. */
+  readonly sources: readonly string[];
   /** Or the one of a process, which exists already. */
   readonly network: Network | { readonly holder: number };
   readonly searchPath: string;
@@ -68,6 +71,9 @@ export const slirpOptions = [
   '--ready-fd=3',
   '--exit-fd=4',
 ];
+
+/** What slirp4netns opens. On some machines only root can. */
+export const slirpDevices = ['/dev/net/tun'];
 
 /** Looks for processes that were told to end, and the ms between two of them. */
 const [maxRounds, lookMs] = [200, 10];
@@ -137,7 +143,10 @@ export function runInSandbox(command: Command, sandbox: Sandbox): RunningCommand
   // NUL ends an argument, so what follows it would be an option of bwrap.
   if (sandbox.args.some((arg) => arg.includes('\0'))) throw new Error('An argument of bwrap contains NUL.');
   const words = shell(command, `${network === 'own' ? whenConnected : ''}${closed}`);
-  const [program = '', ...options] = [...enter(network), 'bwrap', '--args', '3', '--', '/bin/sh', ...words];
+  const [program = '', ...options] = asTenant(
+    [...enter(network), 'bwrap', '--args', '3', '--', '/bin/sh', ...words],
+    sandbox.sources,
+  );
   const child = spawn(program, options, {
     // Variables of the command would work on bwrap too, which runs outside: LD_PRELOAD, for instance.
     env: { ...variableOf(command.mark), PATH: searchPath },
@@ -187,7 +196,7 @@ export function runInSandbox(command: Command, sandbox: Sandbox): RunningCommand
     ...command,
     output(stream, chunk) {
       // Lines of the command can hold secrets.
-      if (stream === 'stderr') refusal ||= /^bwrap: .{1,300}/m.exec(chunk.toString())?.[0] ?? '';
+      if (stream === 'stderr') refusal ||= /^(?:bwrap|mount|nsenter|setpriv|unshare): .{1,300}/m.exec(chunk.toString())?.[0] ?? '';
       return command.output(stream, chunk);
     },
   });
@@ -226,7 +235,11 @@ function connect(
   searchPath: string,
   { onReady, onFailure }: { readonly onReady: () => void; readonly onFailure: (text: string) => void },
 ): ChildProcess {
-  const slirp = spawn('slirp4netns', [...slirpOptions, String(pid), 'tap0'], {
+  const [program = '', ...options] = asTenant(
+    ['slirp4netns', ...slirpOptions, String(pid), 'tap0'],
+    slirpDevices,
+  );
+  const slirp = spawn(program, options, {
     env: { PATH: searchPath },
     stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
   });

@@ -1,6 +1,9 @@
 import { existsSync, lstatSync, readlinkSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { removeFolder } from './folders.ts';
+import type { Sandbox } from './run-command.ts';
+import { giveToTenant, sourceAt, tenantUser } from './tenant.ts';
 
 /**
  * The arguments of bubblewrap (bwrap(1)) for one build or service: namespaces of its own, the programs of this machine read-only, and of
@@ -15,9 +18,12 @@ export type SandboxPlaces = {
   readonly env: Readonly<Record<string, string>>;
   /** Or the one of a process, which is entered before. */
   readonly network: Network | { readonly holder: number };
-  /** More arguments, which make more places visible. Absent: none. */
-  readonly binds?: readonly string[];
+  /** More places of this machine that are visible. Absent: none. */
+  readonly binds?: readonly Bind[];
 };
+
+/** A place of this machine, and where it is in the sandbox: read-only, unless it is for writing. */
+export type Bind = { readonly source: string; readonly place: string; readonly isForWriting?: boolean };
 
 /** What a command cannot reach. `process`: nothing is kept from it. */
 export type Isolation = { readonly kind: 'process' } | { readonly kind: 'bwrap'; readonly network: Network };
@@ -33,8 +39,24 @@ export const inSandbox = {
   secrets: '/run/secrets',
 } as const;
 
-/** Folders that a command uses, in the folder of its build or service. `shm` counts as disk there, and not as memory of the machine. */
-export const commandFolders = ['work', 'home', 'tmp', 'secrets', 'shm', 'etc'] as const;
+/** Folders that a command writes, in the folder of its build or service. `shm` counts as disk there, and not as memory of the machine. */
+const writtenFolders = ['work', 'home', 'tmp', 'shm'] as const;
+
+/** Makes the folders of a command, in place of those that exist. */
+export async function makeCommandFolders(folder: string): Promise<void> {
+  for (const name of [...writtenFolders, 'secrets', 'etc']) {
+    await removeFolder(join(folder, name));
+    await mkdir(join(folder, name), { recursive: true, mode: 0o700 });
+  }
+}
+
+/** Call it when the files of a command are in its folder, before the sandbox starts. */
+export async function prepareSandbox(folder: string, network: SandboxPlaces['network']): Promise<void> {
+  await writeConfiguration(join(folder, 'etc'), network);
+  for (const name of [...writtenFolders, 'secrets', 'etc']) await giveToTenant(join(folder, name));
+  // Logs and records beside them stay with Postern.
+  if (tenantUser !== null) await chmod(folder, 0o711);
+}
 
 const programFolders = ['/usr', '/opt', '/nix'];
 /** Links to /usr on most systems. */
@@ -64,13 +86,17 @@ const slirpNameServer = '10.0.2.3';
 /** Any user but root, who would try to give files to others. */
 const user = '1000';
 
-export function sandboxArguments(
+/** `hidden`: places that are not visible, also below folders with programs. */
+export function sandboxOf(
   { folder, workingDirectory, env, network, binds = [] }: SandboxPlaces,
   hidden: readonly string[],
-): string[] {
+): Pick<Sandbox, 'args' | 'sources'> {
+  const sources = tenantUser === null ? [] : [folder, ...binds.map(({ source }) => source)];
+  const from = (source: string) => (tenantUser === null ? source : sourceAt(sources.indexOf(source)));
+  const own = (...names: string[]) => join(from(folder), ...names);
   const isHidden = (path: string) => hidden.some((one) => path === one || path.startsWith(`${one}/`));
   const programs = programFolders.filter((path) => existsSync(path) && !isHidden(path));
-  return [
+  const args = [
     ...['user', 'pid', 'ipc', 'uts'].map((namespace) => `--unshare-${namespace}`),
     '--unshare-cgroup-try',
     ...(network === 'own' ? ['--unshare-net'] : []),
@@ -91,7 +117,7 @@ export function sandboxArguments(
     ...configuration.flatMap((path) => ['--ro-bind-try', path, path]),
     ...['passwd', 'group', 'hosts', 'resolv.conf'].flatMap((name) => [
       '--ro-bind',
-      join(folder, 'etc', name),
+      own('etc', name),
       `/etc/${name}`,
     ]),
     '--proc',
@@ -105,14 +131,18 @@ export function sandboxArguments(
     '/proc/self/fd',
     '/dev/fd',
     '--bind',
-    join(folder, 'shm'),
+    own('shm'),
     '/dev/shm',
     ...['stdin', 'stdout', 'stderr'].flatMap((name, at) => ['--symlink', `fd/${at}`, `/dev/${name}`]),
-    ...(['work', 'home', 'tmp'] as const).flatMap((name) => ['--bind', join(folder, name), inSandbox[name]]),
+    ...(['work', 'home', 'tmp'] as const).flatMap((name) => ['--bind', own(name), inSandbox[name]]),
     '--ro-bind',
-    join(folder, 'secrets'),
+    own('secrets'),
     inSandbox.secrets,
-    ...binds,
+    ...binds.flatMap(({ source, place, isForWriting = false }) => [
+      isForWriting ? '--bind' : '--ro-bind',
+      from(source),
+      place,
+    ]),
     '--remount-ro',
     '/dev',
     '--remount-ro',
@@ -122,6 +152,7 @@ export function sandboxArguments(
     '--clearenv',
     ...Object.entries(env).flatMap(([name, value]) => ['--setenv', name, value]),
   ];
+  return { args, sources };
 }
 
 function linkOrBind(path: string): string[] {
@@ -132,7 +163,7 @@ function linkOrBind(path: string): string[] {
 }
 
 /** Files of /etc for the user of the build. Those of this machine name its users and its neighbours. */
-export async function writeConfiguration(folder: string, network: SandboxPlaces['network']): Promise<void> {
+async function writeConfiguration(folder: string, network: SandboxPlaces['network']): Promise<void> {
   const nameServers =
     network === 'shared'
       ? await readFile('/etc/resolv.conf', 'utf8').catch(() => '')
@@ -143,5 +174,5 @@ export async function writeConfiguration(folder: string, network: SandboxPlaces[
     hosts: '127.0.0.1 localhost build\n::1 localhost\n',
     'resolv.conf': nameServers,
   };
-  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, 'etc', name), content);
+  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
 }

@@ -1,17 +1,11 @@
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../../../../core/errors.ts';
 import { seedFailed, wordsOf } from '../../../databases/seed.ts';
 import { type BuildLimits, EngineUnavailable, type WantedDatabase } from '../../engine.ts';
 import { removeFolder } from '../folders.ts';
 import { endMarked, type Mark, runInSandbox, runPlain } from '../run-command.ts';
-import {
-  commandFolders,
-  inSandbox,
-  type Isolation,
-  sandboxArguments,
-  writeConfiguration,
-} from '../sandbox.ts';
+import { inSandbox, type Isolation, makeCommandFolders, prepareSandbox, sandboxOf } from '../sandbox.ts';
 import { watchOver } from '../watch-build.ts';
 import { programIn, seedRefused } from './program-in.ts';
 
@@ -47,7 +41,7 @@ export async function makeDatabase(
   // What a killed server left.
   await endMarked(mark);
   await removeFolder(place);
-  for (const name of commandFolders) await mkdir(join(place, name), { recursive: true, mode: 0o700 });
+  await makeCommandFolders(place);
   try {
     if (seed !== null) await writeFile(join(place, 'work/seed.sql'), seed.text, { mode: 0o600 });
     const printed = { stdout: '', stderr: '' };
@@ -71,12 +65,12 @@ export async function makeDatabase(
         return undefined;
       },
     };
-    if (!isPlain) await writeConfiguration(place, isolation.network);
+    if (!isPlain) await prepareSandbox(place, isolation.network);
     signal.throwIfAborted();
     const running = isPlain
       ? runPlain(command)
       : runInSandbox(command, {
-          args: sandboxArguments(
+          ...sandboxOf(
             { folder: place, workingDirectory, env, network: isolation.network, binds },
             deps.hidden,
           ),

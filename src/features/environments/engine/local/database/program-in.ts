@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Isolation } from '../sandbox.ts';
+import type { Bind, Isolation } from '../sandbox.ts';
 
 /** Status of the program when the SQL of a seed cannot be used. */
 export const seedRefused = 3;
@@ -9,8 +9,7 @@ export const seedRefused = 3;
 export type Program = {
   readonly text: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Of bwrap(1). */
-  readonly binds: readonly string[];
+  readonly binds: readonly Bind[];
 };
 
 const root = fileURLToPath(new URL('../../../../../../', import.meta.url));
@@ -28,10 +27,8 @@ export function programIn(isolation: Isolation, words: string): Program {
     POSTERN_PROGRAM: posix.join(isPlain ? root : place, program),
   };
   const binds = [
-    '--ro-bind',
-    process.execPath,
-    `${place}/node`,
-    ...needed.flatMap((name) => ['--ro-bind', posix.join(root, name), `${place}/${name}`]),
+    { source: process.execPath, place: `${place}/node` },
+    ...needed.map((name) => ({ source: posix.join(root, name), place: `${place}/${name}` })),
   ];
   return { text: `exec "$POSTERN_NODE" ${flags} "$POSTERN_PROGRAM" ${words}`, env, binds };
 }

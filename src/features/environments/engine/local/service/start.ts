@@ -1,4 +1,4 @@
-import { mkdir, realpath } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Blobs } from '../../../../../platform/blobs/blobs.ts';
@@ -6,17 +6,11 @@ import { listenersOn } from '../../../../../platform/listeners.ts';
 import { type DesiredDatabase, type DesiredProcess, EngineUnavailable } from '../../engine.ts';
 import { unpackTree } from '../../tree.ts';
 import { programIn } from '../database/program-in.ts';
-import { removeFolder } from '../folders.ts';
 import type { EnvironmentNetwork } from '../network.ts';
 import { startRecorder } from '../recorder/start-recorder.ts';
 import { serviceMark, type Started } from '../recorder/task.ts';
-import {
-  commandFolders,
-  inSandbox,
-  type Isolation,
-  sandboxArguments,
-  writeConfiguration,
-} from '../sandbox.ts';
+import { inSandbox, type Isolation, makeCommandFolders, prepareSandbox, sandboxOf } from '../sandbox.ts';
+import { giveToTenant } from '../tenant.ts';
 
 /** What a service runs: a command in the files of an artifact, or the program of a database with its folder. */
 export type Wanted = DesiredProcess | DesiredDatabase;
@@ -47,10 +41,7 @@ export function isDatabase(wanted: Wanted): wanted is DesiredDatabase {
 
 /** Puts the files of the artifact into the folder of the service, in place of those that are there. A database has none. */
 export async function unpack(desired: Wanted, folder: string, { blobs }: StartDeps): Promise<void> {
-  for (const name of commandFolders) {
-    await removeFolder(join(folder, name));
-    await mkdir(join(folder, name), { recursive: true, mode: 0o700 });
-  }
+  await makeCommandFolders(folder);
   if (isDatabase(desired)) return;
   await unpackTree(await blobs.read(desired.artifact.digest), join(folder, 'work'));
 }
@@ -75,7 +66,7 @@ function runOf(desired: Wanted, { isolation, dataFolder }: StartDeps) {
     text,
     given: { ...env, DATA_FOLDER: folder, DATABASE_PASSWORD: password },
     redacted: [password],
-    binds: [...binds, '--bind', dataFolder, dataInSandbox],
+    binds: [...binds, { source: dataFolder, place: dataInSandbox, isForWriting: true }],
   };
 }
 
@@ -106,12 +97,13 @@ export async function startCommand(
     return await startRecorder({ ...task, command, sandbox: null }, deps.codeFolder);
   }
   const network = place.holder === null ? isolation.network : { holder: place.holder };
-  await writeConfiguration(folder, network);
+  await prepareSandbox(folder, network);
+  if (isDatabase(desired)) await giveToTenant(deps.dataFolder);
   const workingDirectory = inSandbox.work;
   const env = { ...always, HOME: inSandbox.home, ...given };
-  const args = sandboxArguments({ folder, workingDirectory, env, network, binds }, deps.hidden);
+  const sandbox = sandboxOf({ folder, workingDirectory, env, network, binds }, deps.hidden);
   const command = { ...common, env, workingDirectory };
-  return await startRecorder({ ...task, command, sandbox: { args, network, searchPath } }, deps.codeFolder);
+  return await startRecorder({ ...task, command, sandbox: { ...sandbox, network, searchPath } }, deps.codeFolder);
 }
 
 /** Choices of a free port, of which each can be taken meanwhile. */
