@@ -11,6 +11,7 @@ import { privateAsset } from './p5-private-asset.ts';
 import { growth } from './p9-growth.ts';
 import { start } from './p10-start.ts';
 import { apart } from './p11-apart.ts';
+import { idleServices } from './p13-idle-services.ts';
 import { pipelining } from './r7-pipelining.ts';
 import { deploy } from './e1-deploy.ts';
 import { throughGateway } from './e2-proxy.ts';
@@ -35,6 +36,7 @@ const benches: Record<string, Bench> = {
   p9: growth,
   p10: start,
   p11: apart,
+  p13: idleServices,
   r7: pipelining,
   e1: deploy,
   e2: throughGateway,

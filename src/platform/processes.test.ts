@@ -1,8 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { afterEach, expect, test } from 'vitest';
-import { processesWith, startOf } from './processes.ts';
+import { afterEach, expect, onTestFinished, test } from 'vitest';
+import { processesWith, startOf, usageBelow } from './processes.ts';
 
 const started: ReturnType<typeof spawn>[] = [];
 afterEach(async () => {
@@ -40,6 +40,25 @@ test.skipIf(process.getuid?.() !== 0)(
     // unshare(1) itself is a process of this namespace.
     const outer = started.at(-1)?.pid;
     expect(await processesWith('POSTERN_TEST', value)).toEqual([outer]);
+  },
+);
+
+test.runIf(existsSync(`/proc/self/task/${process.pid}/children`))(
+  'what a process uses counts its descendants and their threads, up to a limit',
+  async () => {
+    // More children than one read of proc(5) gives.
+    const many = 'i=0; while [ $i -lt 1000 ]; do sleep 1000 & i=$((i + 1)); done; echo started; wait';
+    const child = spawn('sh', ['-c', `(trap "" HUP; ${many}); true`], { stdio: ['ignore', 'pipe', 'ignore'], detached: true });
+    const pid = child.pid ?? 0;
+    onTestFinished(() => void process.kill(-pid, 'SIGKILL'));
+    if (child.stdout !== null) await once(child.stdout, 'data');
+    const { pids, threads, residentBytes } = await usageBelow(pid, 10_000);
+    expect([pids.length, threads]).toEqual([1_002, 1_002]);
+    expect(residentBytes).toBeGreaterThan(1_002 * 4_096);
+    expect((await usageBelow(pid, 100)).threads).toBe(101);
+    const own = await usageBelow(process.pid, 10_000);
+    expect(own.pids).toContain(pid);
+    expect(own.threads).toBeGreaterThan(own.pids.length);
   },
 );
 

@@ -1,6 +1,7 @@
-import { closeSync, readdirSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { open, readdir, readFile, readlink } from 'node:fs/promises';
 import { constants } from 'node:os';
+import { setImmediate as turn } from 'node:timers/promises';
 
 /** A process of this machine, as proc(5) describes it. Where there is no /proc, nothing is found. */
 type FoundProcess = {
@@ -12,19 +13,88 @@ type FoundProcess = {
 
 const pageBytes = 4_096;
 
-/** The process `root`, its descendants, and the members of the process group that it leads. */
+/** The process `root`, its descendants, and the members of the process group that it leads. Reads all processes of the machine. */
 export async function processesOf(root: number): Promise<FoundProcess[]> {
-  return processesBelow(root, await everyProcess());
-}
-
-/** As processesOf(), among processes that were found once for many roots. */
-export function processesBelow(root: number, all: readonly FoundProcess[]): FoundProcess[] {
+  const all = await everyProcess();
   const found = new Set([root]);
   for (let before = 0; before !== found.size; ) {
     before = found.size;
     for (const { pid, parent, group } of all) if (found.has(parent) || group === root) found.add(pid);
   }
   return all.filter(({ pid }) => found.has(pid));
+}
+
+/** Processes, their threads and their memory. `threads` counts at least one for each process. */
+export type Usage = {
+  readonly pids: readonly number[];
+  readonly threads: number;
+  readonly residentBytes: number;
+};
+
+/** As one usage. Their threads are not counted. */
+export function usageOf(processes: readonly FoundProcess[]): Usage {
+  const residentBytes = processes.reduce((sum, one) => sum + one.residentBytes, 0);
+  return { pids: processes.map(({ pid }) => pid), threads: processes.length, residentBytes };
+}
+
+/** Threads whose files are read without a pause, which takes about a millisecond. */
+const threadsInTurn = 50;
+
+/**
+ * What a process and its descendants use. Reads those alone (proc_pid_task(5), `children`), so the other processes of the machine
+ * cost nothing. Their number is chosen by whoever wrote the program: it stops when it has found more than `maxThreads`.
+ */
+export async function usageBelow(root: number, maxThreads: number): Promise<Usage> {
+  if (!existsSync(`/proc/self/task/${process.pid}/children`)) return usageOf(await processesOf(root));
+  const pids: number[] = [];
+  const left = [root];
+  let [threads, residentBytes, untilTurn] = [0, 0, threadsInTurn];
+  for (let pid = left.pop(); pid !== undefined && threads <= maxThreads; pid = left.pop()) {
+    const memory = startOfNow(`/proc/${pid}/statm`);
+    // It has ended.
+    if (memory === '') continue;
+    pids.push(pid);
+    residentBytes += Number(memory.split(' ')[1]) * pageBytes;
+    for (const thread of namesNow(`/proc/${pid}/task`)) {
+      threads += 1;
+      if (threads > maxThreads) break;
+      left.push(...startOfNow(`/proc/${pid}/task/${thread}/children`).split(' ').filter(Boolean).map(Number));
+      untilTurn -= 1;
+      if (untilTurn > 0) continue;
+      untilTurn = threadsInTurn;
+      await turn();
+    }
+  }
+  return { pids, threads, residentBytes };
+}
+
+/** For the ids of at least 8,000 children of one thread. */
+const block = Buffer.alloc(65_536);
+
+/** Blocks for some microseconds, as files of proc(5) do; a promise would take ten times as much. Empty: the process has ended. */
+function startOfNow(path: string): string {
+  try {
+    const file = openSync(path, 'r');
+    try {
+      let length = 0;
+      // One read gives a page.
+      for (let read = -1; read !== 0 && length < block.length; length += read)
+        read = readSync(file, block, length, block.length - length, null);
+      return block.toString('latin1', 0, length);
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return '';
+  }
+}
+
+function namesNow(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
 }
 
 /** A process can make its environment gigabytes long (prctl(2), PR_SET_MM_MAP). The start has what its parent set first. */
@@ -50,17 +120,21 @@ function pidNamespaceOf(pid: number | 'self'): Promise<string | undefined> {
   return readlink(`/proc/${pid}/ns/pid`).catch(() => undefined);
 }
 
+const readBytes = 16_384;
+
 /** The first bytes of a file of proc(5), as text. Empty: the process has ended, or this process may not read it. */
 export async function startOf(path: string, bytes: number): Promise<string> {
   const file = await open(path).catch(() => undefined);
   if (file === undefined) return '';
   try {
-    const buffer = Buffer.alloc(bytes);
-    let length = 0;
+    const parts: Buffer[] = [];
     // One read gives at most a page or two.
-    for (let read = -1; read !== 0 && length < bytes; length += read)
-      ({ bytesRead: read } = await file.read(buffer, length, bytes - length));
-    return buffer.toString('utf8', 0, length);
+    for (let left = bytes; left > 0; left -= parts.at(-1)?.length ?? 0) {
+      const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(Math.min(left, readBytes)));
+      if (bytesRead === 0) break;
+      parts.push(buffer.subarray(0, bytesRead));
+    }
+    return Buffer.concat(parts).toString('utf8');
   } catch {
     // The process ended meanwhile.
     return '';
@@ -122,7 +196,7 @@ async function processIds(): Promise<number[]> {
 }
 
 /** All processes of this machine that this process sees. */
-export async function everyProcess(): Promise<FoundProcess[]> {
+async function everyProcess(): Promise<FoundProcess[]> {
   const stats = await Promise.all(
     (await processIds()).map(async (pid) => {
       const text = await statText(pid);

@@ -168,6 +168,17 @@ function localContract(
     },
   );
 
+  test('what a service wrote that filled its disk is removed, and its files are there again', async () => {
+    engine = await open({ diskBytes: 20_000_000 });
+    await run({ command: 'ls; head -c 30000000 /dev/zero >big; ' + sleeps.long });
+    const reason = 'wrote more than 20000000 bytes, so Postern ended it';
+    await becomes({ state: 'failed', reason, lastLines: ['server.js'] });
+    const work = join(folder, isolation, 'environments/env_one/services/web/work');
+    await expect.poll(() => readdirSync(work)).toEqual([]);
+    clock.now += 1_000;
+    await becomes({ state: 'failed', restarts: 1, lastLines: ['server.js', 'server.js'] });
+  });
+
   test('no list of processes shows the values of variables and secrets', async () => {
     await begin();
     await run({ variables: { COLOR: 'value-of-the-test' }, secrets: { TOKEN: 'secret-of-the-test' } });

@@ -10,6 +10,11 @@ export type Stop = Extract<
   'timed_out' | 'too_many_processes' | 'out_of_memory' | 'disk_full'
 >;
 
+/** How many threads the processes of a build or service may have together. */
+export function threadsFor({ processes }: Pick<BuildLimits, 'processes'>): number {
+  return 4 * processes;
+}
+
 /** 128 and the number of SIGXFSZ. */
 const fileTooLarge = 153;
 
@@ -56,7 +61,7 @@ export function stopped(stop: Stop, limits: BuildLimits): Failure {
       'Make it faster, or ask an administrator for more time.',
     ],
     too_many_processes: [
-      `The build started more than ${limits.processes} processes, so Postern ended it.`,
+      `The build started more than ${limits.processes} processes or ${threadsFor(limits)} threads, so Postern ended it.`,
       'Run less at once.',
     ],
     out_of_memory: [

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { everyProcess } from '../../../../platform/processes.ts';
+import { freeBytesIn } from '../../../../platform/free-space.ts';
 import { type DesiredProcesses, type Engine, type EngineDatabases, EngineUnavailable } from '../engine.ts';
 import { makeDatabase } from './database/make-database.ts';
 import { every } from './every.ts';
@@ -32,7 +32,7 @@ type Environment = {
   readonly making: Map<string, { readonly abort: AbortController; readonly work: Promise<void> }>;
 };
 
-/** Between two looks at all processes, in ms. */
+/** Between two looks at all services, in ms. */
 const lookMs = 250;
 const environmentShape = /^[A-Za-z0-9_-]{1,100}$/;
 /** A DNS label (RFC 1035 section 2.3.1). */
@@ -52,6 +52,7 @@ export function createEnvironments(
   const environments = new Map<string, Environment>();
   /** The last call of each Environment that changes it. The next one waits for it. */
   const turns = new Map<string, Promise<void>>();
+  let freeBytes = Number.POSITIVE_INFINITY;
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;
 
@@ -94,7 +95,11 @@ export function createEnvironments(
     if (known !== undefined) return known;
     const isPortGiven = (port: number) => servicesOfAll().some((service) => service.port === port);
     const place = join(folder, 'services', name);
-    const made = createService({ ...deps, name, folder: place, dataFolder, network, isPortGiven });
+    const made = createService({
+      ...deps,
+      ...{ name, folder: place, dataFolder, network, isPortGiven },
+      freeBytes: () => freeBytes,
+    });
     services.set(name, made);
     return made;
   }
@@ -105,9 +110,10 @@ export function createEnvironments(
 
   async function look(): Promise<void> {
     const services = servicesOfAll();
-    const processes = services.some(({ isRunning }) => isRunning) ? await everyProcess() : [];
+    // What was known last is kept where the file system does not answer.
+    if (services.length > 0) freeBytes = await freeBytesIn(deps.folder).catch(() => freeBytes);
     if (isStopped) return;
-    for (const service of services) service.look(processes);
+    for (const service of services) service.look();
   }
 
   async function remove(id: string): Promise<void> {
@@ -176,8 +182,8 @@ export function createEnvironments(
         const names = await readdir(join(environment.folder, 'services')).catch(() => []);
         await Promise.all(names.map((name) => serviceOf(environment, name).adopt()));
       }
-      timer = every(lookMs, look);
-      timer.unref();
+      freeBytes = await freeBytesIn(deps.folder).catch(() => freeBytes);
+      timer = every(lookMs, look).unref();
     },
 
     async stop() {

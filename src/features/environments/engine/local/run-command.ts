@@ -8,6 +8,9 @@ import {
   processesOf,
   processesWith,
   signal,
+  type Usage,
+  usageBelow,
+  usageOf,
 } from '../../../../platform/processes.ts';
 import { EngineUnavailable } from '../engine.ts';
 import type { Network } from './sandbox.ts';
@@ -20,8 +23,8 @@ export type RunningCommand = {
   readonly pid: number;
   /** The exit status as a shell reports it: 128 and the number for a signal. Everything that it started has ended. */
   readonly ended: Promise<number>;
-  /** Its processes. */
-  processes(): Promise<readonly { readonly pid: number; readonly residentBytes: number }[]>;
+  /** What its processes use. Stops when it has found more than `maxThreads`. */
+  usage(maxThreads: number): Promise<Usage>;
   /** Asks every process to end. */
   terminate(): Promise<void>;
   /** Ends every process. */
@@ -101,7 +104,7 @@ export function runPlain(command: Command): RunningCommand {
   return {
     pid: group,
     ended: endAll(),
-    processes: () => processesOf(group),
+    usage: async () => usageOf(await processesOf(group)),
     terminate: () => terminate(group),
     kill() {
       if (group > 0) signal(-group, 'SIGKILL');
@@ -212,7 +215,7 @@ export function runInSandbox(command: Command, sandbox: Sandbox): RunningCommand
       if (complaint !== '' && !isKilled) throw new EngineUnavailable(complaint.trim());
       return code;
     }),
-    processes: () => processesOf(outer),
+    usage: (maxThreads) => usageBelow(outer, maxThreads),
     terminate: () => terminate(outer),
     kill() {
       isKilled = true;

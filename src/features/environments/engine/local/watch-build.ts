@@ -1,6 +1,7 @@
 import type { Stop } from '../build-failures.ts';
 import type { BuildLimits } from '../engine.ts';
 import { every } from './every.ts';
+import { threadsFor } from '../build-failures.ts';
 import { bytesBelow } from './folders.ts';
 import type { RunningCommand } from './run-command.ts';
 
@@ -33,10 +34,9 @@ export function watchOver(
   const deadline = setTimeout(() => endNow('timed_out', true), limits.timeMs);
   // What takes more of the machine than it may is not asked first: it could take more meanwhile.
   const look = every(lookMs, async () => {
-    const processes = await running.processes();
-    const bytes = processes.reduce((sum, { residentBytes }) => sum + residentBytes, 0);
-    if (processes.length > limits.processes) endNow('too_many_processes', false);
-    else if (bytes > limits.memoryBytes) endNow('out_of_memory', false);
+    const { pids, threads, residentBytes } = await running.usage(threadsFor(limits));
+    if (pids.length > limits.processes || threads > threadsFor(limits)) endNow('too_many_processes', false);
+    else if (residentBytes > limits.memoryBytes) endNow('out_of_memory', false);
   });
   const measure = every(measureMs, async () => {
     if ((await bytesBelow(place)) > limits.diskBytes) endNow('disk_full', false);

@@ -1,3 +1,6 @@
+import type { Usage } from '../../../../../platform/processes.ts';
+import { threadsFor } from '../../build-failures.ts';
+
 /** Of one service. */
 export type ServiceLimits = {
   readonly processes: number;
@@ -7,16 +10,20 @@ export type ServiceLimits = {
   readonly diskBytes: number;
 };
 
-/** In words, which limit is exceeded; undefined: none. */
+/** Which limit is exceeded, and that in words. */
 export function exceeded(
-  processes: readonly { readonly residentBytes: number }[],
+  { pids, threads, residentBytes }: Usage,
   diskBytes: number,
   limits: ServiceLimits,
-): string | undefined {
-  const memoryBytes = processes.reduce((sum, { residentBytes }) => sum + residentBytes, 0);
-  const more = (what: string) => `${what}, so Postern ended it`;
-  if (processes.length > limits.processes) return more(`started more than ${limits.processes} processes`);
-  if (memoryBytes > limits.memoryBytes) return more(`used more than ${limits.memoryBytes} bytes of memory`);
-  if (diskBytes > limits.diskBytes) return more(`wrote more than ${limits.diskBytes} bytes`);
+): { readonly limit: 'processes' | 'memory' | 'disk'; readonly reason: string } | undefined {
+  const ended = (what: string) => `${what}, so Postern ended it`;
+  if (pids.length > limits.processes || threads > threadsFor(limits)) {
+    const reason = ended(`started more than ${limits.processes} processes or ${threadsFor(limits)} threads`);
+    return { limit: 'processes', reason };
+  }
+  if (residentBytes > limits.memoryBytes)
+    return { limit: 'memory', reason: ended(`used more than ${limits.memoryBytes} bytes of memory`) };
+  if (diskBytes > limits.diskBytes)
+    return { limit: 'disk', reason: ended(`wrote more than ${limits.diskBytes} bytes`) };
   return undefined;
 }

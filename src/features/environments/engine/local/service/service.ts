@@ -1,12 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import {
-  type everyProcess,
-  hasEnded,
-  processesBelow,
-  processesOf,
-  processesWith,
-} from '../../../../../platform/processes.ts';
+import { hasEnded, processesOf, processesWith, type Usage, usageBelow, usageOf } from '../../../../../platform/processes.ts';
+import { threadsFor } from '../../build-failures.ts';
 import { type Address, EngineUnavailable, type ObservedProcess } from '../../engine.ts';
 import { bytesBelow, removeFolder } from '../folders.ts';
 import { readJson } from '../json-files.ts';
@@ -16,10 +11,9 @@ import { type Ended, type EndRequest, files, recorderMark, type Started } from '
 import { failuresAfter, pauseMs } from './back-off.ts';
 import { exceeded, type ServiceLimits } from './limits.ts';
 import { askHealth, findReach } from './reach.ts';
+import { makeCommandFolders } from '../sandbox.ts';
 import { newRecord, readRecord, type ServiceRecord, writeRecord } from './record.ts';
 import { choosePort, type StartDeps, startCommand, unpack, type Wanted } from './start.ts';
-
-export type Processes = Awaited<ReturnType<typeof everyProcess>>;
 
 /**
  * One process service, or database, of one Environment: what is wanted, what runs, and the next step between them. Steps happen one after the
@@ -30,14 +24,13 @@ export type Service = {
   adopt(): Promise<void>;
   /** Null: it ends and its folder goes. Begins at once; settled() waits for it. */
   want(desired: Wanted | null): void;
-  /** Takes the next step, if none is under way. Call it again and again, with all processes of the machine. */
-  look(processes: Processes): void;
+  /** Takes the next step, if none is under way and one is due. Call it four times a second. */
+  look(): void;
   /** Resolves when no step is under way. Rejects when the service could not be removed. */
   settled(): Promise<void>;
   observe(): Promise<ObservedProcess | undefined>;
   address(): Promise<Address | null>;
   readonly port: number | null;
-  readonly isRunning: boolean;
   /** It was removed, and nothing is left. */
   readonly isGone: boolean;
 };
@@ -52,19 +45,26 @@ type Running = Started & {
   /** It was asked to end. The gateway must not have its address, although it may answer for some time. */
   isEnding: boolean;
   measuredAt: number;
+  /** Of the disk, when its folder was measured last. */
+  freeBytes: number;
+  isMeasured: boolean;
   /** Of its folder. */
   bytes: number;
 };
 
 const shownLines = 10;
-/** Between two looks at the size of its folder, in ms. */
-const measureMs = 30_000;
+/** A service that is ready is looked at once a second. */
+const looksWhenReady = 4;
+/** Its folder is measured this often, in ms, and when the disk has lost this share of the limit: a service fills it in a moment. */
+const [measureMs, measuredShares] = [30_000, 40];
 
 export function createService(
   deps: StartDeps & {
     readonly name: string;
     readonly folder: string;
     readonly limits: Omit<ServiceLimits, 'memoryBytes'>;
+    /** Of the disk, at most a second ago. */
+    readonly freeBytes: () => number;
     readonly now: () => number;
     readonly onDefect: (error: unknown) => void;
   },
@@ -78,6 +78,7 @@ export function createService(
   let isGone = false;
   let last: Promise<void> = Promise.resolve();
   let steps = 0;
+  let looks = 0;
 
   function inTurn(work: () => Promise<void>): void {
     steps += 1;
@@ -92,7 +93,11 @@ export function createService(
   }
 
   function fresh(waiting: string | null): Omit<Running, keyof Started> {
-    return { waiting, isAsked: false, isEnding: false, wasReadyMs: 0, measuredAt: now(), bytes: 0 };
+    return { waiting, isAsked: false, isEnding: false, wasReadyMs: 0, ...notMeasured() };
+  }
+
+  function notMeasured() {
+    return { measuredAt: Number.NEGATIVE_INFINITY, freeBytes: deps.freeBytes(), isMeasured: false, bytes: 0 };
   }
 
   function write(changes: Partial<ServiceRecord>): void {
@@ -114,12 +119,12 @@ export function createService(
       write({ failures: failuresAfter(record.failures, readyMs), isEndCounted: true });
   }
 
-  async function step(processes: Processes): Promise<void> {
+  async function step(): Promise<void> {
     if (running !== undefined) await noticeEnd(running);
     if (desired === null) return await leave();
     if (desired?.isAsleep === true) return await fallAsleep();
     if (desired !== undefined) await follow(desired);
-    if (running !== undefined && record !== undefined) await watch(running, record, processes);
+    if (running !== undefined && record !== undefined) await watch(running, record);
   }
 
   async function leave(): Promise<void> {
@@ -189,12 +194,15 @@ export function createService(
   async function watch(
     current: Running,
     { port, holder, health, isDatabase, memoryBytes }: ServiceRecord,
-    processes: Processes,
   ): Promise<void> {
-    const found = current.root === 0 ? [] : processesBelow(current.root, processes);
-    const excess = exceeded(found, current.bytes, { ...deps.limits, memoryBytes });
-    if (excess !== undefined) return await stopFailed(excess);
-    if (now() - current.measuredAt >= measureMs) measure(current, isDatabase);
+    const excess = exceeded(await usage(current.root), current.bytes, { ...deps.limits, memoryBytes });
+    if (excess !== undefined) {
+      await stopFailed(excess.reason);
+      if (excess.limit === 'disk') await empty();
+      return;
+    }
+    const hasGrown = current.freeBytes - deps.freeBytes() >= deps.limits.diskBytes / measuredShares;
+    if (hasGrown || now() - current.measuredAt >= measureMs) measure(current, isDatabase);
     if (holder !== null && (await hasEnded(holder))) return await stopFailed('lost its network');
     if (port === null) return;
     const reach = await reachOf(current, port, holder);
@@ -217,13 +225,30 @@ export function createService(
     }
   }
 
+  async function usage(root: number): Promise<Usage> {
+    if (root === 0) return usageOf([]);
+    if (deps.isolation.kind === 'bwrap') return await usageBelow(root, threadsFor(deps.limits));
+    // Without a sandbox, a process can leave its parent, and stays in the group.
+    return usageOf(await processesOf(root));
+  }
+
   /** Not awaited: the folder can be large. */
   function measure(current: Running, isDatabase: boolean): void {
+    if (current.isMeasured) return;
+    current.isMeasured = true;
     current.measuredAt = now();
+    current.freeBytes = deps.freeBytes();
     const folders = isDatabase ? [folder, deps.dataFolder] : [folder];
     void Promise.all(folders.map(bytesBelow)).then((bytes) => {
       current.bytes = bytes.reduce((sum, one) => sum + one, 0);
+      current.isMeasured = false;
     });
+  }
+
+  /** The next start unpacks the files again. The data of a database stays. */
+  async function empty(): Promise<void> {
+    await makeCommandFolders(folder);
+    write({ isUnpacked: false });
   }
 
   async function stopFailed(reason: string): Promise<void> {
@@ -246,7 +271,7 @@ export function createService(
       holder,
       isDatabase: record?.isDatabase ?? false,
       known: ready?.inodes ?? new Set(),
-      pids: async () => (await processesOf(root)).map(({ pid }) => pid),
+      pids: async () => (await usage(root)).pids,
     });
   }
 
@@ -268,11 +293,13 @@ export function createService(
 
     want(next) {
       desired = next;
-      inTurn(() => step([]));
+      inTurn(step);
     },
 
-    look(processes) {
-      if (steps === 0 && !isGone) inTurn(() => step(processes));
+    look() {
+      looks += 1;
+      const isDue = running?.ready === undefined || looks % looksWhenReady === 0;
+      if (isDue && steps === 0 && !isGone) inTurn(step);
     },
 
     settled: () => last,
@@ -302,9 +329,6 @@ export function createService(
 
     get port() {
       return record?.port ?? null;
-    },
-    get isRunning() {
-      return running !== undefined;
     },
     get isGone() {
       return isGone;

@@ -1,0 +1,82 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { processesOf } from '../src/platform/processes.ts';
+import { Browser } from '../test/faults/browser.ts';
+import { freePorts, startProgram } from '../test/faults/program.ts';
+import { newRepository } from '../test/git-repository.ts';
+import { type BenchOptions, type Figure, median } from './figures.ts';
+import { call, commit, prepare, removeAll, settled } from './shop.ts';
+
+/**
+ * P13: processor time that the local engine takes for idle services, each in an Environment of its own: what the program and
+ * all it started take with one and with nine of them, less what the program takes without any. 500 other processes sleep.
+ */
+export async function idleServices({ quick }: BenchOptions): Promise<Figure[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-bench-idle-'));
+  const repository = newRepository();
+  commit(repository, 0);
+  const settings = { ENVIRONMENTS_ENGINE: 'local', ENVIRONMENTS_ALLOW_FILE_REPOSITORIES: 'true' };
+  const sleepers = Array.from({ length: 500 }, () => spawn('sleep', ['1000000']));
+  const program = await startProgram({ dataDir: folder, ports: await freePorts(), settings });
+  const ada = new Browser(program.origin);
+  const percents: number[] = [];
+  try {
+    await prepare(ada, repository);
+    let started = 0;
+    for (const services of [0, 1, 9]) {
+      for (; started < services; started += 1) {
+        const body = { repository: 'acme/shop', branch: 'main' };
+        const { id } = await call(ada, 'POST', '/environments', body);
+        await settled(ada, id, 'deployed');
+      }
+      await wait(quick ? 0 : 10_000);
+      const rounds: number[] = [];
+      for (let round = 0; round < (quick ? 1 : 5); round++)
+        rounds.push(await percentOf(program.pid, quick ? 1 : 10));
+      console.error(`bench: ${services} idle services, % of a core: ${rounds.map((one) => one.toFixed(2)).join(' ')}`);
+      percents.push(median(rounds));
+    }
+  } finally {
+    // Processes outlive the program, so a round that failed must not leave any.
+    await removeAll(ada);
+    await program.end('SIGTERM');
+    for (const sleeper of sleepers) sleeper.kill();
+    repository.remove();
+    rmSync(folder, { recursive: true, force: true });
+  }
+  const [none = Number.NaN, one = Number.NaN, nine = Number.NaN] = percents;
+  return [figure('one idle service', one - none, 1), figure('nine idle services', nine - none, 3)];
+}
+
+/** Of a core, by a process and all it started, also those that have ended. */
+async function percentOf(root: number, seconds: number): Promise<number> {
+  const begun = await ticksOf(root);
+  await wait(seconds * 1_000);
+  return ((await ticksOf(root)) - begun) / seconds;
+}
+
+/** Hundredths of a second, which is what Linux counts in (proc_pid_stat(5), fields 14 to 17). */
+async function ticksOf(root: number): Promise<number> {
+  const found = await processesOf(root);
+  return found.reduce((sum, { pid }) => {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ').slice(11, 15);
+    return sum + fields.map(Number).reduce((all, ticks) => all + ticks, 0);
+  }, 0);
+}
+
+function figure(what: string, percent: number, most: number): Figure {
+  return {
+    id: 'P13',
+    what: `processor time of the local engine, ${what}`,
+    ours: `${percent.toFixed(2)} %`,
+    reference: '–',
+    ratio: percent / most,
+    floor: `≤ ${most} %`,
+    goal: `≤ ${most} %`,
+    passes: percent <= most,
+  };
+}
