@@ -36,7 +36,9 @@ export async function idleServices({ quick }: BenchOptions): Promise<Figure[]> {
       const rounds: number[] = [];
       for (let round = 0; round < (quick ? 1 : 5); round++)
         rounds.push(await percentOf(program.pid, quick ? 1 : 10));
-      console.error(`bench: ${services} idle services, % of a core: ${rounds.map((one) => one.toFixed(2)).join(' ')}`);
+      console.error(
+        `bench: ${services} idle services, % of a core: ${rounds.map((one) => one.toFixed(2)).join(' ')}`,
+      );
       percents.push(median(rounds));
     }
   } finally {
@@ -63,7 +65,10 @@ async function ticksOf(root: number): Promise<number> {
   const found = await processesOf(root);
   return found.reduce((sum, { pid }) => {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ').slice(11, 15);
+    const fields = text
+      .slice(text.lastIndexOf(')') + 2)
+      .split(' ')
+      .slice(11, 15);
     return sum + fields.map(Number).reduce((all, ticks) => all + ticks, 0);
   }, 0);
 }

@@ -173,13 +173,23 @@ const inPods: IsolationInForce = {
     'Environments run in restricted pods. Outside its Environment, code reaches only public addresses, DNS and Postern, unless the kernel has a flaw. This needs a network plugin that enforces NetworkPolicy.',
 };
 
-/** What running the code of repositories means here, in one sentence for operators and for everyone who uses the pages. */
+/** What running the code of repositories means here, for operators and for everyone who uses the pages. */
 function meaningOf(isolation: Isolation): string {
+  return `${reachOf(isolation)} ${limitsOf(isolation)}`;
+}
+
+function reachOf(isolation: Isolation): string {
   if (isolation.kind === 'process')
     return 'Environments run without isolation: everyone who can push to a registered repository controls Postern and all that its user may do.';
   return isolation.network === 'own'
     ? 'Environments run in a sandbox: code reaches other machines, but no file, process or loopback address of this one without a flaw in the kernel.'
     : 'Environments run in a sandbox without a network of its own: code can reach loopback addresses and other Environments until slirp4netns is installed.';
+}
+
+function limitsOf(isolation: Isolation): string {
+  return isolation.kind === 'bwrap' && isolation.groups !== null
+    ? 'The kernel limits their memory. It does not limit their disk: Postern ends what uses too much within seconds.'
+    : 'The kernel limits neither their memory nor their disk: Postern ends what uses too much within seconds, and does not see memory that belongs to no process.';
 }
 
 function refused(setting: string, problem: string, fix: string): ConfigError {

@@ -48,7 +48,10 @@ test.runIf(existsSync(`/proc/self/task/${process.pid}/children`))(
   async () => {
     // More children than one read of proc(5) gives.
     const many = 'i=0; while [ $i -lt 1000 ]; do sleep 1000 & i=$((i + 1)); done; echo started; wait';
-    const child = spawn('sh', ['-c', `(trap "" HUP; ${many}); true`], { stdio: ['ignore', 'pipe', 'ignore'], detached: true });
+    const child = spawn('sh', ['-c', `(trap "" HUP; ${many}); true`], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+      detached: true,
+    });
     const pid = child.pid ?? 0;
     onTestFinished(() => void process.kill(-pid, 'SIGKILL'));
     if (child.stdout !== null) await once(child.stdout, 'data');

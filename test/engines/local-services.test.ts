@@ -7,9 +7,10 @@ import type {
   DesiredProcess,
   ObservedProcess,
 } from '../../src/features/environments/engine/engine.ts';
+import { openGroups } from '../../src/features/environments/engine/local/cgroups.ts';
 import { findOutput, storeOutput } from '../../src/features/environments/engine/output.ts';
 import type { LocalEngine } from '../../src/features/environments/engine/local/local-engine.ts';
-import { generousLimits, sleeps } from './engine-contract.ts';
+import { generousLimits, hiddenMemory, sleeps } from './engine-contract.ts';
 import { createMachine, isBwrapMissing, processesWithText, programs } from './local-machine.ts';
 import { desire, serviceContract } from './service-contract.ts';
 
@@ -268,6 +269,21 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
       await current().remove('env_two');
       expect(await current().observe('env_one')).toMatchObject([{ state: 'ready', restarts: 0 }]);
       expect(await current().address('env_one', 'web')).not.toBeNull();
+    });
+
+    // oxlint-disable-next-line vitest/expect-expect -- becomes() asserts
+    test.runIf(process.arch === 'x64')('memory that no process has mapped counts', async (context) => {
+      if ((await openGroups()) === null) return context.skip('No control group was delegated.');
+      await begin();
+      await run({
+        command: 'exec perl -e "$FILL"',
+        variables: { FILL: hiddenMemory },
+        memoryBytes: 200_000_000,
+      });
+      await becomes({
+        state: 'failed',
+        reason: 'used more than 200000000 bytes of memory, so Postern ended it',
+      });
     });
 
     // oxlint-disable-next-line vitest/expect-expect -- becomes() asserts

@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createBuildLog } from '../../src/features/environments/engine/build-log.ts';
 import { type BuildLimits, EngineUnavailable } from '../../src/features/environments/engine/engine.ts';
+import { openGroups } from '../../src/features/environments/engine/local/cgroups.ts';
 import { tenantUser } from '../../src/features/environments/engine/local/tenant.ts';
-import { engineContract, nothing, sleeps } from './engine-contract.ts';
+import { engineContract, hiddenMemory, nothing, sleeps } from './engine-contract.ts';
 import { createMachine, isBwrapMissing, programs } from './local-machine.ts';
 
 const { folder, blobs, local } = createMachine();
@@ -72,8 +73,8 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
       },
     });
     const job = { id: 'a-build', image: null, command, directory: '.', output: '.', variables, secrets: {} };
-    await engine.build({ ...job, fill: async () => undefined }, log, controller.signal);
-    return { isolation, lines };
+    const outcome = await engine.build({ ...job, fill: async () => undefined }, log, controller.signal);
+    return { isolation, lines, outcome };
   }
 
   test('a folder that is hidden is not shown below folders with programs', async () => {
@@ -146,12 +147,21 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
     expect(lines).toEqual(['no', 'no']);
   });
 
+  test.runIf(process.arch === 'x64')('memory that no process has mapped counts', async (context) => {
+    const limits = { memoryBytes: 200_000_000 };
+    // Otherwise it would end after the time of a build, with all that memory until then.
+    if ((await openGroups()) === null) return context.skip('No control group was delegated.');
+    const { outcome } = await linesOf(`perl -e '${hiddenMemory}'`, { limits });
+    expect(outcome).toMatchObject({ kind: 'failed', reason: 'out_of_memory' });
+  });
+
   test('without slirp4netns, the network is shared, and prepare() says so', async () => {
     const programs = mkdtempSync(join(folder, 'programs-'));
     for (const name of ['bwrap', 'du', 'chmod', 'cp', 'mkdir', 'mount', 'setpriv', 'unshare'])
       symlinkSync(spawnSync('which', [name], { encoding: 'utf8' }).stdout.trim(), join(programs, name));
     const { isolation, lines } = await linesOf('echo fine', { searchPath: programs });
-    expect([isolation, lines]).toEqual([{ kind: 'bwrap', network: 'shared' }, ['fine']]);
+    expect(isolation).toMatchObject({ kind: 'bwrap', network: 'shared' });
+    expect(lines).toEqual(['fine']);
   });
 
   test('without bwrap, the engine is unavailable, and says what to install', async () => {

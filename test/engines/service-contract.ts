@@ -377,7 +377,10 @@ function casesOf({ open, close, clock, store, left, isIsolated, image: ownImage 
   test.skipIf(isInPods)('a service that forks too often is ended', async () => {
     await begin({ processes: 60 });
     await run({ command: `n=0; while [ $n -lt 500 ]; do ${sleeps.long} & n=$((n+1)); done; wait` });
-    await becomes({ state: 'failed', reason: 'started more than 60 processes or 240 threads, so Postern ended it' });
+    await becomes({
+      state: 'failed',
+      reason: 'started more than 60 processes or 240 threads, so Postern ended it',
+    });
     expect((await left()).filter((line) => line.startsWith('sleep'))).toEqual([]);
   });
 

@@ -2,12 +2,19 @@ import { readdir, realpath, writeFile } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import type { Blobs } from '../../../../platform/blobs/blobs.ts';
 import type { BuildLog } from '../build-log.ts';
-import { endingLog, exited, type Failure, stopped } from '../build-failures.ts';
+import { endingLog, exited, type Failure, stopped, threadsFor } from '../build-failures.ts';
 import { type BuildJob, type BuildLimits, type BuildOutcome, EngineUnavailable } from '../engine.ts';
 import { directoryIn, findOutput, outputIn, storeOutput } from '../output.ts';
 import { makeReadable, removeFolder } from './folders.ts';
 import { type Command, endMarked, type Mark, runInSandbox, runPlain } from './run-command.ts';
-import { inSandbox, type Isolation, makeCommandFolders, prepareSandbox, sandboxOf } from './sandbox.ts';
+import {
+  inSandbox,
+  type Isolation,
+  groupOf,
+  makeCommandFolders,
+  prepareSandbox,
+  sandboxOf,
+} from './sandbox.ts';
 import { watchOver } from './watch-build.ts';
 
 /** Runs builds, each in a folder of its own, which goes when the build ends. */
@@ -43,6 +50,7 @@ export function createBuilds(deps: {
     place: string,
     directory: string,
     given: Isolation,
+    memoryBytes: number,
     holder?: number,
   ) {
     const whole = { ...command, fileBytes: limits.fileBytes };
@@ -60,7 +68,8 @@ export function createBuilds(deps: {
     const workingDirectory = posix.join(inSandbox.work, below);
     const env = { ...environment(inSandbox.home, inSandbox.secrets), ...command.env };
     const sandbox = sandboxOf({ folder: place, workingDirectory, env, network }, deps.hidden);
-    return runInSandbox(whole, { ...sandbox, network, searchPath: deps.searchPath });
+    const group = groupOf(given, place, { memoryBytes, threads: threadsFor(limits) });
+    return await runInSandbox(whole, { ...sandbox, network, searchPath: deps.searchPath, group });
   }
 
   function environment(home: string, secrets: string): Record<string, string> {
@@ -94,7 +103,9 @@ export function createBuilds(deps: {
         output: () => undefined,
       };
       try {
-        await (await start(command, place, await realpath(join(place, 'work')), given, holder)).ended;
+        await (
+          await start(command, place, await realpath(join(place, 'work')), given, limits.memoryBytes, holder)
+        ).ended;
         return undefined;
       } catch (error) {
         if (error instanceof EngineUnavailable) return error;
@@ -117,7 +128,7 @@ export function createBuilds(deps: {
       return log.room;
     };
     const command = { mark: markOf(id), text, env, workingDirectory: directory, output };
-    const running = await start(command, place, directory, given);
+    const running = await start(command, place, directory, given, limits.memoryBytes);
     const watch = watchOver(running, place, limits, graceMs, signal);
     const status = await running.ended.finally(() => watch.end());
     if (signal.aborted) return 'cancelled';

@@ -9,7 +9,6 @@ import { removeFolder } from './folders.ts';
 import { readLogFiles } from './log-files.ts';
 import { createNetwork, type EnvironmentNetwork } from './network.ts';
 import { files } from './recorder/task.ts';
-import type { ServiceLimits } from './service/limits.ts';
 import { createService, type Service } from './service/service.ts';
 import type { StartDeps } from './service/start.ts';
 
@@ -42,7 +41,6 @@ export function createEnvironments(
   deps: Omit<StartDeps, 'network' | 'isPortGiven' | 'dataFolder'> & {
     /** Of Environments alone. */
     readonly folder: string;
-    readonly limits: Omit<ServiceLimits, 'memoryBytes'>;
     /** In ms. */
     readonly now: () => number;
     readonly onDefect: (error: unknown) => void;
@@ -97,7 +95,11 @@ export function createEnvironments(
     const place = join(folder, 'services', name);
     const made = createService({
       ...deps,
-      ...{ name, folder: place, dataFolder, network, isPortGiven },
+      name,
+      folder: place,
+      dataFolder,
+      network,
+      isPortGiven,
       freeBytes: () => freeBytes,
     });
     services.set(name, made);

@@ -5,6 +5,7 @@ import { closeInheritedFiles } from '../../../../platform/processes.ts';
 import { type BuildLimits, type Engine, EngineUnavailable } from '../engine.ts';
 import { createBuilds } from './builds.ts';
 import { createEnvironments, type Environments } from './environments.ts';
+import { openGroups } from './cgroups.ts';
 import { removeFolder } from './folders.ts';
 import { createNetwork } from './network.ts';
 import type { Isolation } from './sandbox.ts';
@@ -65,12 +66,13 @@ export function createLocalEngine(deps: {
   }
 
   async function choose(): Promise<Isolation> {
+    const groups = await openGroups();
     const choices: Isolation[] =
       deps.isolation === 'process'
         ? [{ kind: 'process' }]
         : [
-            { kind: 'bwrap', network: 'own' },
-            { kind: 'bwrap', network: 'shared' },
+            { kind: 'bwrap', network: 'own', groups },
+            { kind: 'bwrap', network: 'shared', groups },
           ];
     let reason: EngineUnavailable | undefined;
     for (const choice of choices) {

@@ -24,6 +24,8 @@ export type EnvironmentNetwork = {
   close(): Promise<void>;
 };
 
+/** Of unshare(1). */
+const unshared = ['unshare', '--user', '--net', '--map-user=1000', '--map-group=1000', '--'];
 /** How the holder waits: file 5 is a socket whose other end slirp4netns has. */
 const hold = 'echo >&5; read -r end <&5';
 const socketName = 'api.sock';
@@ -50,10 +52,7 @@ export function createNetwork(deps: {
     await rm(socketFolder, { recursive: true, force: true });
     await mkdir(socketFolder, { mode: 0o700 });
     await giveToTenant(socketFolder);
-    const [program = '', ...words] = asTenant([
-      ...['unshare', '--user', '--net', '--map-user=1000', '--map-group=1000', '--'],
-      ...['/bin/sh', '-c', hold],
-    ]);
+    const [program = '', ...words] = asTenant([...unshared, '/bin/sh', '-c', hold]);
     const waiting = spawn(program, words, {
       cwd: '/',
       env,

@@ -13,7 +13,8 @@ import {
   usageOf,
 } from '../../../../platform/processes.ts';
 import { EngineUnavailable } from '../engine.ts';
-import type { Network } from './sandbox.ts';
+import { inGroup, makeGroup, ranOutOfMemory, removeGroup } from './cgroups.ts';
+import type { Sandbox } from './sandbox.ts';
 import { seccompFilter } from './seccomp.ts';
 import { asTenant } from './tenant.ts';
 
@@ -25,20 +26,12 @@ export type RunningCommand = {
   readonly ended: Promise<number>;
   /** What its processes use. Stops when it has found more than `maxThreads`. */
   usage(maxThreads: number): Promise<Usage>;
+  /** When it has ended: whether the kernel ended it because it used too much memory. */
+  readonly isOutOfMemory: boolean;
   /** Asks every process to end. */
   terminate(): Promise<void>;
   /** Ends every process. */
   kill(): void;
-};
-
-export type Sandbox = {
-  /** Of bwrap(1). */
-  readonly args: readonly string[];
-  /** Places of this machine that the arguments name as sourceAt() does (tenant.ts). Empty: they name them as they are. */
-  readonly sources: readonly string[];
-  /** Or the one of a process, which exists already. */
-  readonly network: Network | { readonly holder: number };
-  readonly searchPath: string;
 };
 
 export type Command = {
@@ -105,6 +98,7 @@ export function runPlain(command: Command): RunningCommand {
     pid: group,
     ended: endAll(),
     usage: async () => usageOf(await processesOf(group)),
+    isOutOfMemory: false,
     terminate: () => terminate(group),
     kill() {
       if (group > 0) signal(-group, 'SIGKILL');
@@ -141,15 +135,17 @@ export function variableOf([name, value]: Mark): Record<string, string> {
 }
 
 /** In a sandbox of bubblewrap. `ended` rejects with EngineUnavailable when the sandbox cannot be made. */
-export function runInSandbox(command: Command, sandbox: Sandbox): RunningCommand {
+export async function runInSandbox(command: Command, sandbox: Sandbox): Promise<RunningCommand> {
   const { network, searchPath } = sandbox;
   // NUL ends an argument, so what follows it would be an option of bwrap.
   if (sandbox.args.some((arg) => arg.includes('\0'))) throw new Error('An argument of bwrap contains NUL.');
   const words = shell(command, `${network === 'own' ? whenConnected : ''}${closed}`);
-  const [program = '', ...options] = asTenant(
+  const started = asTenant(
     [...enter(network), 'bwrap', '--args', '3', '--', '/bin/sh', ...words],
     sandbox.sources,
   );
+  const group = sandbox.group && (await makeGroup(sandbox.group.parent, sandbox.group.name, sandbox.group));
+  const [program = '', ...options] = group === null ? started : inGroup(group, started);
   const child = spawn(program, options, {
     // Variables of the command would work on bwrap too, which runs outside: LD_PRELOAD, for instance.
     env: { ...variableOf(command.mark), PATH: searchPath },
@@ -170,6 +166,7 @@ export function runInSandbox(command: Command, sandbox: Sandbox): RunningCommand
   let status = '';
   const init = () => Number(/"child-pid": (\d+)/.exec(status)?.[1] ?? 0);
   let isKilled = false;
+  let isOutOfMemory = false;
   let complaint = '';
   let slirp: ChildProcess | undefined;
   const gate = pipeOf(child, 5);
@@ -199,7 +196,8 @@ export function runInSandbox(command: Command, sandbox: Sandbox): RunningCommand
     ...command,
     output(stream, chunk) {
       // Lines of the command can hold secrets.
-      if (stream === 'stderr') refusal ||= /^(?:bwrap|mount|nsenter|setpriv|unshare): .{1,300}/m.exec(chunk.toString())?.[0] ?? '';
+      if (stream === 'stderr')
+        refusal ||= /^(?:bwrap|mount|nsenter|setpriv|unshare): .{1,300}/m.exec(chunk.toString())?.[0] ?? '';
       return command.output(stream, chunk);
     },
   });
@@ -210,12 +208,21 @@ export function runInSandbox(command: Command, sandbox: Sandbox): RunningCommand
       for (let round = 0; round < maxRounds && !(await hasEnded(init())); round++) await wait(lookMs);
       // With this pipe, slirp4netns ends.
       if (slirp !== undefined) pipeOf(slirp, 4).destroy();
+      if (group !== null) {
+        isOutOfMemory = await ranOutOfMemory(group);
+        await removeGroup(group);
+      }
+      // bwrap ended with everything else in the group.
+      if (isOutOfMemory) return code;
       // bwrap reports an exit code only of a command that it started.
       if (!status.includes('"exit-code"')) complaint ||= refusal || `bwrap exited with ${code}`;
       if (complaint !== '' && !isKilled) throw new EngineUnavailable(complaint.trim());
       return code;
     }),
     usage: (maxThreads) => usageBelow(outer, maxThreads),
+    get isOutOfMemory() {
+      return isOutOfMemory;
+    },
     terminate: () => terminate(outer),
     kill() {
       isKilled = true;

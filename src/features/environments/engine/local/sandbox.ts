@@ -1,8 +1,8 @@
 import { existsSync, lstatSync, readlinkSync } from 'node:fs';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { GroupLimits } from './cgroups.ts';
 import { removeFolder } from './folders.ts';
-import type { Sandbox } from './run-command.ts';
 import { giveToTenant, sourceAt, tenantUser } from './tenant.ts';
 
 /**
@@ -26,10 +26,30 @@ export type SandboxPlaces = {
 export type Bind = { readonly source: string; readonly place: string; readonly isForWriting?: boolean };
 
 /** What a command cannot reach. `process`: nothing is kept from it. */
-export type Isolation = { readonly kind: 'process' } | { readonly kind: 'bwrap'; readonly network: Network };
+export type Isolation =
+  | { readonly kind: 'process' }
+  | {
+      readonly kind: 'bwrap';
+      readonly network: Network;
+      /** The control group in which those of commands are made. Null: the kernel limits no memory here (cgroups.ts). */
+      readonly groups: string | null;
+    };
 
 /** `own`: through slirp4netns, without a way to this machine. `shared`: loopback and other builds can be reached. */
 export type Network = 'own' | 'shared';
+
+/** What starts a sandbox. */
+export type Sandbox = {
+  /** Of bwrap(1). */
+  readonly args: readonly string[];
+  /** Places of this machine that the arguments name as sourceAt() does (tenant.ts). Empty: they name them as they are. */
+  readonly sources: readonly string[];
+  /** Or the one of a process, which exists already. */
+  readonly network: Network | { readonly holder: number };
+  readonly searchPath: string;
+  /** Null: the kernel limits no memory here. `parent`, `name`: as makeGroup() takes them. */
+  readonly group: ({ readonly parent: string; readonly name: string } & GroupLimits) | null;
+};
 
 /** Where a build finds its files in the sandbox. */
 export const inSandbox = {
@@ -153,6 +173,12 @@ export function sandboxOf(
     ...Object.entries(env).flatMap(([name, value]) => ['--setenv', name, value]),
   ];
   return { args, sources };
+}
+
+/** `folder`: of the command alone. */
+export function groupOf(isolation: Isolation, folder: string, limits: GroupLimits): Sandbox['group'] {
+  if (isolation.kind === 'process' || isolation.groups === null) return null;
+  return { parent: isolation.groups, name: folder, ...limits };
 }
 
 function linkOrBind(path: string): string[] {

@@ -58,5 +58,14 @@ export function sourceAt(index: number): string {
 export async function giveToTenant(folder: string): Promise<void> {
   if (tenantUser === null || (await lstat(folder)).uid === tenantUser) return;
   // Of a link itself, and never of what it leads to. The folder is last, so that a call that was cut off is repeated.
-  await runProgram('find', [folder, '-depth', '-exec', 'chown', '-h', `${tenantUser}:${tenantUser}`, '{}', '+']);
+  await runProgram('find', [
+    folder,
+    '-depth',
+    '-exec',
+    'chown',
+    '-h',
+    `${tenantUser}:${tenantUser}`,
+    '{}',
+    '+',
+  ]);
 }

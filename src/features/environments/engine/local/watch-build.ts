@@ -43,7 +43,7 @@ export function watchOver(
   });
   return {
     get stop() {
-      return stop;
+      return stop ?? (running.isOutOfMemory ? 'out_of_memory' : undefined);
     },
     end() {
       isEnding = true;

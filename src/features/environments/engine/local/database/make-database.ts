@@ -1,11 +1,19 @@
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../../../../core/errors.ts';
+import { threadsFor } from '../../build-failures.ts';
 import { seedFailed, wordsOf } from '../../../databases/seed.ts';
 import { type BuildLimits, EngineUnavailable, type WantedDatabase } from '../../engine.ts';
 import { removeFolder } from '../folders.ts';
 import { endMarked, type Mark, runInSandbox, runPlain } from '../run-command.ts';
-import { inSandbox, type Isolation, makeCommandFolders, prepareSandbox, sandboxOf } from '../sandbox.ts';
+import {
+  groupOf,
+  inSandbox,
+  type Isolation,
+  makeCommandFolders,
+  prepareSandbox,
+  sandboxOf,
+} from '../sandbox.ts';
 import { watchOver } from '../watch-build.ts';
 import { programIn, seedRefused } from './program-in.ts';
 
@@ -69,7 +77,7 @@ export async function makeDatabase(
     signal.throwIfAborted();
     const running = isPlain
       ? runPlain(command)
-      : runInSandbox(command, {
+      : await runInSandbox(command, {
           ...sandboxOf(
             { folder: place, workingDirectory, env, network: isolation.network, binds },
             deps.hidden,
@@ -77,6 +85,7 @@ export async function makeDatabase(
           // It gets no way out of its own network.
           network: 'shared',
           searchPath,
+          group: groupOf(isolation, place, { memoryBytes, threads: threadsFor(limits) }),
         });
     const watch = watchOver(running, place, { ...limits, memoryBytes }, deps.graceMs, signal);
     const status = await running.ended.finally(() => watch.end());

@@ -5,6 +5,7 @@ import { EngineUnavailable } from '../../engine.ts';
 import { writeJson } from '../json-files.ts';
 import { openLogFiles } from '../log-files.ts';
 import { type Command, runInSandbox, runPlain } from '../run-command.ts';
+import { outOfMemory } from '../service/limits.ts';
 import { type Ended, type EndRequest, files, type Started, type Task } from './task.ts';
 
 /** A service that writes more loses lines, so that its output cannot keep a processor and the disk busy. */
@@ -32,7 +33,7 @@ export async function record(task: Task, onStarted: () => void): Promise<void> {
   };
   const startedAt = Date.now();
   const running =
-    sandbox === null ? runPlain({ ...command, output }) : runInSandbox({ ...command, output }, sandbox);
+    sandbox === null ? runPlain({ ...command, output }) : await runInSandbox({ ...command, output }, sandbox);
   let hasEnded = false;
   process.on('exit', () => {
     if (!hasEnded) running.kill();
@@ -52,7 +53,10 @@ export async function record(task: Task, onStarted: () => void): Promise<void> {
   writeJson(join(folder, files.started), started);
   onStarted();
   const end = await running.ended.then(
-    (status) => `exited with ${status} after ${Math.round((Date.now() - startedAt) / 1_000)} s`,
+    (status) =>
+      running.isOutOfMemory
+        ? outOfMemory(sandbox?.group?.memoryBytes ?? 0)
+        : `exited with ${status} after ${Math.round((Date.now() - startedAt) / 1_000)} s`,
     (error: unknown) => {
       if (error instanceof EngineUnavailable) return `cannot be started: ${error.message}`;
       throw error;

@@ -1,4 +1,5 @@
-import type { Command, Mark, Sandbox } from '../run-command.ts';
+import type { Command, Mark } from '../run-command.ts';
+import type { Sandbox } from '../sandbox.ts';
 
 /** What a recorder runs and records. */
 export type Task = {

@@ -10,19 +10,20 @@ export type ServiceLimits = {
   readonly diskBytes: number;
 };
 
+const ended = (what: string) => `${what}, so Postern ended it`;
+export const outOfMemory = (bytes: number) => ended(`used more than ${bytes} bytes of memory`);
+
 /** Which limit is exceeded, and that in words. */
 export function exceeded(
   { pids, threads, residentBytes }: Usage,
   diskBytes: number,
   limits: ServiceLimits,
 ): { readonly limit: 'processes' | 'memory' | 'disk'; readonly reason: string } | undefined {
-  const ended = (what: string) => `${what}, so Postern ended it`;
   if (pids.length > limits.processes || threads > threadsFor(limits)) {
     const reason = ended(`started more than ${limits.processes} processes or ${threadsFor(limits)} threads`);
     return { limit: 'processes', reason };
   }
-  if (residentBytes > limits.memoryBytes)
-    return { limit: 'memory', reason: ended(`used more than ${limits.memoryBytes} bytes of memory`) };
+  if (residentBytes > limits.memoryBytes) return { limit: 'memory', reason: outOfMemory(limits.memoryBytes) };
   if (diskBytes > limits.diskBytes)
     return { limit: 'disk', reason: ended(`wrote more than ${limits.diskBytes} bytes`) };
   return undefined;

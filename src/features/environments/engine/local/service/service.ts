@@ -1,6 +1,13 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { hasEnded, processesOf, processesWith, type Usage, usageBelow, usageOf } from '../../../../../platform/processes.ts';
+import {
+  hasEnded,
+  processesOf,
+  processesWith,
+  type Usage,
+  usageBelow,
+  usageOf,
+} from '../../../../../platform/processes.ts';
 import { threadsFor } from '../../build-failures.ts';
 import { type Address, EngineUnavailable, type ObservedProcess } from '../../engine.ts';
 import { bytesBelow, removeFolder } from '../folders.ts';
@@ -9,7 +16,7 @@ import { lastOfLogFiles, nextIdIn } from '../log-files.ts';
 import { endRecorded, endRest } from '../recorder/end-recorded.ts';
 import { type Ended, type EndRequest, files, recorderMark, type Started } from '../recorder/task.ts';
 import { failuresAfter, pauseMs } from './back-off.ts';
-import { exceeded, type ServiceLimits } from './limits.ts';
+import { exceeded } from './limits.ts';
 import { askHealth, findReach } from './reach.ts';
 import { makeCommandFolders } from '../sandbox.ts';
 import { newRecord, readRecord, type ServiceRecord, writeRecord } from './record.ts';
@@ -62,7 +69,6 @@ export function createService(
   deps: StartDeps & {
     readonly name: string;
     readonly folder: string;
-    readonly limits: Omit<ServiceLimits, 'memoryBytes'>;
     /** Of the disk, at most a second ago. */
     readonly freeBytes: () => number;
     readonly now: () => number;

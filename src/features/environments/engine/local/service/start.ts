@@ -3,13 +3,22 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Blobs } from '../../../../../platform/blobs/blobs.ts';
 import { listenersOn } from '../../../../../platform/listeners.ts';
+import { threadsFor } from '../../build-failures.ts';
 import { type DesiredDatabase, type DesiredProcess, EngineUnavailable } from '../../engine.ts';
 import { unpackTree } from '../../tree.ts';
 import { programIn } from '../database/program-in.ts';
 import type { EnvironmentNetwork } from '../network.ts';
 import { startRecorder } from '../recorder/start-recorder.ts';
+import type { ServiceLimits } from './limits.ts';
 import { serviceMark, type Started } from '../recorder/task.ts';
-import { inSandbox, type Isolation, makeCommandFolders, prepareSandbox, sandboxOf } from '../sandbox.ts';
+import {
+  groupOf,
+  inSandbox,
+  type Isolation,
+  makeCommandFolders,
+  prepareSandbox,
+  sandboxOf,
+} from '../sandbox.ts';
 import { giveToTenant } from '../tenant.ts';
 
 /** What a service runs: a command in the files of an artifact, or the program of a database with its folder. */
@@ -18,6 +27,7 @@ export type Wanted = DesiredProcess | DesiredDatabase;
 /** What a service needs to start. The same for all services of an Environment. */
 export type StartDeps = {
   readonly isolation: Isolation;
+  readonly limits: Omit<ServiceLimits, 'memoryBytes'>;
   readonly hidden: readonly string[];
   readonly searchPath: string;
   readonly blobs: Pick<Blobs, 'read'>;
@@ -103,7 +113,10 @@ export async function startCommand(
   const env = { ...always, HOME: inSandbox.home, ...given };
   const sandbox = sandboxOf({ folder, workingDirectory, env, network, binds }, deps.hidden);
   const command = { ...common, env, workingDirectory };
-  return await startRecorder({ ...task, command, sandbox: { ...sandbox, network, searchPath } }, deps.codeFolder);
+  const limits = { memoryBytes: desired.memoryBytes, threads: threadsFor(deps.limits) };
+  const group = groupOf(isolation, folder, limits);
+  const whole = { ...task, command, sandbox: { ...sandbox, network, searchPath, group } };
+  return await startRecorder(whole, deps.codeFolder);
 }
 
 /** Choices of a free port, of which each can be taken meanwhile. */
