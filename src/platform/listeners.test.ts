@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { listenersOn, socketsOf } from './listeners.ts';
+import { isOpen, listenersOn, socketsOf } from './listeners.ts';
 
 async function listen(host: string): Promise<number> {
   const server = createServer().listen(0, host);
@@ -17,8 +17,11 @@ test.each(['127.0.0.1', '0.0.0.0', '127.1.2.3', '::1', '::'])(
     const port = await listen(host);
     const found = await listenersOn(port, process.pid);
     expect(found?.map(({ address }) => address)).toEqual([host]);
-    expect((await socketsOf([process.pid])).has(found?.[0]?.inode ?? '')).toBe(true);
-    expect((await socketsOf([1])).has(found?.[0]?.inode ?? '')).toBe(false);
+    const inode = found?.[0]?.inode ?? '';
+    const file = (await socketsOf([process.pid])).get(inode) ?? '';
+    expect(isOpen([inode, file])).toBe(true);
+    expect(isOpen([`${inode}0`, file])).toBe(false);
+    expect((await socketsOf([1])).has(inode)).toBe(false);
   },
 );
 

@@ -1,3 +1,4 @@
+import { readlinkSync } from 'node:fs';
 import { opendir, readlink } from 'node:fs/promises';
 import { startOf } from './processes.ts';
 
@@ -32,19 +33,28 @@ export async function listenersOn(port: number, pid: number): Promise<Listener[]
   );
 }
 
-/** Inodes of the sockets that these processes have open. Processes that have ended have none. */
-export async function socketsOf(pids: readonly number[]): Promise<Set<string>> {
-  const found = new Set<string>();
+/** The sockets that these processes have open, by inode: each with a file of proc(5) that leads to it. */
+export async function socketsOf(pids: readonly number[]): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
   for (const pid of pids) {
     const folder = `/proc/${pid}/fd`;
     const names = await firstNames(folder, maxDescriptors).catch(() => []);
     const targets = await Promise.all(names.map((name) => readlink(`${folder}/${name}`).catch(() => '')));
-    for (const target of targets) {
+    for (const [at, target] of targets.entries()) {
       const inode = /^socket:\[(\d+)\]$/.exec(target)?.[1];
-      if (inode !== undefined) found.add(inode);
+      if (inode !== undefined) found.set(inode, `${folder}/${names[at]}`);
     }
   }
   return found;
+}
+
+/** Whether a socket that socketsOf() found is still open. Costs some microseconds; listenersOn() walks through all sockets. */
+export function isOpen([inode, file]: readonly [string, string]): boolean {
+  try {
+    return readlinkSync(file) === `socket:[${inode}]`;
+  } catch {
+    return false;
+  }
 }
 
 async function firstNames(folder: string, max: number): Promise<string[]> {

@@ -145,8 +145,8 @@ export async function startOf(path: string, bytes: number): Promise<string> {
 
 /** Whether a process has ended, or waits only for its parent to notice. */
 export async function hasEnded(pid: number): Promise<boolean> {
-  const text = await statText(pid);
-  return text === undefined || /^[ZX]/.test(text.slice(text.lastIndexOf(')') + 2));
+  const text = startOfNow(`/proc/${pid}/stat`);
+  return text === '' || /^[ZX]/.test(text.slice(text.lastIndexOf(')') + 2));
 }
 
 /** Whether a process has a handler for SIGTERM, or ignores it (proc_pid_status(5)). False: it ends at once, or has ended. */

@@ -84,7 +84,7 @@ export type EnvironmentStore = {
   /** Ids of those of which something may be there. */
   living(): Promise<string[]>;
   /** Ids of those that have processes and are served, or whose first deploy failed: its processes are to be stopped. */
-  withProcesses(): Promise<string[]>;
+  withProcesses(): Promise<Pick<Environment, 'id' | 'repositoryId' | 'revision'>[]>;
   /** Of those, the ones that run since before, and may fall asleep. */
   awakeSince(before: number): Promise<{ id: string; liveDeployId: string }[]>;
   /** Those that follow their branch. */
@@ -291,11 +291,17 @@ export function environmentStore(db: Sql): EnvironmentStore {
         union select environment_id from deploys where ended_at is null
         limit ${limit}`),
     living: () => ids(sql`select id from environments where status <> 'torn_down'`),
-    withProcesses: () =>
-      ids(sql`
-        select e.id from environments e
+    async withProcesses() {
+      const { rows } = await sql<Pick<Row, 'id' | 'repository_id' | 'revision'>>`
+        select e.id, e.repository_id, e.revision::text from environments e
          where (e.live_deploy_id is not null or e.status = 'error') and e.status not in ('tearing_down', 'torn_down')
-           and ${hasProcesses}`),
+           and ${hasProcesses}`.execute(db);
+      return rows.map((row) => ({
+        id: row.id,
+        repositoryId: row.repository_id,
+        revision: Number(row.revision),
+      }));
+    },
     async awakeSince(before) {
       const { rows } = await sql<{ id: string; live_deploy_id: string }>`
         select e.id, e.live_deploy_id from environments e join deploys d on d.id = e.live_deploy_id

@@ -41,13 +41,15 @@ const maxSteps = 10;
 const firstDelayMs = second;
 const maxDelayMs = 60 * second;
 
+type Running = Pick<Environment, 'id' | 'repositoryId' | 'revision'>;
+
 export function createReconciler(deps: ReconcilerDeps): Reconciler {
   const { read, feed, builds, lifecycle, clock, log } = deps;
   const fetch = fetchStep(deps);
   const build = buildStep(deps);
   const processes = deps.engine === null ? null : createProcesses(deps, deps.engine);
   const serve = serveStep(deps, processes);
-  const watch = watching(deps, processes);
+  const { watch, hasChanged } = watching(deps, processes);
   const record = recording(deps);
   const turns = createFairQueue(atOnce);
   /** Apart, so that git servers that do not answer delay nothing that needs none. */
@@ -183,8 +185,14 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
     await queue(environment.repositoryId, () => reconcile(id));
   }
 
-  function start(id: string): void {
-    const work = inTurn(id)
+  /** Most Environments run as they did a second ago, and then no row of them is read. */
+  async function inTurnWhenChanged(environment: Running): Promise<void> {
+    const { id, repositoryId } = environment;
+    if (await turns(repositoryId, () => hasChanged(environment))) await inTurn(id);
+  }
+
+  function start(id: string, work = inTurn(id)): void {
+    const whole = work
       .then(() => void delayed.delete(id))
       .catch((error: unknown) => onError(id, error))
       .catch((error: unknown) =>
@@ -193,7 +201,7 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
       .finally(() => {
         underWay.delete(id);
       });
-    underWay.set(id, work);
+    underWay.set(id, whole);
   }
 
   /** One that is under way is looked at again: it may have read the rows before the change. */
@@ -212,9 +220,11 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
         ...heard,
         ...(await read.environments.unsettled(perRound)),
         ...(await read.environments.expired(now, perRound)),
-        ...(processes === null ? [] : await read.environments.withProcesses()),
       ];
       for (const id of new Set(found)) if (!isDelayed(id)) look(id);
+      if (processes === null) return;
+      for (const one of await read.environments.withProcesses())
+        if (!isDelayed(one.id) && !underWay.has(one.id)) start(one.id, inTurnWhenChanged(one));
     },
     async runChanged() {
       const found = new Set(heard);

@@ -71,15 +71,24 @@ export function watching(deps: ReconcilerDeps, processes: Processes | null) {
     if (isWritten) feed.announce({ topic: 'environment', subject: id });
   }
 
-  return async (environment: Environment): Promise<void> => {
-    if (processes === null) return;
-    const { id, revision } = environment;
-    const seen = async () => `${revision} ${await processes.look(id)}`;
-    const before = await seen();
-    if (compared.get(id) === before) return;
-    const isWhole = await bring(environment, processes);
-    // What changed meanwhile is compared in the next round.
-    if (isWhole && (await seen()) === before) compared.set(id, before);
+  type Known = Pick<Environment, 'id' | 'revision'>;
+  const seenOf = async (known: Processes, { id, revision }: Known) => `${revision} ${await known.look(id)}`;
+
+  return {
+    async watch(environment: Environment): Promise<void> {
+      if (processes === null) return;
+      const before = await seenOf(processes, environment);
+      if (compared.get(environment.id) === before) return;
+      const isWhole = await bring(environment, processes);
+      // What changed meanwhile is compared in the next round.
+      if (isWhole && (await seenOf(processes, environment)) === before) compared.set(environment.id, before);
+    },
+
+    /** False: watch() would change nothing. Reads no row. */
+    async hasChanged(environment: Known): Promise<boolean> {
+      if (processes === null) return false;
+      return compared.get(environment.id) !== (await seenOf(processes, environment));
+    },
   };
 }
 

@@ -1,4 +1,13 @@
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { open, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LogLine } from '../build-log.ts';
@@ -89,6 +98,17 @@ export async function readLogFiles(folder: string, after: number, limit: number)
     found.push(...entriesIn(text).filter((entry) => entry.id > after));
   }
   return found.slice(0, limit);
+}
+
+/** Another text when lines were written. Blocks for some microseconds. */
+export function stateOfLogFiles(folder: string): string {
+  try {
+    const newest = idsOf(readdirSync(folder)).at(-1);
+    return newest === undefined ? '' : `${newest} ${statSync(join(folder, nameOf(newest))).size}`;
+  } catch {
+    // The writer has removed it, or the folder is not there yet.
+    return '';
+  }
 }
 
 /** The newest lines, at most `limit`. */

@@ -2,12 +2,15 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { listenersOn, socketsOf } from '../../../../../platform/listeners.ts';
 
+/** As socketsOf() returns them. */
+type Sockets = ReadonlyMap<string, string>;
+
 /** Whether the gateway reaches a service, and why not. `reason`: in words that people see. */
 export type Reach =
   /** Sockets of the service alone listen on its port. */
-  | { readonly kind: 'listens'; readonly host: string; readonly inodes: ReadonlySet<string> }
+  | { readonly kind: 'listens'; readonly host: string; readonly sockets: Sockets }
   | { readonly kind: 'waiting'; readonly reason: string }
-  /** A process of others listens there. */
+  /** Another process listens there. */
   | { readonly kind: 'taken'; readonly reason: string };
 
 /** Of the Environment, in a network that slirp4netns forwards to (slirp4netns(1)). */
@@ -22,7 +25,7 @@ export async function findReach(service: {
   readonly isDatabase: boolean;
   readonly pids: () => Promise<readonly number[]>;
   /** Sockets that are known to be its own. */
-  readonly known: ReadonlySet<string>;
+  readonly known: Sockets;
 }): Promise<Reach> {
   const { port, holder, isDatabase } = service;
   const all = (await listenersOn(port, holder ?? process.pid)) ?? [];
@@ -39,8 +42,9 @@ export async function findReach(service: {
           ? `does not listen on port ${port}, which the variable PORT names`
           : `listens on ${unreached.address} alone; let it listen on all addresses (0.0.0.0)`,
     };
-  if (!found.every(({ inode }) => service.known.has(inode))) {
-    const own = await socketsOf(await service.pids());
+  let own = service.known;
+  if (!found.every(({ inode }) => own.has(inode))) {
+    own = await socketsOf(await service.pids());
     if (!found.every(({ inode }) => own.has(inode)))
       return { kind: 'taken', reason: `cannot use port ${port}, on which another process listens` };
   }
@@ -48,7 +52,7 @@ export async function findReach(service: {
   return {
     kind: 'listens',
     host: isOnlyV6 ? '::1' : '127.0.0.1',
-    inodes: new Set(found.map(({ inode }) => inode)),
+    sockets: new Map(found.map(({ inode }) => [inode, own.get(inode) ?? ''])),
   };
 }
 

@@ -1,5 +1,8 @@
+import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { minute } from '../../../../../core/clock.ts';
+import { isOpen } from '../../../../../platform/listeners.ts';
 import {
   hasEnded,
   processesOf,
@@ -9,15 +12,15 @@ import {
   usageOf,
 } from '../../../../../platform/processes.ts';
 import { threadsFor } from '../../build-failures.ts';
-import { type Address, EngineUnavailable, type ObservedProcess } from '../../engine.ts';
+import { type Address, EngineUnavailable, type LogEntry, type ObservedProcess } from '../../engine.ts';
 import { bytesBelow, removeFolder } from '../folders.ts';
 import { readJson } from '../json-files.ts';
-import { lastOfLogFiles, nextIdIn } from '../log-files.ts';
+import { lastOfLogFiles, nextIdIn, stateOfLogFiles } from '../log-files.ts';
 import { endRecorded, endRest } from '../recorder/end-recorded.ts';
 import { type Ended, type EndRequest, files, recorderMark, type Started } from '../recorder/task.ts';
 import { failuresAfter, pauseMs } from './back-off.ts';
 import { exceeded } from './limits.ts';
-import { askHealth, findReach } from './reach.ts';
+import { askHealth, findReach, type Reach } from './reach.ts';
 import { makeCommandFolders } from '../sandbox.ts';
 import { newRecord, readRecord, type ServiceRecord, writeRecord } from './record.ts';
 import { choosePort, type StartDeps, startCommand, unpack, type Wanted } from './start.ts';
@@ -42,10 +45,14 @@ export type Service = {
   readonly isGone: boolean;
 };
 
+type Listens = Extract<Reach, { kind: 'listens' }>;
+
 type Running = Started & {
   /** In words: why it is not ready yet. */
   waiting: string | null;
-  ready?: { readonly host: string; readonly inodes: ReadonlySet<string>; readonly since: number };
+  ready?: Pick<Listens, 'host' | 'sockets'> & { readonly since: number };
+  /** The look at which it was found out who listens on its port. */
+  reachedAt: number;
   /** How long it was ready when that ended last, in ms. */
   wasReadyMs: number;
   isAsked: boolean;
@@ -62,8 +69,10 @@ type Running = Started & {
 const shownLines = 10;
 /** A service that is ready is looked at once a second. */
 const looksWhenReady = 4;
+/** Who listens on its port is found out once a minute: the kernel walks through all sockets of the machine for it. */
+const looksUntilReached = 240;
 /** Its folder is measured this often, in ms, and when the disk has lost this share of the limit: a service fills it in a moment. */
-const [measureMs, measuredShares] = [30_000, 40];
+const [measureMs, measuredShares] = [5 * minute, 40];
 
 export function createService(
   deps: StartDeps & {
@@ -85,6 +94,7 @@ export function createService(
   let last: Promise<void> = Promise.resolve();
   let steps = 0;
   let looks = 0;
+  let newest: { readonly state: string; readonly lines: readonly LogEntry[] } | undefined;
 
   function inTurn(work: () => Promise<void>): void {
     steps += 1;
@@ -99,7 +109,7 @@ export function createService(
   }
 
   function fresh(waiting: string | null): Omit<Running, keyof Started> {
-    return { waiting, isAsked: false, isEnding: false, wasReadyMs: 0, ...notMeasured() };
+    return { waiting, isAsked: false, isEnding: false, reachedAt: looks, wasReadyMs: 0, ...notMeasured() };
   }
 
   function notMeasured() {
@@ -182,8 +192,9 @@ export function createService(
   /** Whatever ended: the command, or the recorder too. */
   async function noticeEnd(current: Running): Promise<void> {
     const isRecorderGone = await hasEnded(current.recorder);
+    const hasWritten = existsSync(join(folder, files.ended));
+    if (!hasWritten && !isRecorderGone) return;
     const ended = await readJson<Ended>(join(folder, files.ended));
-    if (ended === undefined && !isRecorderGone) return;
     await endRest(folder);
     const reason = ended === undefined ? 'ended together with its recorder' : ended.reason;
     if (reason === null) running = undefined;
@@ -193,7 +204,7 @@ export function createService(
   async function portNote(): Promise<string> {
     const { port = null, holder = null, isDatabase = false } = record ?? {};
     if (port === null) return '';
-    const reach = await findReach({ port, holder, isDatabase, known: new Set(), pids: async () => [] });
+    const reach = await findReach({ port, holder, isDatabase, known: new Map(), pids: async () => [] });
     return reach.kind === 'taken' ? `; another process listens on port ${port}` : '';
   }
 
@@ -271,14 +282,27 @@ export function createService(
     running = undefined;
   }
 
-  async function reachOf({ root, ready }: Running, port: number, holder: number | null) {
+  async function reachOf(current: Running, port: number, holder: number | null): Promise<Reach> {
+    const { root, ready } = current;
+    // In the network of an Environment, only the Environment itself could take the port meanwhile.
+    const isKnown = holder !== null && looks - current.reachedAt < looksUntilReached;
+    if (isKnown && ready !== undefined && [...ready.sockets].every(isOpen))
+      return { kind: 'listens', host: ready.host, sockets: ready.sockets };
+    current.reachedAt = looks;
     return await findReach({
       port,
       holder,
       isDatabase: record?.isDatabase ?? false,
-      known: ready?.inodes ?? new Set(),
+      known: ready?.sockets ?? new Map(),
       pids: async () => (await usage(root)).pids,
     });
+  }
+
+  /** Read again when the log has changed. */
+  async function newestLines(): Promise<readonly LogEntry[]> {
+    const state = stateOfLogFiles(logFolder);
+    if (newest?.state !== state) newest = { state, lines: await lastOfLogFiles(logFolder, 2 * shownLines) };
+    return newest.lines;
   }
 
   return {
@@ -314,7 +338,7 @@ export function createService(
       const revision = desired?.revision ?? record?.revision;
       if (revision === undefined || isGone) return undefined;
       const isCurrent = record?.revision === revision;
-      const lines = isCurrent ? await lastOfLogFiles(logFolder, 2 * shownLines) : [];
+      const lines = isCurrent ? await newestLines() : [];
       const output = lines.filter(({ id, stream }) => id >= (record?.firstLine ?? 0) && stream !== 'postern');
       const restarts = isCurrent ? Math.max(0, (record?.starts ?? 0) - 1) : 0;
       return {
