@@ -4,12 +4,25 @@
  * that is too large because of its address must not remove cookies, or any page could sign people out with a link.
  */
 export function hasTooManyCookies(error: Error & { code?: string }): boolean {
-  // The last piece of the head that arrived; a head may arrive in several.
+  // The last piece of the head that arrived: a head may arrive in several, cut anywhere.
   const packet: unknown = Reflect.get(error, 'rawPacket');
-  return error.code === 'HPE_HEADER_OVERFLOW' && Buffer.isBuffer(packet) && !isLongAddress(packet);
+  return error.code === 'HPE_HEADER_OVERFLOW' && Buffer.isBuffer(packet) && isBehindAddress(packet);
 }
 
-/** A cookie has at most 4,096 bytes and is followed by a blank before the next one; an address contains no blank. */
-function isLongAddress(packet: Buffer): boolean {
-  return /^(?:[A-Z]+ )?\S{8000}/.test(packet.toString('latin1', 0, 8_100));
+/** A piece with a request line that is longer has no room for cookies. */
+const maxTarget = 8_000;
+
+/**
+ * Whether the request line ended before the head became too large. An address contains no blank (RFC 9112 section 3.2), and
+ * the line of its end has nothing but the version behind it. Where the piece could be the middle of an address or of a cookie,
+ * it is taken for an address.
+ */
+function isBehindAddress(packet: Buffer): boolean {
+  const text = packet.toString('latin1');
+  const lineEnd = text.indexOf('\r\n');
+  const line = lineEnd === -1 ? text : text.slice(0, lineEnd);
+  const whole = /^[A-Z]+ (\S*) HTTP\/1\.\d$/.exec(line)?.[1];
+  if (whole !== undefined) return whole.length < maxTarget;
+  const isAddress = /^(?:[A-Z]+ )?\S*$/.test(line) && lineEnd === -1;
+  return !isAddress && !/^\S* HTTP\/1\.\d$/.test(line);
 }
