@@ -147,7 +147,8 @@ async function byDevice(
   if (typeof deviceCode !== 'string' || typeof userCode !== 'string' || typeof page !== 'string')
     throw refused(body);
   io.err(`Open ${page} and type the code ${userCode}\nIt asks for: ${scope}\n`);
-  for (let seconds = Number(interval ?? 5); ; ) {
+  // RFC 8628 section 3.2: five seconds where the server names none.
+  for (let seconds = Math.max(1, Number(interval ?? 5) || 5); ; ) {
     await io.wait(seconds * 1000);
     const reply = await ask(endpoints.token, {
       client_id: clientId,

@@ -94,7 +94,8 @@ function detailLines(details: unknown): string[] {
 }
 
 function json(value: unknown): string {
-  return `${JSON.stringify(value)}\n`;
+  // JSON leaves some control characters as they are.
+  return `${JSON.stringify(value).replaceAll(/\p{Cc}/gu, escaped)}\n`;
 }
 
 /** `--fields` as a list, checked before the request is sent. @throws Failure of the code 2 */
@@ -186,14 +187,12 @@ function cell(value: unknown): string {
 }
 
 /** Control characters would split a line or a column, and could steer the terminal. */
-function printable(text: string): string {
-  return text.replaceAll(/\p{Cc}/gu, (character) =>
-    JSON.stringify(character)
-      .slice(1, -1)
-      .replace(/^[\u007f-\u009f]$/, escaped),
-  );
+export function printable(text: string): string {
+  return text.replaceAll(/\p{Cc}/gu, escaped);
 }
 
-function escaped(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+/** As JSON has it: \n, or \u and four digits. */
+export function escaped(control: string): string {
+  const short = JSON.stringify(control).slice(1, -1);
+  return short.length > 1 ? short : `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

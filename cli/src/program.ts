@@ -6,6 +6,7 @@ import { exitCodes, Failure, wrongUsage } from './failure.ts';
 import { addImport } from './import/command.ts';
 import type { Io } from './io.ts';
 import { failureText, isColored } from './output.ts';
+import { safeIo } from './safe-io.ts';
 import { addCommonOptions, Ended, printing } from './printing.ts';
 import { SafeCommand } from './safe-command.ts';
 import { addScan } from './scan/command.ts';
@@ -19,7 +20,8 @@ import generated from './verbs.json' with { type: 'json' };
 const verbs = generated as Verbs;
 
 /** Runs the verb that the arguments name; returns the exit code. */
-export async function run(args: readonly string[], io: Io): Promise<number> {
+export async function run(args: readonly string[], given: Io): Promise<number> {
+  const io = safeIo(given);
   const isJson = args.includes('--json');
   // Taken out before, because to the parser it is the opposite of --input.
   const isSilent = args.includes('--no-input');

@@ -42,6 +42,15 @@ async function scan(args: string[], typing: Typing = {}): Promise<Run> {
   return ran;
 }
 
+test('the name of a file cannot steer the terminal, nor begin a line', async () => {
+  const other = join(folder, 'sub/.git/hostile');
+  await mkdir(other);
+  // In many terminals it sets the clipboard of the person.
+  await symlink('/etc/hostname', join(other, 'x\u001b]52;c;ZXZpbA==\u0007\ny'));
+  const { err } = await scan(['scan', other]);
+  expect(err).toBe(`Skipped: ${other}/x\\u001b]52;c;ZXZpbA==\\u0007\\ny (no regular file)\n`);
+});
+
 test('a folder: the position and the public part of each key, what is skipped, and the exit code 1', async () => {
   const { code, out, err } = await scan(['scan']);
   expect({ code, out }).toEqual({ code: 1, out: `config.yaml:2:8\t${shown(key)}…\tpersonal key\n` });

@@ -4,7 +4,7 @@ import { type Call, type CallerOptions, type OpenCaller, openCaller } from '../c
 import { Failure, wrongUsage } from '../failure.ts';
 import { ofOtherHosts, untranslatedText, withLines } from '../import/host-files.ts';
 import type { Io } from '../io.ts';
-import type { Result } from '../output.ts';
+import { printable, type Result } from '../output.ts';
 import { waitAfterLoss } from '../send.ts';
 import { type Batch, batchesOf, tarOf } from './batches.ts';
 import { reportToActions } from './ci.ts';
@@ -58,7 +58,7 @@ async function publishFolder(
   const found = filesOf(folder);
   if (found.files.length === 0) throw wrongUsage(`${folder} has no file to publish.`);
   if (found.links.length > 0)
-    chatter.err(`Left out, because they are no regular files: ${found.links.join(', ')}\n`);
+    chatter.err(`Left out, because they are no regular files: ${found.links.map(printable).join(', ')}\n`);
   const others = await ofOtherHosts(folder);
   if (others.untranslated.length > 0)
     chatter.err(`${untranslatedText(others.names.join(' and '), others.untranslated)}\n`);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { filesOf } from '../deploy/folder.ts';
 import { Failure, wrongUsage } from '../failure.ts';
 import type { Io } from '../io.ts';
-import type { Result } from '../output.ts';
+import { printable, type Result } from '../output.ts';
 import { type Finding, findKeys } from './find-keys.ts';
 
 /** Larger files are data rather than sources; one of them would fill the memory. */
@@ -43,7 +43,7 @@ export async function scan(paths: readonly string[], word: string, io: Io): Prom
 
   const lines = found.map(({ path, line, column, key, type, form }) =>
     [
-      `${path}:${line}:${column}`,
+      `${printable(path)}:${line}:${column}`,
       `${key}…`,
       `${form === 'older' ? 'older ' : ''}${type} ${type === 'upload' ? 'token' : 'key'}`,
     ].join('\t'),
@@ -51,7 +51,7 @@ export async function scan(paths: readonly string[], word: string, io: Io): Prom
   return {
     data: found,
     text: lines.map((line) => `${line}\n`).join(''),
-    ...(skipped.length === 0 ? {} : { hint: `Skipped: ${skipped.join(', ')}` }),
+    ...(skipped.length === 0 ? {} : { hint: `Skipped: ${skipped.map(printable).join(', ')}` }),
     ...(found.length === 0 ? {} : { failure: keysFound(found.length) }),
   };
 }
