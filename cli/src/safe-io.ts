@@ -2,6 +2,7 @@ import type { Io } from './io.ts';
 import { escaped } from './output.ts';
 
 /** To replace the line, and styles (ECMA-48): what the command line itself sends to a terminal. Then all control characters. */
+// oxlint-disable-next-line no-control-regex -- these are the ones
 const controls = /^\r\u001b\[K|\u001b\[(?:1|22|31|39)m|\p{Cc}/gu;
 
 /** Text that cannot steer a terminal, whoever wrote it: a server, or the name of a file. */
