@@ -90,11 +90,14 @@ export function requestHeaders(
 export function answerHeaders(
   rawHeaders: readonly string[],
   { isPrivate, isHttps }: { isPrivate: boolean; isHttps: boolean },
+  status: number,
 ): string[] {
   const sent: string[] = [];
   forEachKept(rawHeaders, (name, value, lower) => {
     if (notFromTenants.has(lower) || toProxies.test(lower)) return;
     if (isPrivate && onlyWhenPublic.has(lower)) return;
+    // RFC 9110 section 8.6: a 204 has no length.
+    if (status === 204 && lower === 'content-length') return;
     const kept = lower === 'set-cookie' ? cookieOfTenant(value) : value;
     if (kept !== undefined) sent.push(name, kept);
   });

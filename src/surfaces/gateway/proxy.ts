@@ -127,7 +127,10 @@ export function createProxy(deps: {
       if (head.status === 101) return join(head, connection.detach());
       if (answer === undefined) {
         connection.setTimeout(maxSilenceMs);
-        answer = beginAnswer(response, { ...head, rawHeaders: answerHeaders(head.rawHeaders, to) });
+        answer = beginAnswer(response, {
+          ...head,
+          rawHeaders: answerHeaders(head.rawHeaders, to, head.status),
+        });
         to.counted(head.status);
       }
       to.used();

@@ -75,7 +75,7 @@ export function switchLines(
   { reason, rawHeaders }: AnswerHead,
   to: Parameters<typeof answerHeaders>[1],
 ): string {
-  const headers = ['Connection', 'Upgrade', 'Upgrade', 'websocket', ...answerHeaders(rawHeaders, to)];
+  const headers = ['Connection', 'Upgrade', 'Upgrade', 'websocket', ...answerHeaders(rawHeaders, to, 101)];
   return `HTTP/1.1 101 ${reason || STATUS_CODES[101]}\r\n${headerLines(headers)}\r\n`;
 }
 
