@@ -2,7 +2,8 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 
 /** The only file that knows the metrics library. Labels are route patterns, never addresses, ids or values. */
 export type RequestMetrics = {
-  count(method: string, route: string, status: number, elapsedMs: number): void;
+  /** `elapsedMs`: null for a stream, whose time says nothing about how fast the server is. */
+  count(method: string, route: string, status: number, elapsedMs: number | null): void;
 };
 
 export type Metrics = RequestMetrics & {
@@ -62,7 +63,7 @@ export function createMetrics(): Metrics {
   });
   const duration = new Histogram({
     name: 'postern_http_request_seconds',
-    help: 'Time from the first byte of a request to the last byte of its response.',
+    help: 'Time from the first byte of a request to the last byte of its response. Event streams are left out.',
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers: [registry],
   });
@@ -169,7 +170,7 @@ export function createMetrics(): Metrics {
     count(method, route, status, elapsedMs) {
       const tally = tallyOf(method, route);
       tally.set(status, (tally.get(status) ?? 0) + 1);
-      duration.observe(elapsedMs / 1000);
+      if (elapsedMs !== null) duration.observe(elapsedMs / 1000);
     },
   };
 }

@@ -98,9 +98,13 @@ test('jobs, the age of the news and the process itself are told', async () => {
   const { metrics, ask, close } = await open({});
   metrics.watchFeed(() => 1_500);
   metrics.countJob('seal', 'done', 1_700_000_000_000);
+  metrics.count('GET', '/sites', 200, 5);
+  metrics.count('GET', '/builds/:id/logs', 200, null);
   metrics.countJob('seal', 'failed', 1_700_000_009_000);
   const { text } = await ask('/metrics');
   expect(text).toContain('postern_feed_age_seconds 1.5');
+  expect(text).toContain('route="/builds/:id/logs",status="2xx"} 1');
+  expect(text).toContain('postern_http_request_seconds_count 1');
   expect(text).toContain('postern_job_runs_total{job_name="seal",result="done"} 1');
   expect(text).toContain('postern_job_runs_total{job_name="seal",result="failed"} 1');
   expect(text).toContain('postern_job_last_done_seconds{job_name="seal"} 1700000000');

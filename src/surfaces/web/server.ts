@@ -191,7 +191,8 @@ function mountRoutes(scope: FastifyInstance, routes: readonly Route[], deps: Web
 function finishRequest(deps: WebServerDeps) {
   return (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
     const route = request.routeOptions.url ?? 'unknown';
-    deps.metrics.count(request.method, route, reply.statusCode, reply.elapsedTime);
+    const isStream = String(reply.getHeader('content-type')).startsWith('text/event-stream');
+    deps.metrics.count(request.method, route, reply.statusCode, isStream ? null : reply.elapsedTime);
     deps.records.finished(request, reply.statusCode);
     if (reply.statusCode >= 500 && !request.isRefusedForLoad) {
       deps.log.warn(
