@@ -116,7 +116,7 @@ test('without bubblewrap the start is refused, and names root where that is the 
 test.skipIf(isBwrapMissing)('without slirp4netns, Postern says what else can be reached', async () => {
   const programs = mkdtempSync(join(tmpdir(), 'postern-programs-'));
   onTestFinished(() => rmSync(programs, { recursive: true }));
-  for (const name of ['bwrap', 'du', 'chmod'])
+  for (const name of ['bwrap', 'du', 'chmod', 'cp', 'mkdir', 'mount', 'setpriv', 'unshare'])
     symlinkSync(execFileSync('which', [name], { encoding: 'utf8' }).trim(), join(programs, name));
   const opened = await open({ isolation: 'bwrap' }, { searchPath: programs });
   onTestFinished(() => opened?.stop());
