@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
@@ -285,6 +286,23 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
         reason: 'used more than 200000000 bytes of memory, so Postern ended it',
       });
     });
+
+    test.runIf(process.getuid?.() === 0)(
+      'a network that an earlier version made as root is replaced',
+      async () => {
+        const network = join(folder, 'bwrap/environments/env_one/network');
+        mkdirSync(network, { recursive: true });
+        const earlier = spawn('unshare', ['--user', '--net', 'sleep', '1000'], {
+          env: { POSTERN_NETWORK: network, PATH: process.env['PATH'] },
+        });
+        const ended = once(earlier, 'exit');
+        writeFileSync(join(network, 'network.json'), JSON.stringify({ holder: earlier.pid }));
+        await begin();
+        await run({});
+        await becomes({ state: 'ready', restarts: 0 });
+        expect(await ended).toEqual([null, 'SIGKILL']);
+      },
+    );
 
     // oxlint-disable-next-line vitest/expect-expect -- becomes() asserts
     test('an Environment whose network ended gets a new one', async () => {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, open, rm } from 'node:fs/promises';
+import { mkdir, open, rm, stat } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -8,7 +8,7 @@ import { hasEnded, processesWith } from '../../../../platform/processes.ts';
 import { EngineUnavailable } from '../engine.ts';
 import { readJson, writeJson } from './json-files.ts';
 import { endMarked, type Mark, pipeOf, slirpDevices, slirpOptions, variableOf } from './run-command.ts';
-import { asTenant, giveToTenant } from './tenant.ts';
+import { asTenant, giveToTenant, tenantUser } from './tenant.ts';
 
 /**
  * The network namespace of one Environment. A process that only waits holds it; slirp4netns gives it a way out, but not to this
@@ -126,7 +126,10 @@ export function createNetwork(deps: {
 
     async adopt() {
       const known = (await readJson<{ holder: number }>(record))?.holder;
-      if (known !== undefined && (await processesWith(...mark)).includes(known)) holder = known;
+      if (known === undefined || !(await processesWith(...mark)).includes(known)) return;
+      // Otherwise no sandbox could enter it: an earlier version made the network as root.
+      const { uid } = await stat(`/proc/${known}`).catch(() => ({ uid: undefined }));
+      if (uid === (tenantUser ?? process.getuid?.())) holder = known;
     },
 
     async forward(port) {

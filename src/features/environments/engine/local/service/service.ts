@@ -61,7 +61,7 @@ type Running = Started & {
   measuredAt: number;
   /** Of the disk, when its folder was measured last. */
   freeBytes: number;
-  isMeasured: boolean;
+  isMeasuring: boolean;
   /** Of its folder. */
   bytes: number;
 };
@@ -113,7 +113,12 @@ export function createService(
   }
 
   function notMeasured() {
-    return { measuredAt: Number.NEGATIVE_INFINITY, freeBytes: deps.freeBytes(), isMeasured: false, bytes: 0 };
+    return {
+      measuredAt: Number.NEGATIVE_INFINITY,
+      freeBytes: deps.freeBytes(),
+      isMeasuring: false,
+      bytes: 0,
+    };
   }
 
   function write(changes: Partial<ServiceRecord>): void {
@@ -251,14 +256,14 @@ export function createService(
 
   /** Not awaited: the folder can be large. */
   function measure(current: Running, isDatabase: boolean): void {
-    if (current.isMeasured) return;
-    current.isMeasured = true;
+    if (current.isMeasuring) return;
+    current.isMeasuring = true;
     current.measuredAt = now();
     current.freeBytes = deps.freeBytes();
     const folders = isDatabase ? [folder, deps.dataFolder] : [folder];
     void Promise.all(folders.map(bytesBelow)).then((bytes) => {
       current.bytes = bytes.reduce((sum, one) => sum + one, 0);
-      current.isMeasured = false;
+      current.isMeasuring = false;
     });
   }
 
