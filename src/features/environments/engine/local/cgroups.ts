@@ -52,7 +52,7 @@ async function givenGroup(): Promise<{ folder: string; isOfContainer: boolean } 
   return { folder: join(place, relative(root, path)), isOfContainer: path === '/' };
 }
 
-/** Whether systemd leaves the group alone (systemd.resource-control(5)). */
+/** Whether systemd lets Postern make groups in this one (systemd.resource-control(5)). */
 async function isDelegated(folder: string): Promise<boolean> {
   const manager = folder.includes('/user@') ? ['--user'] : [];
   const asked = [...manager, 'show', '--property=Delegate', '--value', basename(folder)];
@@ -92,7 +92,8 @@ export async function ranOutOfMemory(group: string): Promise<boolean> {
 /** Ends what is in the group, and removes it. */
 export async function removeGroup(group: string): Promise<void> {
   if (!existsSync(group)) return;
-  await writeFile(join(group, 'cgroup.kill'), '1');
+  // Linux before 5.14 has no such file. A sandbox ends with its first process anyway.
+  await writeFile(join(group, 'cgroup.kill'), '1').catch(() => undefined);
   for (let round = 0; round < maxRounds; round++) {
     const isGone = await rmdir(group).then(
       () => true,

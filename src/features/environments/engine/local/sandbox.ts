@@ -95,8 +95,8 @@ const configuration = [
   '/etc/ssl/openssl.cnf',
 ];
 /**
- * The kernel lets the user who owns them write these, with any capabilities and in any user namespace (proc(5)). Where Postern is
- * root, that is the user of the sandbox too. These mounts cannot be removed there, because bwrap's namespace is locked
+ * The kernel lets their owner write these, with any capabilities and in any user namespace (proc(5)). No user of a sandbox is
+ * root (tenant.ts); this is a second barrier. These mounts cannot be removed there, because bwrap's namespace is locked
  * (mount_namespaces(7)), and with them the kernel allows no new /proc.
  */
 const kernelSettings = ['/proc/sys', '/proc/sysrq-trigger', '/proc/irq', '/proc/bus', '/proc/fs'];
