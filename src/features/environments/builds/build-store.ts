@@ -20,7 +20,8 @@ export type BuildStore = {
   countRunning(): Promise<number>;
   hasQueued(place: BuildPlace): Promise<boolean>;
   /**
-   * Takes the queued build of the repository that runs the fewest; of those, the oldest. `but`: ids to leave out.
+   * Takes the queued build of the repository that runs the fewest; among those, of the one whose last build began longest ago; of its
+   * builds the oldest. `but`: ids to leave out.
    * Call under lockTaking().
    */
   take(
@@ -143,10 +144,10 @@ export function buildStore(db: Sql): BuildStore {
       const { rows } = await sql<TakenRow>`
         with next as (
           select q.id, q.message from build_jobs q
-            left join (select repository_id, count(*) as total from build_jobs where status = 'running'
-                        group by repository_id) r on r.repository_id = q.repository_id
+            join (select repository_id, count(*) filter (where status = 'running') as total, max(started_at) as last
+                    from build_jobs group by repository_id) r on r.repository_id = q.repository_id
            where q.status = 'queued' and q.engine = ${engine} and q.platform = ${platform} and q.id not in ${among(but)}
-           order by coalesce(r.total, 0), q.created_at, q.id limit 1 for update of q)
+           order by r.total, r.last nulls first, q.created_at, q.id limit 1 for update of q)
         update build_jobs b
            set status = 'running', holder = ${holder}, heartbeat_at = ${new Date(now)}, starts = b.starts + 1,
                message = null, started_at = ${new Date(now)}

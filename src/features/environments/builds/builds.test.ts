@@ -210,6 +210,28 @@ test('repositories take turns: who requests much does not keep others waiting', 
   expect(new Set(world.engine.running())).toEqual(new Set([many[1], other]));
 });
 
+test('a repository with few builds waits for one build of another, and not for its queue', async () => {
+  const world = await openWorld();
+  world.shared.policy = { ...world.shared.policy, maxConcurrentBuilds: 1 };
+  const names = new Map<string, string>();
+  for (const name of ['one-1', 'one-2', 'one-3', 'two-1', 'two-2']) {
+    const repositoryId = name.startsWith('one') ? 'repo_one' : 'repo_two';
+    names.set(await world.requestBuild({ repositoryId, variables: { NAME: name } }), name);
+    world.clock.advance(second);
+  }
+  const begun: (string | undefined)[] = [];
+  while (begun.length < names.size) {
+    await world.runner.run();
+    const [jobId = ''] = await world.read.builds.running();
+    const build = await world.engine.started(jobId);
+    begun.push(names.get(jobId));
+    await build.make({ 'index.html': jobId });
+    await world.runner.settled(jobId);
+    world.clock.advance(second);
+  }
+  expect(begun).toEqual(['one-1', 'two-1', 'one-2', 'two-2', 'one-3']);
+});
+
 test('a build that failed says why, and the next request builds again', async () => {
   const world = await openWorld();
   const jobId = await world.requestBuild();
