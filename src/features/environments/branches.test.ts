@@ -36,6 +36,11 @@ test('the branches of a repository are listed with their newest commit, the defa
   expect(found.data.map(({ name }: { name: string }) => name)).toEqual(['feature/login']);
 });
 
+test('many who ask for the same branches at once all get them', async () => {
+  const answers = await Promise.all(Array.from({ length: 20 }, () => list({ repository: 'acme/website' })));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+});
+
 test('a repository that git cannot read says why, and what to do', async () => {
   await register('acme/gone', `${repository.url}-gone`);
   const gone = await list({ repository: 'acme/gone' });

@@ -1,5 +1,6 @@
 import type { Caller } from '../../core/caller.ts';
-import type { Branch, FileAtCommit, Git, GitAnswer } from '../../platform/git/git.ts';
+import type { Branch, FileAtCommit, Git, GitAnswer, GitRemote } from '../../platform/git/git.ts';
+import { createSharedAnswers } from '../../platform/shared-answers.ts';
 import type { Repositories, Repository } from '../repositories/repositories.ts';
 import { configurationFileName } from './configuration-file/problem.ts';
 import { errorOf } from './git-failures.ts';
@@ -23,14 +24,17 @@ export function createBranches({
   readonly repositories: Pick<Repositories, 'get' | 'credentialOf'>;
   readonly git: Pick<Git, 'branches' | 'readFile'>;
 }): Branches {
-  async function remoteOf({ id, cloneUrl }: Repository) {
-    return { id, cloneUrl, credential: await repositories.credentialOf(id) };
+  const shared = createSharedAnswers();
+
+  async function remoteOf(caller: Caller, { id, cloneUrl }: Repository): Promise<GitRemote> {
+    return { id, cloneUrl, credential: await repositories.credentialOf(id), asker: askerOf(caller) };
   }
 
   return {
     async list(caller, fullName, search = '') {
       const repository = await repositories.get(caller, fullName);
-      const found = orThrow(await git.branches(await remoteOf(repository)));
+      const remote = await remoteOf(caller, repository);
+      const found = orThrow(await shared(`${remote.id} ${remote.cloneUrl}`, () => git.branches(remote)));
       const part = search.toLowerCase();
       return found
         .filter(({ name }) => name.toLowerCase().includes(part))
@@ -40,10 +44,17 @@ export function createBranches({
     async configurationFile(caller, fullName, wanted) {
       const repository = await repositories.get(caller, fullName);
       const branch = wanted ?? repository.defaultBranch;
-      const file = await git.readFile(await remoteOf(repository), branch, configurationFileName);
+      const remote = await remoteOf(caller, repository);
+      const question = `${remote.id} ${remote.cloneUrl} ${branch}`;
+      const file = await shared(question, () => git.readFile(remote, branch, configurationFileName));
       return { ...orThrow(file), branch };
     },
   };
+}
+
+function askerOf(caller: Caller): string {
+  if ('key' in caller) return caller.key.id;
+  return 'user' in caller ? caller.user.id : 'anonymous';
 }
 
 function orThrow<T>(answer: GitAnswer<T>): T {

@@ -69,6 +69,21 @@ describe('a repository on this machine', () => {
     expect(await read('main', 'missing.yaml')).toEqual({ kind: 'ok', value: { sha: second, text: null } });
   });
 
+  test('who asks much keeps neither other people nor a deploy waiting, and is not refused', async () => {
+    const { git } = await openGit();
+    repository.commit({ 'postern.yaml': 'version: 1\n' });
+    const ended: string[] = [];
+    const ask = async (asker?: string) => {
+      const from = { ...remote(repository.url), ...(asker === undefined ? {} : { asker }) };
+      const { kind } = await git.branches(from);
+      ended.push(asker ?? 'Postern');
+      return kind;
+    };
+    const asked = [...Array.from({ length: 30 }, () => ask('reader')), ask('person'), ask()];
+    expect(new Set(await Promise.all(asked))).toEqual(new Set(['ok']));
+    expect(ended.slice(0, 3).toSorted()).toEqual(['Postern', 'person', 'reader']);
+  });
+
   test('a branch that was moved back is read where it is now', async () => {
     const { git } = await openGit();
     const kept = repository.commit({ 'postern.yaml': 'kept\n' }, 'moved');

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
-import { createFairQueue } from '../fair-queue.ts';
+import { createFairQueue, type FairQueue } from '../fair-queue.ts';
 import type { Outbound } from '../outbound.ts';
 import { type FolderOptions, stagingFolder } from '../staging-folder.ts';
 import { failed, failedRun, type GitAnswer, ok } from './answers.ts';
@@ -46,6 +46,8 @@ export type GitRemote = {
   readonly id: string;
   readonly cloneUrl: string;
   readonly credential: GitCredential | null;
+  /** Who waits for the answer. Absent: Postern itself, for a deploy. */
+  readonly asker?: string;
 };
 
 /** `origin` is that of the clone URL for which the credential was given. It is sent nowhere else. */
@@ -59,6 +61,8 @@ export type Branch = { readonly name: string; readonly sha: string };
 export type { GitAnswer, GitFailure } from './answers.ts';
 
 const maxListBytes = 4 * 1024 * 1024;
+/** Questions of one asker. A request waits with each, so its owner's rate limit bounds them. */
+const maxWaiting = 1_000;
 const sha = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
 
 /** Call prepare() first; it removes what an earlier process left. */
@@ -102,7 +106,27 @@ export function gitIn(
   const staging = stagingFolder(place, { isShared });
   const folder = staging.path;
   // One question to a repository at a time, so that two do not lock each other's references.
-  const inTurn = createFairQueue({ width: 4, perSender: 1, queue: 10 });
+  const repositoriesInTurn = createFairQueue({ width: 4, perSender: 1, queue: maxWaiting });
+  /** By repository: who asks takes turns, so that nobody keeps Postern's own work or other people waiting. */
+  const askersInTurn = new Map<string, { readonly queue: FairQueue; users: number }>();
+
+  async function inTurn<T>(
+    { id, asker = '' }: Pick<GitRemote, 'id' | 'asker'>,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const known = askersInTurn.get(id) ?? {
+      queue: createFairQueue({ width: 1, perSender: 1, queue: maxWaiting }),
+      users: 0,
+    };
+    askersInTurn.set(id, known);
+    known.users += 1;
+    try {
+      return await known.queue(asker, () => repositoriesInTurn(id, work));
+    } finally {
+      known.users -= 1;
+      if (known.users === 0) askersInTurn.delete(id);
+    }
+  }
 
   /** Calls `work` with what git needs to reach the remote; removes the files of a private key afterwards. */
   async function reach<T>(
@@ -158,7 +182,7 @@ export function gitIn(
     timeoutMs: number,
     work: (mirror: string, access: MirrorAccess) => Promise<GitAnswer<T>>,
   ): Promise<GitAnswer<T>> {
-    return inTurn(remote.id, () =>
+    return inTurn(remote, () =>
       reach(remote, async ({ url, config, env }) => {
         // One time limit for all runs: other repositories wait for this turn.
         const until = performance.now() + timeoutMs;
@@ -191,7 +215,7 @@ export function gitIn(
     prepare: staging.prepare,
 
     branches: (remote) =>
-      inTurn(remote.id, () =>
+      inTurn(remote, () =>
         reach(remote, async ({ url, config, env }) => {
           const run = await runGit(['ls-remote', '--heads', '--refs', '--', url], {
             config,
@@ -216,7 +240,7 @@ export function gitIn(
 
     // In its turn: a mirror that is removed under a running git makes that git fail.
     forget: (id) =>
-      inTurn(id, async () => {
+      inTurn({ id }, async () => {
         const names = await readdir(folder).catch(() => []);
         for (const name of names.filter((one) => one.startsWith(`${id}-`)))
           await rm(join(folder, name), { recursive: true, force: true, maxRetries: 5 });
