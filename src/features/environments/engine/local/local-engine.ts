@@ -66,7 +66,7 @@ export function createLocalEngine(deps: {
   }
 
   async function choose(): Promise<Isolation> {
-    const groups = await openGroups();
+    const groups = deps.isolation === 'process' ? null : await openGroups();
     const choices: Isolation[] =
       deps.isolation === 'process'
         ? [{ kind: 'process' }]

@@ -40,7 +40,7 @@ export type Network = 'own' | 'shared';
 
 /** What starts a sandbox. */
 export type Sandbox = {
-  /** Of bwrap(1). */
+  /** Arguments of bwrap(1). */
   readonly args: readonly string[];
   /** Places of this machine that the arguments name as sourceAt() does (tenant.ts). Empty: they name them as they are. */
   readonly sources: readonly string[];
@@ -61,10 +61,11 @@ export const inSandbox = {
 
 /** Folders that a command writes, in the folder of its build or service. `shm` counts as disk there, and not as memory of the machine. */
 const writtenFolders = ['work', 'home', 'tmp', 'shm'] as const;
+const commandFolders = [...writtenFolders, 'secrets', 'etc'];
 
 /** Makes the folders of a command, in place of those that exist. */
 export async function makeCommandFolders(folder: string): Promise<void> {
-  for (const name of [...writtenFolders, 'secrets', 'etc']) {
+  for (const name of commandFolders) {
     await removeFolder(join(folder, name));
     await mkdir(join(folder, name), { recursive: true, mode: 0o700 });
   }
@@ -73,7 +74,7 @@ export async function makeCommandFolders(folder: string): Promise<void> {
 /** Call it when the files of a command are in its folder, before the sandbox starts. */
 export async function prepareSandbox(folder: string, network: SandboxPlaces['network']): Promise<void> {
   await writeConfiguration(join(folder, 'etc'), network);
-  for (const name of [...writtenFolders, 'secrets', 'etc']) await giveToTenant(join(folder, name));
+  for (const name of commandFolders) await giveToTenant(join(folder, name));
   // Logs and records beside them stay with Postern.
   if (tenantUser !== null) await chmod(folder, 0o711);
 }
