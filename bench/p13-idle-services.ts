@@ -52,7 +52,7 @@ export async function idleServices({ quick }: BenchOptions): Promise<Figure[]> {
   return [figure('one idle service', one - none, 1), figure('nine idle services', nine - none, 3)];
 }
 
-/** Of a core, by a process and all it started, also those that have ended. */
+/** The percentage of a core that a process and its descendants use, including those that have ended. */
 async function percentOf(root: number, seconds: number): Promise<number> {
   const begun = await ticksOf(root);
   await wait(seconds * 1_000);

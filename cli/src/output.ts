@@ -191,7 +191,7 @@ export function printable(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, escaped);
 }
 
-/** As JSON has it: \n, or \u and four digits. */
+/** The escape sequence of JSON for a control character, such as \n or \u001b. */
 export function escaped(control: string): string {
   const short = JSON.stringify(control).slice(1, -1);
   return short.length > 1 ? short : `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`;

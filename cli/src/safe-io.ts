@@ -5,7 +5,7 @@ import { escaped } from './output.ts';
 // oxlint-disable-next-line no-control-regex -- these are the ones
 const controls = /^\r\u001b\[K|\u001b\[(?:1|22|31|39)m|\p{Cc}/gu;
 
-/** Text that cannot steer a terminal, whoever wrote it: a server, or the name of a file. */
+/** Replaces control characters, so that text of a server or the name of a file cannot steer the terminal. */
 export function forTerminal(text: string): string {
   return text.replaceAll(controls, (found) =>
     found.length > 1 || /[\n\t]/.test(found) ? found : escaped(found),

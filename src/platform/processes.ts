@@ -42,7 +42,7 @@ const threadsInTurn = 50;
 
 /**
  * What a process and its descendants use. Reads those alone (proc_pid_task(5), `children`), so the other processes of the machine
- * cost nothing. Their number is chosen by whoever wrote the program: it stops when it has found more than `maxThreads`.
+ * cost nothing. The program decides how many threads it has, so the search stops after `maxThreads`.
  */
 export async function usageBelow(root: number, maxThreads: number): Promise<Usage> {
   if (!existsSync(`/proc/self/task/${process.pid}/children`)) return usageOf(await processesOf(root));

@@ -27,7 +27,7 @@ export function createSharedAnswers(): SharedAnswers {
       () => begin(question, ask),
       () => begin(question, ask),
     );
-    // Whoever asks the same waits for an answer of the same type.
+    // The same question has an answer of the same type.
     return (await slot.next) as T;
   };
 }

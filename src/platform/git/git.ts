@@ -107,7 +107,7 @@ export function gitIn(
   const folder = staging.path;
   // One question to a repository at a time, so that two do not lock each other's references.
   const repositoriesInTurn = createFairQueue({ width: 4, perSender: 1, queue: maxWaiting });
-  /** By repository: who asks takes turns, so that nobody keeps Postern's own work or other people waiting. */
+  /** A queue for each repository, in which its askers take turns. Otherwise one asker could delay deploys and other people. */
   const askersInTurn = new Map<string, { readonly queue: FairQueue; users: number }>();
 
   async function inTurn<T>(

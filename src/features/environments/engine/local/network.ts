@@ -24,7 +24,7 @@ export type EnvironmentNetwork = {
   close(): Promise<void>;
 };
 
-/** Of unshare(1). */
+/** The command that starts a program in a new network. */
 const unshared = ['unshare', '--user', '--net', '--map-user=1000', '--map-group=1000', '--'];
 /** How the holder waits: file 5 is a socket whose other end slirp4netns has. */
 const hold = 'echo >&5; read -r end <&5';

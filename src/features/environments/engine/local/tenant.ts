@@ -57,7 +57,7 @@ export function sourceAt(index: number): string {
 /** Gives a folder to the user of tenants, with all that is in it. Call it while no command of a tenant runs there. */
 export async function giveToTenant(folder: string): Promise<void> {
   if (tenantUser === null || (await lstat(folder)).uid === tenantUser) return;
-  // Of a link itself, and never of what it leads to. The folder is last, so that a call that was cut off is repeated.
+  // chown -h changes a link and never its target. The folder comes last, so that a call that was cut off is repeated.
   await runProgram('find', [
     folder,
     '-depth',

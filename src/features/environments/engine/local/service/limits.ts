@@ -13,7 +13,7 @@ export type ServiceLimits = {
 const ended = (what: string) => `${what}, so Postern ended it`;
 export const outOfMemory = (bytes: number) => ended(`used more than ${bytes} bytes of memory`);
 
-/** Which limit is exceeded, and that in words. */
+/** The limit that is exceeded, and the sentence that people read. Undefined: none is. */
 export function exceeded(
   { pids, threads, residentBytes }: Usage,
   diskBytes: number,

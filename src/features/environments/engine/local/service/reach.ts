@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { listenersOn, socketsOf } from '../../../../../platform/listeners.ts';
 
-/** As socketsOf() returns them. */
+/** Sockets by inode, as socketsOf() returns them. */
 type Sockets = ReadonlyMap<string, string>;
 
 /** Whether the gateway reaches a service, and why not. `reason`: in words that people see. */

@@ -59,7 +59,7 @@ type Running = Started & {
   /** It was asked to end. The gateway must not have its address, although it may answer for some time. */
   isEnding: boolean;
   measuredAt: number;
-  /** Of the disk, when its folder was measured last. */
+  /** Free space of the disk when the folder of the service was measured last. */
   freeBytes: number;
   isMeasuring: boolean;
   /** Of its folder. */
@@ -67,7 +67,7 @@ type Running = Started & {
 };
 
 const shownLines = 10;
-/** A service that is ready is looked at once a second. */
+/** The engine checks a service that is ready once a second. */
 const looksWhenReady = 4;
 /** Who listens on its port is found out once a minute: the kernel walks through all sockets of the machine for it. */
 const looksUntilReached = 240;
@@ -78,7 +78,7 @@ export function createService(
   deps: StartDeps & {
     readonly name: string;
     readonly folder: string;
-    /** Of the disk, at most a second ago. */
+    /** Free space of the disk, at most a second old. */
     readonly freeBytes: () => number;
     readonly now: () => number;
     readonly onDefect: (error: unknown) => void;
