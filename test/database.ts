@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8';
 import { EventEmitter } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { sql } from 'kysely';
@@ -55,7 +56,12 @@ globalThis.setTimeout = new Proxy(setTimeout, {
 function sameThread(start: EngineStart): Thread {
   const told = new EventEmitter();
   const ask = answerMessages(start, (news) => void setImmediate(() => told.emit('message', news)));
-  return { postMessage: ask, on: told.on.bind(told), terminate: async () => undefined };
+  return {
+    postMessage: ask,
+    on: told.on.bind(told),
+    terminate: async () => undefined,
+    getHeapStatistics: async () => getHeapStatistics(),
+  };
 }
 
 /** An engine that a test before this one gave back, with the data of a new one. Without one: undefined. */

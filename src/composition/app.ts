@@ -157,7 +157,7 @@ import { routeCaller } from '../surfaces/mcp/call-route.ts';
 import { mcpPages, mcpPath } from '../surfaces/mcp/mcp-page.ts';
 import { uploadPage } from '../surfaces/mcp/upload-page.ts';
 import { tools } from '../surfaces/mcp/tools.ts';
-import { createMetrics } from '../surfaces/web/metrics.ts';
+import { createMetrics, type WorkCounts } from '../surfaces/web/metrics.ts';
 import { buildOpenApi } from '../surfaces/web/openapi/openapi.ts';
 import { openApiPage } from '../surfaces/web/openapi/page.ts';
 import { authPages } from '../surfaces/web/pages/auth-routes.ts';
@@ -559,6 +559,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     clock,
     random,
     log,
+    count: { countEnd: metrics.countBuild, countRetry: metrics.countRetry },
     holder,
   });
   const environmentServices = createEnvironmentServices({
@@ -591,6 +592,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     read,
     tx,
     feed,
+    countRetry: metrics.countRetry,
     clock,
     random,
     log,
@@ -1028,6 +1030,7 @@ export async function createApp(
     callRoute,
     sessions: services.agentSessions,
     uploads: services.mcpUploads,
+    count: metrics.countAgentCall,
     clock,
     log,
   };
@@ -1139,6 +1142,18 @@ export async function createApp(
       await services.grantServices.start();
       await services.environmentGrantServices.start();
       hasStarted = true;
+    },
+    /** For /metrics of the processes that run jobs. */
+    async countWork(): Promise<WorkCounts> {
+      const { read } = services;
+      const { oldestQueuedAt, ...builds } = await read.builds.counts();
+      return {
+        builds,
+        oldestQueuedMs: oldestQueuedAt === null ? 0 : Math.max(0, clock.now() - oldestQueuedAt),
+        environments: await read.environments.counts(),
+        approvals: await read.agentApprovals.countWaiting(clock.now()),
+        connections: await read.mcpConnections.counts(),
+      };
     },
     /** Resolves when the work after a change (rechecks, first uses) is done. */
     async settled() {

@@ -39,6 +39,8 @@ export type OpenBackends = AppBackends & {
   readonly description: string;
   /** Stores that were unavailable: a server starts without them and opens them later (decision 0042). */
   readonly missing: readonly MissingStore[];
+  /** Bytes that the thread of the embedded database holds. Absent: the database is PostgreSQL. */
+  readonly databaseBytes?: () => Promise<number>;
   pingKv(): Promise<void>;
   /** Rejects when the object store cannot be used; the files in DATA_DIR always can. */
   pingBlobs(): Promise<void>;
@@ -184,6 +186,7 @@ export async function openBackends(config: Config, options: OpenOptions): Promis
         kv !== null ? redisSource({ kv }) : engine.isOnlyProcess ? local : withUnknownStamps(local),
       isOnlyProcess: engine.isOnlyProcess,
       ...(engine.tidy === undefined ? {} : { tidy: engine.tidy }),
+      ...(engine.databaseBytes === undefined ? {} : { databaseBytes: engine.databaseBytes }),
       description: engine.description,
       missing,
       pingBlobs: content.ping,
@@ -218,7 +221,10 @@ async function openStores(
   return tried.flat();
 }
 
-type Engine = Pick<OpenBackends, 'database' | 'isOnlyProcess' | 'tidy' | 'description' | 'close'> & {
+type Engine = Pick<
+  OpenBackends,
+  'database' | 'databaseBytes' | 'isOnlyProcess' | 'tidy' | 'description' | 'close'
+> & {
   /** Null: already open. */
   readonly store: Store | null;
 };
@@ -253,10 +259,11 @@ async function openEmbeddedEngine(
   const lock = await blaming('DATA_DIR', () => lockDataDir(dataDir));
   try {
     await options.beforeDatabase?.();
-    const database = await blaming('DATA_DIR', () => openEmbedded(dataDir, options));
+    const { database, databaseBytes } = await blaming('DATA_DIR', () => openEmbedded(dataDir, options));
     return {
       store: null,
       database,
+      databaseBytes,
       isOnlyProcess: true,
       tidy: () => tidyEmbedded(database, busyTables),
       description: dataDir,
@@ -459,7 +466,10 @@ async function openEmbedded(
   const opening = embedded.start();
   onOpening?.();
   await opening;
-  return openDatabase(embedded.dialect, tracing?.statement);
+  return {
+    database: openDatabase(embedded.dialect, tracing?.statement),
+    databaseBytes: embedded.threadBytes,
+  };
 }
 
 async function lockAlone(url: string, log: Log) {

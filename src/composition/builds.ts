@@ -3,7 +3,7 @@ import { systemAuditContext } from '../core/caller.ts';
 import type { Random } from '../core/ids.ts';
 import { artifactStore } from '../features/environments/builds/artifact-store.ts';
 import { artifactsToEncode } from '../features/environments/builds/artifacts-to-encode.ts';
-import { createBuildRunner } from '../features/environments/builds/build-runner.ts';
+import { createBuildRunner, type RunnerDeps } from '../features/environments/builds/build-runner.ts';
 import { buildStore } from '../features/environments/builds/build-store.ts';
 import { createBuilds } from '../features/environments/builds/builds.ts';
 import { createBuildCleanup } from '../features/environments/builds/cleanup.ts';
@@ -58,6 +58,7 @@ export function createBuildServices(deps: {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly count: Pick<RunnerDeps, 'countEnd' | 'countRetry'>;
   /** Identifies this process. */
   readonly holder: string;
 }) {
@@ -90,6 +91,7 @@ export function createBuildServices(deps: {
       log,
       onLogged: (jobId) => deps.feed.announce({ topic: 'build_log', subject: jobId }),
       onEnded,
+      ...deps.count,
       later: (work, ms) => void setTimeout(work, ms).unref(),
     });
   return {

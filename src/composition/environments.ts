@@ -33,6 +33,7 @@ import type { EnvironmentDeps, EnvironmentStores } from '../features/environment
 import { createLeaseNotices } from '../features/environments/lease-notices.ts';
 import { lifecycle as createLifecycle } from '../features/environments/lifecycle/lifecycle.ts';
 import { environmentReading } from '../features/environments/reading.ts';
+import type { ReconcilerDeps } from '../features/environments/reconciler/deps.ts';
 import { createReconciler } from '../features/environments/reconciler/reconciler.ts';
 import { createTracking } from '../features/environments/reconciler/tracking.ts';
 import { createOlderViews } from '../features/environments/older-clients/older-views.ts';
@@ -149,6 +150,7 @@ export function createEnvironmentServices(deps: {
   readonly eventsOf: Parameters<typeof environmentReading>[0]['eventsOf'];
   /** Notifies the owners of live keys in the text. */
   readonly reportKeys: (text: string, origin: RequestOrigin) => void;
+  readonly countRetry: ReconcilerDeps['countRetry'];
   readonly clock: Clock;
 }) {
   const {
@@ -211,6 +213,7 @@ export function createEnvironmentServices(deps: {
     addresses,
     maySecrets: mayUseSecrets,
     reportKeys: (text) => deps.reportKeys(text, systemAuditContext.origin),
+    countRetry: deps.countRetry,
     clock,
     log,
   });

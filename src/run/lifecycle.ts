@@ -17,6 +17,7 @@ export type WorkloadParts = {
   readonly metrics: OperationsDeps['metrics'];
   /** Reasons not to be ready, besides the stores. */
   readonly checks?: OperationsDeps['checks'];
+  readonly work?: OperationsDeps['work'];
   /** Called again until it succeeds. @throws an error that waiting cannot resolve */
   readonly start: () => Promise<void>;
   readonly listen: () => Promise<unknown>;
@@ -31,7 +32,10 @@ export type WorkloadParts = {
  */
 export async function runWorkload(
   config: Config,
-  backends: Pick<OpenBackends, 'log' | 'missing' | 'database' | 'pingKv' | 'pingBlobs' | 'close'>,
+  backends: Pick<
+    OpenBackends,
+    'log' | 'missing' | 'database' | 'databaseBytes' | 'pingKv' | 'pingBlobs' | 'close'
+  >,
   parts: WorkloadParts,
 ): Promise<number> {
   const waiting = createWaiting({ log: backends.log, missing: backends.missing, start: parts.start });
@@ -101,8 +105,8 @@ type Operations = { stopping(): void; close(): Promise<void> };
 /** Opens `/livez`, `/readyz` and `/metrics` at METRICS_PORT, as the last listener. */
 async function openOperations(
   { host, metricsPort, dataDir }: Config,
-  { metrics, checks }: Pick<WorkloadParts, 'metrics' | 'checks'>,
-  backends: Pick<OpenBackends, 'database' | 'pingKv' | 'pingBlobs'>,
+  { metrics, checks, work }: Pick<WorkloadParts, 'metrics' | 'checks' | 'work'>,
+  backends: Pick<OpenBackends, 'database' | 'databaseBytes' | 'pingKv' | 'pingBlobs'>,
   { requireOpen, reasons }: Pick<Waiting, 'requireOpen' | 'reasons'>,
 ): Promise<Operations> {
   // Loaded here, so that it does not delay a database that opens in its thread.
@@ -112,6 +116,7 @@ async function openOperations(
     metrics,
     // A gateway needs no folder, and has none until it fetches something.
     freeBytes: () => freeBytesIn(dataDir).catch(() => Number.NaN),
+    databaseBytes: backends.databaseBytes,
     checks: {
       database: () => requireOpen('database').then(() => backends.database.ping()),
       kv: () => requireOpen('kv').then(backends.pingKv),
@@ -119,6 +124,7 @@ async function openOperations(
       ...checks,
     },
     reasons,
+    ...(work === undefined ? {} : { work }),
     isStopping: () => isStopping,
   });
   await listen(server, host, metricsPort);

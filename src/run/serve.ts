@@ -41,6 +41,8 @@ export async function serve(
   const { firstAdministrator } = app.services.identity;
   return await runWorkload(config, backends, {
     metrics: app.services.metrics,
+    // Every worker tells the same, so one of them is enough for an alert.
+    ...(workload === 'web' ? {} : { work: app.countWork }),
     start: () => startOn(config, backends, app, workload),
     async listen() {
       if (workload !== 'worker') await app.web.listen({ host: config.host, port: config.port });

@@ -70,6 +70,7 @@ export async function openWorld({ engine = 'local', repository, runsCommands = f
     policy: { ...defaultEnvironmentPolicy },
     logged: [],
     exposed: [],
+    counted: [],
     workers: 0,
   };
   return await openWorker(shared);
@@ -95,6 +96,8 @@ type Shared = {
   readonly logged: string[];
   /** Our keys that were found. */
   readonly exposed: string[];
+  /** What metrics would count. */
+  readonly counted: string[];
   workers: number;
 };
 
@@ -162,6 +165,10 @@ async function openWorker(shared: Shared) {
     random: systemRandom,
     log,
     holder: worker,
+    count: {
+      countEnd: (result) => void shared.counted.push(result),
+      countRetry: (cause) => void shared.counted.push(`retry: ${cause}`),
+    },
   });
   const { buildRunner: runner } = services;
   if (runner === null) throw new Error('There is an engine.');

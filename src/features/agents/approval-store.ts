@@ -33,6 +33,8 @@ export type AgentApprovalStore = {
   ): Promise<AgentApproval | undefined>;
   /** Newest first. `clientId` null: of every client. */
   waiting(userId: string, clientId: string | null, now: number): Promise<AgentApproval[]>;
+  /** Requests of all people that wait. */
+  countWaiting(now: number): Promise<number>;
   insert(approval: StoredApproval): Promise<void>;
   find(id: string, now: number): Promise<StoredApproval | undefined>;
   /** Removes the arguments too. Undefined: the approval has another status by now, or expired. */
@@ -80,6 +82,13 @@ export function agentApprovalStore(db: Sql): AgentApprovalStore {
          where user_id = ${userId} and ${ofClient} and status = 'waiting' and ${isAlive(now)}
          order by requested_at desc, id limit 100`.execute(db);
       return rows.map(toApproval);
+    },
+    async countWaiting(now) {
+      const { rows } = await sql<{ total: number }>`
+        select count(*)::int as total from agent_approvals where status = 'waiting' and ${isAlive(now)}`.execute(
+        db,
+      );
+      return rows[0]?.total ?? 0;
     },
     async insert(approval) {
       const { id, userId, clientId, tool, digest, encryptedArguments, status } = approval;

@@ -75,6 +75,8 @@ export type ConnectionStore = {
     after: string,
     limit: number,
   ): Promise<{ id: string; encrypted: string; url: string }[]>;
+  /** Status → number of connections of all people. */
+  counts(): Promise<Record<string, number>>;
   /** Unless the credential has changed since it was read. */
   replaceEncrypted(id: string, before: string, after: string): Promise<void>;
 };
@@ -120,6 +122,11 @@ export function connectionStore(db: Sql): ConnectionStore {
       return replaced;
     },
     remove,
+    async counts() {
+      const { rows } = await sql<{ status: string; total: number }>`
+        select status, count(*)::int as total from mcp_connections group by status`.execute(db);
+      return Object.fromEntries(rows.map(({ status, total }) => [status, total]));
+    },
     async owners() {
       const { rows } = await sql<{ user_id: string }>`
         select distinct user_id from mcp_connections order by user_id`.execute(db);

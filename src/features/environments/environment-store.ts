@@ -83,6 +83,8 @@ export type EnvironmentStore = {
   unsettled(limit: number): Promise<string[]>;
   /** Ids of those of which something may be there. */
   living(): Promise<string[]>;
+  /** Status → number of Environments that are not torn down. */
+  counts(): Promise<Record<string, number>>;
   /** Ids of those that have processes and are served, or whose first deploy failed: its processes are to be stopped. */
   withProcesses(): Promise<Pick<Environment, 'id' | 'repositoryId' | 'revision'>[]>;
   /** Of those, the ones that run since before, and may fall asleep. */
@@ -291,6 +293,12 @@ export function environmentStore(db: Sql): EnvironmentStore {
         union select environment_id from deploys where ended_at is null
         limit ${limit}`),
     living: () => ids(sql`select id from environments where status <> 'torn_down'`),
+    async counts() {
+      const { rows } = await sql<{ status: string; total: number }>`
+        select status, count(*)::int as total from environments
+         where status <> 'torn_down' group by status`.execute(db);
+      return Object.fromEntries(rows.map(({ status, total }) => [status, total]));
+    },
     async withProcesses() {
       const { rows } = await sql<Pick<Row, 'id' | 'repository_id' | 'revision'>>`
         select e.id, e.repository_id, e.revision::text from environments e

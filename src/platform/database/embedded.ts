@@ -1,4 +1,4 @@
-import { setFlagsFromString } from 'node:v8';
+import { type HeapInfo, setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import {
   CompiledQuery,
@@ -42,6 +42,7 @@ export type Thread = {
   on(event: 'error', failed: (error: Error) => void): unknown;
   on(event: 'exit', ended: () => void): unknown;
   terminate(): Promise<unknown>;
+  getHeapStatistics(): Promise<Pick<HeapInfo, 'total_heap_size' | 'external_memory'>>;
 };
 
 type Pending = { resolve(answer: Extract<Answer, { ok: true }>): void; reject(error: unknown): void };
@@ -50,6 +51,8 @@ export type EmbeddedDatabase = {
   readonly dialect: Dialect;
   start(): Promise<void>;
   dump(): Promise<Uint8Array>;
+  /** Bytes that its thread holds: the heap, and the memory of PostgreSQL. 0 while no thread runs. */
+  threadBytes(): Promise<number>;
 };
 
 export function embeddedDatabase(options: EmbeddedOptions): EmbeddedDatabase {
@@ -135,6 +138,7 @@ export function embeddedDatabase(options: EmbeddedOptions): EmbeddedDatabase {
       createIntrospector: (db) => new PostgresIntrospector(db),
     },
     start: () => ensure().ready,
+    threadBytes: async () => (await host?.threadBytes()) ?? 0,
     async dump() {
       const answer = await ensure().call({ kind: 'dump' }, watchdogMs);
       return (answer.rows as Uint8Array[])[0] ?? new Uint8Array();
@@ -219,6 +223,12 @@ class WorkerHost {
       this.#pending.set(id, { resolve: settle(resolve), reject: settle(reject) });
       this.#thread.postMessage({ id, ...question });
     });
+  }
+
+  async threadBytes(): Promise<number> {
+    if (this.#gone) return 0;
+    const { total_heap_size: heap, external_memory: external } = await this.#thread.getHeapStatistics();
+    return heap + external;
   }
 
   async stop(): Promise<void> {

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { decide, type RoutePolicy } from '../../core/authorize.ts';
 import { actorOf, type Caller, type RequestOrigin } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
-import { AppError } from '../../core/errors.ts';
+import { AppError, type ErrorCode, statusOf } from '../../core/errors.ts';
 import { mcpScope, type Scope } from '../../core/scopes.ts';
 import type { AgentSessions } from '../../features/agents/agents.ts';
 import type { AgentApprovals } from '../../features/agents/approvals.ts';
@@ -12,6 +12,7 @@ import type { McpUploads } from '../../features/agents/mcp-uploads.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Authentication, McpCaller } from '../web/authentication.ts';
 import type { Authorization } from '../web/authorization.ts';
+import type { Metrics } from '../web/metrics.ts';
 import {
   type AgentRights,
   accessUnder,
@@ -45,6 +46,7 @@ export type McpPageDeps = AgentStepsDeps & {
   readonly approvals: Pick<AgentApprovals, 'use'>;
   readonly uploads: Pick<McpUploads, 'offer'>;
   readonly sessions: Pick<AgentSessions, 'record'>;
+  readonly count: Metrics['countAgentCall'];
   readonly clock: Clock;
   readonly pause: (ms: number) => Promise<void>;
   readonly log: Log;
@@ -132,8 +134,10 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
           use: deps.approvals.use,
           pageOf: (id) => `${uiOrigin}/settings/agents/approvals/${id}`,
         },
-        record: ({ tool, hasChanged, code, approvalId, step, arguments: sent }) =>
-          deps.sessions.record({
+        async record({ tool, hasChanged, code, approvalId, step, arguments: sent }) {
+          const isOwn = deps.tools.some(({ name }) => name === tool);
+          deps.count(isOwn ? tool : 'external', resultOf(code));
+          await deps.sessions.record({
             userId: user.id,
             clientId,
             grantId: grantId ?? '',
@@ -146,7 +150,8 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
             durationMs: Math.max(0, clock.now() - startedAt),
             arguments: policy.sessionReview.arguments === 'none' ? {} : sent,
             change: hasChanged ? { actor: actorOf(caller), origin: request.origin } : null,
-          }),
+          });
+        },
         onFailure: (error, tool) => log.error({ err: error, requestId: request.id, tool }, 'a tool failed'),
       });
     },
@@ -219,6 +224,11 @@ const rightsChanged = new AppError('state_conflict', {
   message: 'What this client may do changed while the call waited.',
   hint: 'Read tools/list, then make the call again.',
 });
+
+function resultOf(code: ErrorCode | null): 'done' | 'refused' | 'failed' {
+  if (code === null) return 'done';
+  return statusOf(code) >= 500 ? 'failed' : 'refused';
+}
 
 export const foreignOrigin = 'Call this address from a program, not from a page of another site.';
 

@@ -1,3 +1,4 @@
+import { totalmem } from 'node:os';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 /** The only file that knows the metrics library. Labels are route patterns, never addresses, ids or values. */
@@ -21,10 +22,36 @@ export type Metrics = RequestMetrics & {
   watchFeed(ageMs: () => number): void;
   /** `freeBytes` of the disk that holds DATA_DIR is called at each scrape. */
   watchSpace(freeBytes: () => Promise<number>): void;
+  /** `bytes` that the thread of the embedded database holds, called at each scrape. */
+  watchDatabaseMemory(bytes: () => Promise<number>): void;
+  /** What is under way for people, as the database counts it. Null: the database did not answer. */
+  noteWork(counts: WorkCounts | null): void;
+  /** A build whose end was written. `mistake`: Postern could not run it because of a mistake of its own. */
+  countBuild(result: 'built' | 'failed' | 'mistake'): void;
+  /** A step of an Environment or a build that Postern tries again. */
+  countRetry(cause: RetryCause): void;
+  /** A call of an agent. `tool`: `external` for tools of external MCP servers, whose names others choose. */
+  countAgentCall(tool: string, result: 'done' | 'refused' | 'failed'): void;
   /** Adds memory, descriptors and the event loop, under the names that Node.js dashboards know. */
   watchProcess(): void;
   /** `reader` of the request; `visibility` of the requested address, `none` when it belongs to nothing. */
   countContent(reader: Reader, visibility: Visibility, status: number): void;
+};
+
+/** What did not work: the engine, the git server, a store of Postern, or Postern itself. */
+export type RetryCause = 'engine' | 'git' | 'store' | 'mistake';
+
+/** Work of people that is under way in the installation. */
+export type WorkCounts = {
+  readonly builds: { readonly queued: number; readonly running: number };
+  /** Time that the oldest queued build has waited, in ms. 0: no build is queued. */
+  readonly oldestQueuedMs: number;
+  /** Status → number. Environments that are torn down are left out. */
+  readonly environments: Readonly<Record<string, number>>;
+  /** Calls of agents that wait for the approval of a person. */
+  readonly approvals: number;
+  /** Status → number of accounts that people connected to external MCP servers. */
+  readonly connections: Readonly<Record<string, number>>;
 };
 
 const visibilities = ['public', 'private', 'environment', 'none'] as const;
@@ -130,6 +157,74 @@ export function createMetrics(): Metrics {
       this.set(await freeBytes());
     },
   });
+  let databaseBytes = async () => Number.NaN;
+  new Gauge({
+    name: 'postern_database_thread_bytes',
+    help: 'Memory that the thread of the embedded database holds: its heap, and the memory of PostgreSQL itself.',
+    registers: [registry],
+    async collect() {
+      this.set(await databaseBytes());
+    },
+  });
+  new Gauge({
+    name: 'postern_memory_limit_bytes',
+    help: 'Memory that this process may use: the limit of its control group, or the memory of the machine.',
+    registers: [registry],
+    collect() {
+      this.set(Math.min(process.constrainedMemory() || Number.POSITIVE_INFINITY, totalmem()));
+    },
+  });
+  const work = {
+    builds: new Gauge({
+      name: 'postern_builds',
+      help: 'Builds of Environments that are queued or run, in the whole installation. Only workers tell.',
+      labelNames: ['state'],
+      registers: [registry],
+    }),
+    oldestQueued: new Gauge({
+      name: 'postern_build_oldest_queued_seconds',
+      help: 'Time that the oldest queued build has waited. 0 when no build is queued. Only workers tell.',
+      registers: [registry],
+    }),
+    environments: new Gauge({
+      name: 'postern_environments',
+      help: 'Environments that are not torn down, by status, in the whole installation. Only workers tell.',
+      labelNames: ['status'],
+      registers: [registry],
+    }),
+    approvals: new Gauge({
+      name: 'postern_agent_approvals_waiting',
+      help: 'Calls of agents that wait for the approval of a person, in the whole installation. Only workers tell.',
+      registers: [registry],
+    }),
+    connections: new Gauge({
+      name: 'postern_mcp_connections',
+      help: 'Accounts that people connected to external MCP servers, by status: broken = the person must connect again. Only workers tell.',
+      labelNames: ['status'],
+      registers: [registry],
+    }),
+  };
+  const builds = new Counter({
+    name: 'postern_builds_ended_total',
+    help: 'Builds that ended, by result: mistake = Postern could not run the build because of a mistake of its own.',
+    labelNames: ['result'],
+    registers: [registry],
+  });
+  const retries = new Counter({
+    name: 'postern_environment_retries_total',
+    help: 'Steps of Environments and builds that Postern tries again, by cause: engine, git, store, or mistake = one of Postern itself.',
+    labelNames: ['cause'],
+    registers: [registry],
+  });
+  // An alert on an increase does not see the first count of a series that did not exist before.
+  for (const result of ['built', 'failed', 'mistake']) builds.inc({ result }, 0);
+  for (const cause of ['engine', 'git', 'store', 'mistake']) retries.inc({ cause }, 0);
+  const agentCalls = new Counter({
+    name: 'postern_agent_calls_total',
+    help: 'Calls of tools by agents, by tool and result: refused = a rule refused it, failed = it could not be answered. external = any tool of an external MCP server.',
+    labelNames: ['tool', 'result'],
+    registers: [registry],
+  });
   return {
     registry,
     limiterFallback: new Counter({
@@ -161,6 +256,29 @@ export function createMetrics(): Metrics {
     watchSpace(ask) {
       freeBytes = ask;
     },
+    watchDatabaseMemory(ask) {
+      databaseBytes = ask;
+    },
+    noteWork(counts) {
+      // A gauge without a value has no series, so an alert never judges by old counts.
+      for (const gauge of Object.values(work)) gauge.reset();
+      if (counts === null) {
+        // reset() leaves a zero where a gauge has no labels.
+        work.oldestQueued.remove();
+        work.approvals.remove();
+        return;
+      }
+      for (const [state, count] of Object.entries(counts.builds)) work.builds.set({ state }, count);
+      work.oldestQueued.set(counts.oldestQueuedMs / 1000);
+      for (const [status, count] of Object.entries(counts.environments))
+        work.environments.set({ status }, count);
+      work.approvals.set(counts.approvals);
+      for (const [status, count] of Object.entries(counts.connections))
+        work.connections.set({ status }, count);
+    },
+    countBuild: (result) => builds.inc({ result }),
+    countRetry: (cause) => retries.inc({ cause }),
+    countAgentCall: (tool, result) => agentCalls.inc({ tool, result }),
     watchProcess: () => collectDefaultMetrics({ register: registry }),
     countContent(reader, visibility, status) {
       const tally = answered[reader].get(status) ?? { public: 0, private: 0, environment: 0, none: 0 };

@@ -2,21 +2,17 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
-import { createMetrics } from './metrics.ts';
-import { createOperationsServer } from './probes.ts';
+import { createMetrics, type WorkCounts } from './metrics.ts';
+import { createOperationsServer, type OperationsDeps } from './probes.ts';
 
-async function open(
-  checks: Record<string, () => Promise<void>>,
-  isStopping = () => false,
-  reasons: () => Record<string, string> = () => ({}),
-) {
+async function open(checks: Record<string, () => Promise<void>>, more: Partial<OperationsDeps> = {}) {
   const metrics = createMetrics();
   const server: Server = createOperationsServer({
     metrics,
     freeBytes: async () => 4_096,
     checks,
-    reasons,
-    isStopping,
+    isStopping: () => false,
+    ...more,
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   // A server that listens on a port has an address of this form.
@@ -60,7 +56,7 @@ test('a part that is excluded is told and not needed; stopping is not excluded b
   let isStopping = false;
   const { ask, close } = await open(
     { database: async () => undefined, kv: away, blobs: away },
-    () => isStopping,
+    { isStopping: () => isStopping },
   );
   expect((await ask('/readyz?exclude=kv')).status).toBe(503);
   expect(await ask('/readyz?exclude=kv&exclude=blobs')).toEqual({
@@ -86,7 +82,7 @@ test('what a process still waits for since its start is told beside the parts', 
   const away = async () => {
     throw new Error('away');
   };
-  const { ask, close } = await open({ kv: away }, undefined, () => ({ kv: 'KV_URL nobody listens' }));
+  const { ask, close } = await open({ kv: away }, { reasons: () => ({ kv: 'KV_URL nobody listens' }) });
   expect(await ask('/readyz')).toEqual({
     status: 503,
     text: '{"status":"unavailable","parts":{"kv":"unavailable"},"waitingFor":{"kv":"KV_URL nobody listens"}}',
@@ -112,8 +108,44 @@ test('jobs, the age of the news and the process itself are told', async () => {
   close();
 });
 
+const counts: WorkCounts = {
+  builds: { queued: 2, running: 1 },
+  oldestQueuedMs: 61_000,
+  environments: { deployed: 3 },
+  approvals: 4,
+  connections: { broken: 5 },
+};
+const counted = [
+  'postern_builds{state="queued"} 2',
+  'postern_builds{state="running"} 1',
+  'postern_build_oldest_queued_seconds 61',
+  'postern_environments{status="deployed"} 3',
+  'postern_agent_approvals_waiting 4',
+  'postern_mcp_connections{status="broken"} 5',
+];
+
+test('the work of people is counted at each scrape; counts that cannot be read are not the last ones', async () => {
+  let work = async () => counts;
+  const { ask, close } = await open({}, { work: () => work() });
+  expect((await ask('/metrics')).text.split('\n')).toEqual(expect.arrayContaining(counted));
+  work = () => Promise.reject(new Error('the database is away'));
+  const { status, text } = await ask('/metrics');
+  expect(status).toBe(200);
+  const series = counted.map((line) => line.slice(0, line.indexOf(' ')));
+  expect(text.split('\n').filter((line) => series.some((name) => line.startsWith(name)))).toEqual([]);
+  close();
+});
+
+test('the memory of the database, and how much memory the process may use, are told', async () => {
+  const { ask, close } = await open({}, { databaseBytes: async () => 5_000 });
+  const { text } = await ask('/metrics');
+  expect(text).toContain('postern_database_thread_bytes 5000');
+  expect(Number(/^postern_memory_limit_bytes (\S+)$/m.exec(text)?.[1])).toBeGreaterThan(1e6);
+  close();
+});
+
 test('a process that stops is not ready from its first moment on', async () => {
-  const { ask, close } = await open({ database: async () => undefined }, () => true);
+  const { ask, close } = await open({ database: async () => undefined }, { isStopping: () => true });
   expect((await ask('/readyz')).status).toBe(503);
   close();
 });

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import { within } from '../../platform/kv/deadline.ts';
-import type { Metrics } from './metrics.ts';
+import type { Metrics, WorkCounts } from './metrics.ts';
 
 /**
  * In milliseconds. A backend that does not respond in time is unavailable: the tool that sent the request has a
@@ -14,19 +14,28 @@ const partMs = 2_000;
  * (decision 0031).
  */
 export type OperationsDeps = {
-  readonly metrics: Pick<Metrics, 'registry' | 'noteParts' | 'watchProcess' | 'watchSpace'>;
+  readonly metrics: Pick<
+    Metrics,
+    'registry' | 'noteParts' | 'noteWork' | 'watchProcess' | 'watchSpace' | 'watchDatabaseMemory'
+  >;
   readonly freeBytes: () => Promise<number>;
+  /** Absent: the database is PostgreSQL. */
+  readonly databaseBytes?: (() => Promise<number>) | undefined;
   /** The check of each part; it rejects when the part is unavailable. Identity is not among them. */
   readonly checks: Readonly<Record<string, () => Promise<void>>>;
   /** Why parts have been unavailable since this process started, in words for an operator. */
   readonly reasons?: () => Readonly<Record<string, string>>;
+  /** Counts the work that is under way, at each scrape. Absent: this process tells nothing about it. */
+  readonly work?: () => Promise<WorkCounts>;
   readonly isStopping: () => boolean;
 };
 
 export function createOperationsServer(deps: OperationsDeps): Server {
-  const { metrics, freeBytes, checks, reasons = () => ({}), isStopping } = deps;
+  const { metrics, freeBytes, databaseBytes, checks, reasons = () => ({}), work, isStopping } = deps;
   metrics.watchProcess();
   metrics.watchSpace(freeBytes);
+  if (databaseBytes !== undefined)
+    metrics.watchDatabaseMemory(async () => (await inTime(databaseBytes())) ?? Number.NaN);
 
   async function answer({
     pathname: path,
@@ -47,6 +56,7 @@ export function createOperationsServer(deps: OperationsDeps): Server {
     }
     if (path === '/metrics') {
       metrics.noteParts(await readiness(checks));
+      if (work !== undefined) metrics.noteWork(await inTime(work()));
       const { registry } = metrics;
       return { status: 200, type: registry.contentType, body: await registry.metrics() };
     }
@@ -65,6 +75,11 @@ export function createOperationsServer(deps: OperationsDeps): Server {
       // The client disconnected meanwhile, so there is no response to send.
       .catch(() => response.destroy());
   });
+}
+
+/** Null: the database did not answer in time, which `postern_part_up` tells. */
+async function inTime<T>(question: Promise<T>): Promise<T | null> {
+  return await within(partMs, question, () => new Error('late')).catch(() => null);
 }
 
 async function readiness(checks: OperationsDeps['checks']): Promise<Record<string, 'ok' | 'unavailable'>> {

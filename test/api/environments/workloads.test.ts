@@ -43,7 +43,7 @@ let gateway: Awaited<ReturnType<Harness['gatewayAlone']>>;
 let engine: LocalEngine;
 let repository: TestRepository;
 /** Set by a test: why the engine cannot be used. */
-let away: EngineUnavailable | undefined;
+let away: Error | undefined;
 /** Set by a test: why nothing can be started. */
 let refused: EngineUnavailable | undefined;
 let visitor: Person;
@@ -244,6 +244,13 @@ test('while the engine is away, Environments are created, say so, and go on when
       message: 'The engine cannot run builds: no connection to the API server',
     }),
   );
+  const told = await worker.app.services.metrics.registry.metrics();
+  expect(told).toMatch(/^postern_environment_retries_total\{cause="engine"\} [1-9]/m);
+  expect(told).not.toContain('cause="mistake"');
+  expect(await worker.app.countWork()).toMatchObject({
+    builds: { queued: 1, running: 0 },
+    environments: { building: 1, deploying: 1 },
+  });
   away = undefined;
   web.clock.advance(31 * second);
   for (const { id } of [started, built])
@@ -281,6 +288,29 @@ test('pods get their files at a port of its own, which answers nothing else, and
   });
   expect(ticket?.statusCode).toBe(401);
   expect((await call('GET', '/environment-files')).status).toBe(404);
+});
+
+test('a defect of Postern in a deploy: it is tried again five times, and then the deploy fails', async () => {
+  away = new TypeError('x is not a function');
+  const { id } = await create();
+  const waiting = await until(
+    () => read(id),
+    ({ statusMessage }) => statusMessage !== null,
+  );
+  expect(waiting.statusMessage).toBe('Something went wrong in Postern. Postern tries again.');
+  const ended = await until(
+    async () => {
+      web.clock.advance(16 * second);
+      return await read(id);
+    },
+    ({ status }) => status === 'error',
+  );
+  expect(ended.statusMessage).toBe('Something went wrong in Postern.');
+  const [deploy] = (await call('GET', '/builds', { query: { environment: id } })).data;
+  expect(deploy).toMatchObject({ status: 'error', fix: expect.stringContaining('administrator') });
+  const told = await worker.app.services.metrics.registry.metrics();
+  expect(told).toMatch(/^postern_environment_retries_total\{cause="mistake"\} [1-9]/m);
+  away = undefined;
 });
 
 test('while the engine is away, a teardown says so, and ends when it is back', async () => {

@@ -92,6 +92,7 @@ test('an engine that cannot run builds: they wait, say why, and run when it can'
   expect(await world.builds.job(jobId)).toMatchObject({ status: 'queued', message });
   const words = (await world.textOf(jobId)).filter((text) => text.startsWith(message));
   expect(words).toEqual([`${message} Postern tries again.`]);
+  expect(world.shared.counted).toEqual(Array.from({ length: 10 }, () => 'retry: engine'));
   world.engine.faults.build = undefined;
   await run(world);
   expect(world.engine.running()).toEqual([]);
@@ -114,6 +115,8 @@ test('a build that harms its own pod each time is not started for ever', async (
     status: 'failed',
     message: `The engine cannot run builds: ${why}`,
   });
+  // The engine itself works.
+  expect(world.shared.counted).toEqual(['failed']);
 });
 
 test('a git server that is away: the build waits for it, but not for ever, and holds up no other', async () => {
@@ -166,26 +169,31 @@ test('a database that is away when a build ends: the end is written when it is b
   await run(world);
   expect(await world.builds.job(jobId)).toMatchObject({ status: 'built' });
   expect(world.ended).toEqual([jobId]);
+  expect(world.shared.counted).toEqual(['built']);
   expect(world.engine.builds()).toBe(1);
 });
 
 test.each([
-  [new AppError('storage_full'), 'The server has no storage space left for the output.'],
-  [new TypeError('a mistake'), 'Postern could not run the build because of a mistake of its own.'],
-])('an end that can never be written is a failure, and frees its place: %s', async (error, message) => {
-  const world = await openWorld();
-  const jobId = await world.requestBuild();
-  const build = await world.start(jobId);
-  const { has } = world.blobs;
-  world.blobs.has = () => Promise.reject(error);
-  await build.make({ 'index.html': 'hello' });
-  await world.runner.settled();
-  world.blobs.has = has;
-  world.clock.advance(5 * second);
-  await run(world);
-  expect(await world.builds.job(jobId)).toMatchObject({ status: 'failed', message });
-  expect(world.ended).toEqual([jobId]);
-});
+  [new AppError('storage_full'), 'The server has no storage space left for the output.', 'failed'],
+  [new TypeError('a mistake'), 'Postern could not run the build because of a mistake of its own.', 'mistake'],
+])(
+  'an end that can never be written is a failure, and frees its place: %s',
+  async (error, message, counted) => {
+    const world = await openWorld();
+    const jobId = await world.requestBuild();
+    const build = await world.start(jobId);
+    const { has } = world.blobs;
+    world.blobs.has = () => Promise.reject(error);
+    await build.make({ 'index.html': 'hello' });
+    await world.runner.settled();
+    world.blobs.has = has;
+    world.clock.advance(5 * second);
+    await run(world);
+    expect(await world.builds.job(jobId)).toMatchObject({ status: 'failed', message });
+    expect(world.ended).toEqual([jobId]);
+    expect(world.shared.counted).toEqual([counted]);
+  },
+);
 
 test('a mistake of the engine ends the build, and the log of the server has it', async () => {
   const world = await openWorld();

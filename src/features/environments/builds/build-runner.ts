@@ -6,6 +6,7 @@ import type { LogLine } from '../engine/build-log.ts';
 import type { BuildFailure } from '../engine/engine.ts';
 import type { TakenBuild } from './build-job.ts';
 import type { BuildEnd, BuildStore } from './build-store.ts';
+import type { RetryCause } from '../retry-cause.ts';
 import { keepOutput, type KeepDeps } from './keep-artifact.ts';
 import { createLogWriter, type LogWriter } from './log-writer.ts';
 import { type RunDeps, type RunEnd, runBuild } from './run-build.ts';
@@ -38,6 +39,10 @@ export type RunnerDeps = RunDeps & {
   readonly onLogged: (jobId: string) => void;
   /** Called when the end of a build is written. */
   readonly onEnded: (jobId: string) => void;
+  /** Counts a build whose end is written. `mistake`: one of Postern itself. */
+  readonly countEnd: (result: 'built' | 'failed' | 'mistake') => void;
+  /** Counts a build that is tried again. */
+  readonly countRetry: (cause: RetryCause) => void;
   readonly later: (work: () => void, ms: number) => void;
 };
 
@@ -149,8 +154,10 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
     }
     try {
       const end = await runBuild(deps, build, lines, controller.signal);
-      if (end.kind === 'postponed' && end.message !== build.waitedFor)
-        say(lines, `${end.message} Postern tries again.`);
+      if (end.kind === 'postponed') {
+        if (end.cause !== null) deps.countRetry(end.cause);
+        if (end.message !== build.waitedFor) say(lines, `${end.message} Postern tries again.`);
+      }
       one.end = end;
     } catch (error) {
       one.end = failureFor(error, build.id);
@@ -171,7 +178,10 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
       const isEnded = await writeOnce(one);
       underWay.delete(id);
       one.lines.end();
-      if (isEnded) onEnded(id);
+      if (isEnded) {
+        onEnded(id);
+        deps.countEnd(one.end === ownMistake ? 'mistake' : one.end?.kind === 'built' ? 'built' : 'failed');
+      }
     } catch (error) {
       one.againAt = clock.now() + rewriteMs;
       if (error instanceof AppError && error.status === 503)

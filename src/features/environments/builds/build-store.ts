@@ -19,6 +19,8 @@ export type BuildStore = {
   lockTaking(): Promise<void>;
   countRunning(): Promise<number>;
   hasQueued(place: BuildPlace): Promise<boolean>;
+  /** Of the whole installation. `oldestQueuedAt` in ms; null: no build is queued. */
+  counts(): Promise<{ queued: number; running: number; oldestQueuedAt: number | null }>;
   /**
    * Takes the queued build of the repository that runs the fewest; among those, of the one whose last build began longest ago; of its
    * builds the oldest. `but`: ids to leave out.
@@ -139,6 +141,15 @@ export function buildStore(db: Sql): BuildStore {
         select 1 from build_jobs where status = 'queued' and engine = ${engine} and platform = ${platform}
          limit 1`.execute(db);
       return rows.length > 0;
+    },
+    async counts() {
+      const { rows } = await sql<{ queued: number; running: number; oldest: Date | null }>`
+        select count(*) filter (where status = 'queued')::int as queued,
+               count(*) filter (where status = 'running')::int as running,
+               min(created_at) filter (where status = 'queued') as oldest
+          from build_jobs where ended_at is null`.execute(db);
+      const { queued = 0, running = 0, oldest = null } = rows[0] ?? {};
+      return { queued, running, oldestQueuedAt: toMs(oldest) };
     },
     async take({ engine, platform }, but, holder, now) {
       const { rows } = await sql<TakenRow>`

@@ -6,6 +6,7 @@ import { type BuildLog, createBuildLog } from '../engine/build-log.ts';
 import type { BuildOutcome, Engine } from '../engine/engine.ts';
 import { EngineUnavailable } from '../engine/engine.ts';
 import { errorOf, sourceFailure } from '../git-failures.ts';
+import { type RetryCause, retryCauseOf } from '../retry-cause.ts';
 import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
 import type { Secrets } from '../secrets.ts';
 import type { TakenBuild } from './build-job.ts';
@@ -21,10 +22,15 @@ export type RunDeps = {
   readonly clock: Clock;
 };
 
-/** `postponed`: nothing is wrong with the build itself. `isItsOwn`: it may be, after many of these. */
+/** `postponed`: nothing is wrong with the build itself. `isItsOwn`: it may be, after many of these. `cause`: see retryCauseOf(). */
 export type RunEnd =
   | BuildOutcome
-  | { readonly kind: 'postponed'; readonly message: string; readonly isItsOwn: boolean };
+  | {
+      readonly kind: 'postponed';
+      readonly message: string;
+      readonly isItsOwn: boolean;
+      readonly cause: RetryCause | null;
+    };
 
 /** Runs a build on the engine, with what the repository, the secrets and the policy are now. Rejects on our own mistakes. */
 export async function runBuild(
@@ -74,12 +80,14 @@ export async function runBuild(
         kind: 'postponed',
         message: `The engine cannot run builds: ${error.message}`,
         isItsOwn: error.isItsOwn,
+        cause: retryCauseOf(error),
       };
     if (error instanceof AppError && error.status === 503)
       return {
         kind: 'postponed',
         message: `${error.message} ${error.hint}`,
         isItsOwn: error.code === 'git_unavailable',
+        cause: retryCauseOf(error),
       };
     throw error;
   }

@@ -12,6 +12,7 @@ import type { EnvironmentStores } from '../environments-deps.ts';
 import type { Lifecycle } from '../lifecycle/lifecycle.ts';
 import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
 import type { EnvironmentAddresses } from '../responses.ts';
+import type { RetryCause } from '../retry-cause.ts';
 import type { Secrets } from '../secrets.ts';
 
 export type ReconcilerDeps = {
@@ -34,6 +35,8 @@ export type ReconcilerDeps = {
   readonly maySecrets: (repository: Repository, branch: string) => boolean;
   /** Notifies the owners of live keys in a file of a branch. */
   readonly reportKeys: (text: string) => void;
+  /** Counts a step that is tried again. */
+  readonly countRetry: (cause: RetryCause) => void;
   readonly clock: Clock;
   readonly log: Log;
 };

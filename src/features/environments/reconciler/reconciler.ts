@@ -11,6 +11,7 @@ import type { ReconcilerDeps, StepOutcome } from './deps.ts';
 import { fetchStep } from './fetch-step.ts';
 import { failed, recording } from './record.ts';
 import { createProcesses } from './processes.ts';
+import { retryCauseOf } from '../retry-cause.ts';
 import { serveStep } from './serve-step.ts';
 import { watching } from './watch.ts';
 
@@ -40,6 +41,11 @@ const perRound = 10_000;
 const maxSteps = 10;
 const firstDelayMs = second;
 const maxDelayMs = 60 * second;
+/** A deploy that meets a defect of Postern as often, one time after the other, fails. */
+const maxMistakes = 5;
+
+/** `mistakes`: failures in a row that were defects of Postern. `until` in ms. */
+type Delay = { readonly failures: number; readonly mistakes: number; readonly until: number };
 
 type Running = Pick<Environment, 'id' | 'repositoryId' | 'revision'>;
 
@@ -59,7 +65,7 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
   const heard = new Set<string>();
   let hasBuildEnded = false;
   /** Environments whose last step met something that was away, such as a git server. */
-  const delayed = new Map<string, { readonly failures: number; readonly until: number }>();
+  const delayed = new Map<string, Delay>();
   /** Environments with a deploy under way that keepServed() leaves alone until then, in ms. */
   const unkept = keepLastUsed<number>(perRound);
 
@@ -138,22 +144,26 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
   /** A failure that may pass is tried again later. Any other one ends the deploy, with its words. */
   async function onError(id: string, error: unknown): Promise<void> {
     const isPassing = !(error instanceof AppError) || error.status >= 500;
+    const cause = retryCauseOf(error);
+    const before = delayed.get(id);
+    const mistakes = cause === 'mistake' ? (before?.mistakes ?? 0) + 1 : 0;
+    if (cause !== null) deps.countRetry(cause);
     const deploy = await read.deploys.underWay(id);
     if (isPassing || deploy === undefined) {
-      const failures = (delayed.get(id)?.failures ?? 0) + 1;
+      const failures = (before?.failures ?? 0) + 1;
       const waitMs = Math.min(maxDelayMs, firstDelayMs * 2 ** (failures - 1));
-      delayed.set(id, { failures, until: clock.now() + waitMs });
+      delayed.set(id, { failures, mistakes, until: clock.now() + waitMs });
       log.warn(
         { err: error, environment: id, failures },
         'a step of an Environment failed; it is tried again',
       );
     }
     if (deploy === undefined) return await sayOfTeardown(id, error);
-    if (isPassing) return await say(deploy, wordsOf(error));
-    const { code, message, hint: fix } = error;
-    const status = code === 'config_invalid' ? 'config_error' : 'error';
     const step = isPlanned(deploy) ? (deploy.status === 'deploying' ? 'start' : 'build') : 'fetch';
     const at = { service: '', step } as const;
+    if (isPassing && mistakes < maxMistakes) return await say(deploy, wordsOf(error));
+    const { code, message, hint: fix } = isPassing ? ownMistake : error;
+    const status = code === 'config_invalid' ? 'config_error' : 'error';
     await record(deploy, (rows, stores, now) => failed(stores, rows, { status, message, fix, at }, now));
   }
 
@@ -243,9 +253,15 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
   };
 }
 
+const ownMistake = {
+  code: 'internal',
+  message: 'Something went wrong in Postern.',
+  hint: 'Your administrator finds the error in the log. Deploy again after it is fixed.',
+} as const;
+
 function wordsOf(error: unknown, verb: 'run' | 'remove' = 'run'): string {
   if (error instanceof AppError) return error.message;
   return error instanceof EngineUnavailable
     ? `The engine cannot ${verb} it: ${error.message.replace(/\.?$/, '.')}`
-    : 'Postern met a mistake of its own.';
+    : ownMistake.message;
 }
