@@ -12,6 +12,7 @@ import { growth } from './p9-growth.ts';
 import { start } from './p10-start.ts';
 import { apart } from './p11-apart.ts';
 import { idleServices } from './p13-idle-services.ts';
+import { memory } from './p14-memory.ts';
 import { pipelining } from './r7-pipelining.ts';
 import { deploy } from './e1-deploy.ts';
 import { throughGateway } from './e2-proxy.ts';
@@ -37,6 +38,7 @@ const benches: Record<string, Bench> = {
   p10: start,
   p11: apart,
   p13: idleServices,
+  p14: memory,
   r7: pipelining,
   e1: deploy,
   e2: throughGateway,

@@ -5,6 +5,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { programOptions } from './program-options.mjs';
 import { needsCliBuild, needsUiBuild } from './ui-build.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -89,7 +90,8 @@ if (!isInstalled()) install();
 const node = findNode();
 if (needsUiBuild(root, process.argv[2])) build(node, 'web app', 'ui/build.ts');
 if (needsCliBuild(root, process.argv[2])) build(node, 'command line', 'cli/build.ts');
-const child = spawn(node, process.argv.slice(2), { cwd: root, stdio: 'inherit' });
+const options = process.argv[2] === 'src/main.ts' ? programOptions : [];
+const child = spawn(node, [...options, ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' });
 // Ctrl-C reaches the child directly, so this process only waits for it. SIGTERM reaches this process only, so it is
 // passed on.
 process.on('SIGINT', () => undefined);
