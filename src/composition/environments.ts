@@ -296,7 +296,7 @@ export function createEnvironmentRoutes(
   return [
     branchesRoute(branches),
     previewRoute({ branches, policy, reportKeys }),
-    ...environmentPolicyRoutes(environmentPolicy, { isolation, clock }),
+    ...environmentPolicyRoutes(environmentPolicy, { isolation, hasEngine: services.hasEngine, clock }),
     ...metadataLinkRoutes(metadataLinks),
     ...environmentRoutes({ ...services, names, auditEventSchema }),
     ...buildRoutes({ ...services, names, olderViews }),

@@ -252,7 +252,7 @@ function ownerCheck(principal: PrincipalFacts): Check {
     active: ['The account is enabled.', 'user_disabled'],
     disabled: ['The account is disabled.', 'user_disabled'],
     missing: ['The account no longer exists.', 'user_disabled'],
-    unavailable: ['The identity service cannot be reached.', 'identity_unavailable'],
+    unavailable: ['Postern could not check in time who makes the request.', 'identity_unavailable'],
     signed_out: ['The sign-in of the session has ended.', 'authentication_required'],
     not_asked: ['This credential does not belong to an account.', 'forbidden_role'],
   } as const;

@@ -267,8 +267,8 @@ export const errorRegistry = {
   ],
   identity_unavailable: [
     503,
-    'The identity service cannot be reached right now.',
-    'Wait the number of seconds in Retry-After, then try again.',
+    'Postern could not check in time who makes the request.',
+    'Wait the number of seconds in Retry-After, then try again. If it persists, an administrator checks the identity provider, or the database where Postern itself is the provider.',
   ],
   git_unavailable: [
     503,

@@ -52,6 +52,40 @@ function several(runs: Readonly<Record<string, Job['run']>>, deadlineMs: number)
   return { clock, jobs, results: () => told };
 }
 
+test('the log has each outage of a job once, and its end', async () => {
+  const lines: string[] = [];
+  let failure: Error | undefined = new Error('the database is away');
+  const clock = new FakeClock();
+  const jobs = createJobs({
+    database,
+    clock,
+    log: createLog({ level: 'info', sink: { write: (line) => void lines.push(JSON.parse(line).msg) } }),
+    holder: 'one',
+    jobs: [
+      {
+        name: 'often',
+        everyMs: minute,
+        leased: false,
+        async run() {
+          if (failure !== undefined) throw failure;
+        },
+      },
+    ],
+  });
+  const turns = async (count: number) => {
+    for (let turn = 0; turn < count; turn += 1) {
+      await jobs.tick();
+      clock.advance(minute);
+    }
+  };
+  await turns(3);
+  failure = new Error('the disk is full');
+  await turns(2);
+  failure = undefined;
+  await turns(2);
+  expect(lines).toEqual(['job failed', 'job failed', 'the job runs again']);
+});
+
 test('a job runs once in its period', async () => {
   const { clock, jobs, runs } = setUp({ name: 'once' });
   await jobs.tick();

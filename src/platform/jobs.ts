@@ -73,6 +73,8 @@ export function createJobs(deps: {
   const running = new Map<string, Promise<void>>();
   /** Runs that have not ended yet, including abandoned ones. These promises never reject. */
   const underWay = new Map<string, Promise<void>>();
+  /** Jobs whose last run failed, with the message. The log has each outage of a job once. */
+  const failing = new Map<string, string>();
   let timer: NodeJS.Timeout | undefined;
 
   async function runLeased(job: Job, signal: AbortSignal): Promise<Outcome> {
@@ -116,10 +118,13 @@ export function createJobs(deps: {
       const outcome = await Promise.race([watched(job.name, signal, work), giveUp.promise]);
       if (outcome === 'not its turn') return;
       if (outcome === 'unfinished') dueAt.set(job.name, clock.now());
+      if (failing.delete(job.name)) log.info({ job: job.name }, 'the job runs again');
       onRun?.(job.name, 'done', clock.now());
     } catch (error) {
       // A failed job runs again at its next turn. Ending the process would also fail healthy requests.
-      log.warn({ err: error, job: job.name }, 'job failed');
+      const message = error instanceof Error ? error.message : String(error);
+      if (failing.get(job.name) !== message) log.warn({ err: error, job: job.name }, 'job failed');
+      failing.set(job.name, message);
       onRun?.(job.name, 'failed', clock.now());
     } finally {
       giveUp.cancel();

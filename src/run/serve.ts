@@ -75,8 +75,8 @@ async function startOn(
       workload === 'worker' || config.bootstrapAdmin === null
         ? null
         : await firstAdministrator.ensure(config.bootstrapAdmin);
-    if (bootstrap?.created === false) console.log(bootstrapIgnored);
-    if (bootstrap?.created === true)
+    if (bootstrap === 'ignored') console.log(bootstrapIgnored);
+    if (bootstrap === 'created')
       console.log(`Created the administrator account ${config.bootstrapAdmin?.email}. Sign in with it.`);
   } catch (error) {
     throw databaseTrouble(error, { isMigratedByOthers: workload !== 'all' });

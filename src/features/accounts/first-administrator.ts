@@ -21,8 +21,11 @@ export type FirstAdministrator = {
     auditContext: AuditContext,
     input: { token: string; email: string; name: string; password: string },
   ): Promise<{ kind: 'created'; userId: string } | { kind: 'refused' }>;
-  /** From BOOTSTRAP_ADMIN_EMAIL and _PASSWORD; does nothing once an administrator exists. */
-  ensure(input: { email: string; password: string }): Promise<{ created: boolean }>;
+  /**
+   * From BOOTSTRAP_ADMIN_EMAIL and _PASSWORD; does nothing once an administrator exists. `unchanged`: this account has this
+   * password.
+   */
+  ensure(input: { email: string; password: string }): Promise<'created' | 'unchanged' | 'ignored'>;
 };
 
 export function createFirstAdministrator(deps: {
@@ -79,11 +82,16 @@ export function createFirstAdministrator(deps: {
       return userId === undefined ? { kind: 'refused' } : { kind: 'created', userId };
     },
     async ensure({ email, password }) {
-      if ((await countAdministrators(read)) > 0) return { created: false };
+      if ((await countAdministrators(read)) > 0) {
+        const login = await read.accounts.findLogin(email);
+        const isSame = await passwords.verify(login?.passwordHash ?? null, password);
+        return isSame ? 'unchanged' : 'ignored';
+      }
       const name = email.split('@', 1)[0] ?? email;
       const passwordHash = await passwords.hash(password);
       const userId = await create(systemAuditContext, { email, name, passwordHash }, async () => true);
-      return { created: userId !== undefined };
+      // Another process created one meanwhile, from the same settings.
+      return userId === undefined ? 'unchanged' : 'created';
     },
   };
 }

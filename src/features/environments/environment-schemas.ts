@@ -175,6 +175,7 @@ export const environmentSchema = z
     }),
     createdAt: timestampSchema,
     updatedAt: timestampSchema,
+    warnings: z.array(z.string()).describe('Choices for services that postern.yaml does not have'),
     services: z.array(serviceSchema),
     links: z.array(linkSchema).describe('The metadata links, with the values of this Environment'),
     link: z.string().describe('Stable address of its first service, for people'),

@@ -1,5 +1,6 @@
 import { timestamp, timestampOrNull } from '../../core/clock.ts';
 import { type Creator, type Environment, type EnvironmentService, shownStatus } from './environment.ts';
+import { didYouMean } from './configuration-file/nearest.ts';
 import { serviceLabel } from './labels.ts';
 import { type MetadataLink, renderLinks } from './metadata-links/metadata-link.ts';
 
@@ -44,6 +45,19 @@ function urlOf(
   return url ?? (isExposed ? addresses.urlOf(name, label) : null);
 }
 
+/** Choices for services that postern.yaml does not have. Before the file was read, nothing can be said. */
+function unknownChoices({ services: choices }: Environment, services: readonly EnvironmentService[]) {
+  if (services.length === 0) return [];
+  const names = services.map(({ name }) => name);
+  return choices
+    .filter(({ name }) => !names.includes(name))
+    .map(({ name }) => {
+      const hint = didYouMean(name, names);
+      const words = `postern.yaml has no service ${name}, so the choice for it does nothing.`;
+      return hint === null ? words : `${words} ${hint}`;
+    });
+}
+
 export function toEnvironmentResponse(
   environment: Environment,
   services: readonly EnvironmentService[],
@@ -82,6 +96,7 @@ export function toEnvironmentResponse(
     createdBy: { ...creator, name: names.get(creator.id) ?? null },
     createdAt: timestamp(environment.createdAt),
     updatedAt: timestamp(environment.updatedAt),
+    warnings: unknownChoices(environment, services),
     services: services.map((service) => ({
       name: service.name,
       kind: service.kind,

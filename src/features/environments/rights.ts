@@ -1,7 +1,7 @@
 import { canReachRepository } from '../../core/authorize.ts';
 import { agentOf, type Caller, type CallerKey, ownerOf } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
-import { type DesiredEnvironment, secretVariablesOf } from './configuration-file/plan.ts';
+import { type DesiredEnvironment, secretNamesOf } from './configuration-file/plan.ts';
 import { type Access, accessKinds } from './configuration-file/schema.ts';
 import { type Creator, type Environment, isCreator, isEnding } from './environment.ts';
 import type { EnvironmentPolicy } from './policy/environment-policy.ts';
@@ -88,21 +88,37 @@ export function requireLease(field: string, hours: number, policy: EnvironmentPo
   });
 }
 
-/** `plan`: of the file as it was read last. The file of the next deploy can differ; then that deploy refuses. */
-export function requireNoSecret(
-  chosen: { readonly [Field in 'env' | 'initEnv']?: Environment[Field] | undefined },
+/** What a person chose for an Environment in place of what postern.yaml says. */
+type Choices = Pick<Environment, 'services' | 'env' | 'initEnv'>;
+
+/**
+ * Variables and URLs that a person chose could lead a process of the team's own branch to give its secrets away. Undefined: the
+ * choices and the file fit.
+ */
+export function secretsBesideChoices(
+  { services, env, initEnv }: Choices,
   plan: DesiredEnvironment,
-): void {
-  const secret = new Set(secretVariablesOf(Object.values(plan.services)));
-  for (const field of ['env', 'initEnv'] as const) {
-    const name = Object.keys(chosen[field] ?? {}).find((one) => secret.has(one));
-    if (name !== undefined)
-      throw new AppError('override_not_allowed', {
-        message: `postern.yaml takes ${name} from a stored secret, so ${field} cannot choose its value.`,
-        hint: `Remove ${name} from ${field}.`,
-        details: { field, name },
-      });
-  }
+): { readonly message: string; readonly fix: string } | undefined {
+  const chosen = [
+    ...Object.keys(env),
+    ...Object.keys(initEnv),
+    ...services.filter((one) => one.branchOrExternalUrl !== undefined).map(({ name }) => name),
+  ];
+  const secretive = Object.entries(plan.services)
+    .filter(([, service]) => secretNamesOf([service]).length > 0)
+    .map(([name]) => name);
+  if (chosen.length === 0 || secretive.length === 0) return undefined;
+  return {
+    message: `${secretive.join(', ')} uses stored secrets, so nobody can choose variables or URLs for this Environment (${chosen.join(', ')}).`,
+    fix: 'Remove env, initEnv and branchOrExternalUrl from the Environment, or write the values into postern.yaml.',
+  };
+}
+
+/** `plan`: of the file as it was read last. The file of the next deploy can differ; then that deploy refuses. @throws AppError override_not_allowed */
+export function requireNoSecrets(choices: Choices, plan: DesiredEnvironment): void {
+  const refused = secretsBesideChoices(choices, plan);
+  if (refused !== undefined)
+    throw new AppError('override_not_allowed', { message: refused.message, hint: refused.fix });
 }
 
 export function isWider(access: Access, than: Access): boolean {

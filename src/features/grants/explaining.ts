@@ -46,7 +46,7 @@ export function createExplaining({
     const principal = await identityCheck.ofPerson(user);
     const token = await accessTokenFor(sessionId);
     const isActive = principal.kind === 'active';
-    const cannotTell = 'The identity service cannot be reached right now.';
+    const cannotTell = 'Postern could not check in time who this is.';
     return [
       check('account_enabled', isActive, {
         yes: 'Your account is enabled.',

@@ -417,7 +417,7 @@ export const contextSchema = z
     roles: z
       .array(z.enum(['user', 'admin']))
       .nullable()
-      .describe('Users only; null when the identity service cannot be reached'),
+      .describe('Users only; null when the identity provider did not answer in time'),
     rateLimit: z
       .strictObject({ limit: z.number().int(), remaining: z.number().int(), resetSeconds: z.number().int() })
       .nullable()

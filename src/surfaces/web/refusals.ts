@@ -3,7 +3,8 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { anonymous, type RequestOrigin } from '../../core/caller.ts';
-import { AppError } from '../../core/errors.ts';
+import { minute } from '../../core/clock.ts';
+import { AppError, type ErrorCode } from '../../core/errors.ts';
 import { mcpScope } from '../../core/scopes.ts';
 import type { Route } from '../../platform/http.ts';
 import { sendFinalError } from '../../platform/final-error.ts';
@@ -20,6 +21,8 @@ import type { RequestRecords } from './request-records.ts';
 
 type RefusalDeps = {
   readonly log: Log;
+  /** Code of a 503 → when its cause was logged, in ms of real time. */
+  readonly outages: Map<ErrorCode, number>;
   readonly routes: readonly Route[];
   readonly records: Pick<RequestRecords, 'denied'>;
 };
@@ -46,10 +49,11 @@ export function sendError(
   request.isRefusedForLoad = failure.code === 'overloaded';
   if (request.isRefusedForLoad) deps.log.debug({ requestId: request.id }, 'request refused: overloaded');
   else if (failure.status >= 500) {
-    deps.log.error(
-      { err: failure.cause ?? error, requestId: request.id, code: failure.code },
-      'request failed',
-    );
+    if (isToBeLogged(deps, failure))
+      deps.log.error(
+        { err: failure.cause ?? error, requestId: request.id, code: failure.code },
+        'request failed',
+      );
   } else {
     deps.records.denied(failure, request.caller ?? anonymous, routeOf(request), request.origin ?? nowhere);
   }
@@ -70,6 +74,16 @@ export function sendError(
     .header('content-type', 'application/json; charset=utf-8')
     .header('x-request-id', request.id)
     .send(errorBody(request.id, failure));
+}
+
+/** While a store is unavailable, each request fails for the same reason, so the log has it once a minute. */
+function isToBeLogged({ outages }: RefusalDeps, { status, code }: AppError): boolean {
+  if (status !== 503) return true;
+  const last = outages.get(code);
+  const now = performance.now();
+  if (last !== undefined && now - last < minute) return false;
+  outages.set(code, now);
+  return true;
 }
 
 /** Bearer clients get the challenge (contract 3); a client that sent a session cookie, even a dead one, does not. */

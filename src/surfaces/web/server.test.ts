@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { nobody } from '../../../test/fixed-caller.ts';
+import { AppError } from '../../core/errors.ts';
 import { defineRoute } from '../../platform/http.ts';
 import { createWebServer, type WebServerDeps } from './server.ts';
 
@@ -48,6 +49,24 @@ test('an overloaded server refuses with 503 and says when to come back', async (
     return [answer.statusCode, answer.json().error?.code, answer.headers['retry-after']];
   };
   await expect.poll(ask).toEqual([503, 'overloaded', '2']);
+});
+
+test('while a store is unavailable, each request has one line in the log, and the cause is in it once', async () => {
+  const lines: unknown[] = [];
+  const note = (level: string) => (fields: object) => void lines.push({ level, ...fields });
+  const cause = new Error('connection refused');
+  const broken = defineRoute({
+    ...hello,
+    handle: () => Promise.reject(new AppError('store_unavailable', { cause })),
+  });
+  const server = await open({
+    routes: [broken],
+    log: { debug() {}, info() {}, warn: note('warn'), error: note('error') },
+  });
+  for (let asked = 0; asked < 3; asked += 1)
+    expect((await server.inject('/api/v2/hello')).statusCode).toBe(503);
+  const line = { level: 'warn', requestId: expect.any(String), status: 503 };
+  expect(lines).toMatchObject([{ level: 'error', err: cause }, line, line, line]);
 });
 
 test('T35 beyond loopback the web listener answers at the host of SERVICE_UI_URL alone', async () => {

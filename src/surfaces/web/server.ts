@@ -4,7 +4,7 @@ import type { RequestListener, Server } from 'node:http';
 import underPressure from '@fastify/under-pressure';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { RoutePolicy } from '../../core/authorize.ts';
-import { AppError } from '../../core/errors.ts';
+import { AppError, type ErrorCode } from '../../core/errors.ts';
 import type { Route, UploadType } from '../../platform/http.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Tracing } from '../../platform/tracing.ts';
@@ -62,7 +62,8 @@ const uploadMs = 1_800_000;
 /** Milliseconds for which an unused connection stays open: longer than a load balancer keeps its side. */
 const keptMs = 72_000;
 
-export async function createWebServer(deps: WebServerDeps): Promise<FastifyInstance> {
+export async function createWebServer(given: WebServerDeps): Promise<FastifyInstance> {
+  const deps = { ...given, outages: new Map<ErrorCode, number>() };
   const app = Fastify({
     logger: false,
     genReqId: () => randomUUID(),

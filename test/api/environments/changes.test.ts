@@ -85,7 +85,7 @@ services:
   expect((await shop.fetch(`${url}/`)).body).toBe(`${url}\n`);
 });
 
-test('a variable that the file takes from a stored secret is not chosen, once the file was read', async () => {
+test('beside stored secrets nobody chooses variables or URLs, once the file was read', async () => {
   const file = `version: 1
 services:
   api:
@@ -98,17 +98,27 @@ services:
   expect((await change(data.id, { env: { TOKEN: 'x' } })).status).toBe(200);
   expect((await change(data.id, { env: {}, deployEnabled: true })).status).toBe(200);
   await deploy(data.id);
-  for (const [field, name] of [
-    ['env', 'TOKEN'],
-    ['initEnv', 'NPM_TOKEN'],
+  for (const [chosen, name] of [
+    [{ env: { TOKEN: 'x' } }, 'TOKEN'],
+    [{ initEnv: { OTHER: 'x' } }, 'OTHER'],
+    [{ services: [{ name: 'api', branchOrExternalUrl: 'https://api.example.com' }] }, 'api'],
   ] as const) {
-    const refused = await change(data.id, { [field]: { OTHER: '1', [name]: 'x' } });
+    const refused = await change(data.id, chosen);
     expect(refused.status).toBe(422);
     expect(refused.error).toMatchObject({
       code: 'override_not_allowed',
-      message: `postern.yaml takes ${name} from a stored secret, so ${field} cannot choose its value.`,
-      details: { field, name },
+      message: `api uses stored secrets, so nobody can choose variables or URLs for this Environment (${name}).`,
     });
   }
-  expect((await change(data.id, { env: { OTHER: '1' } })).status).toBe(200);
+  expect((await change(data.id, { env: {}, services: [{ name: 'api', active: true }] })).status).toBe(200);
+});
+
+test('a choice for a service that postern.yaml does not have is said', async () => {
+  const { data } = await shop.create();
+  await shop.settle(data.id);
+  const wrong = await change(data.id, { services: [{ name: 'wbe', active: false }] });
+  expect([wrong.status, wrong.data.warnings]).toEqual([
+    200,
+    ['postern.yaml has no service wbe, so the choice for it does nothing. Did you mean web?'],
+  ]);
 });

@@ -3430,7 +3430,7 @@ export interface components {
             expiresAt: string | null;
             /** @enum {string|null} */
             identityBinding: "present" | "absent" | null;
-            /** @description Users only; null when the identity service cannot be reached */
+            /** @description Users only; null when the identity provider did not answer in time */
             roles: ("user" | "admin")[] | null;
             /** @description Keys only */
             rateLimit: components["schemas"]["ContextRateLimit"] | null;
@@ -4467,6 +4467,8 @@ export interface components {
             changedAt: string | null;
             changedBy: string | null;
             policy: components["schemas"]["EnvironmentPolicy"];
+            /** @description What stops Environments although the policy allows them */
+            warnings: string[];
         };
         EnvironmentPolicy: {
             /** @description False: no Environment can be created, and none is served */
@@ -4515,6 +4517,8 @@ export interface components {
             changedAt: string | null;
             changedBy: string | null;
             policy: components["schemas"]["EnvironmentPolicy"];
+            /** @description What stops Environments although the policy allows them */
+            warnings: string[];
             /** @description With ?dryRun=true; nothing was changed */
             dryRun: components["schemas"]["EnvironmentPolicyChangeDryRun"] | null;
         };
@@ -4594,6 +4598,8 @@ export interface components {
              * @description RFC 3339, UTC, milliseconds
              */
             updatedAt: string;
+            /** @description Choices for services that postern.yaml does not have */
+            warnings: string[];
             services: components["schemas"]["EnvironmentService"][];
             /** @description The metadata links, with the values of this Environment */
             links: components["schemas"]["EnvironmentLinksItem"][];

@@ -2,10 +2,16 @@ import { Alert } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { environmentPolicy } from '../shell/environment-policy.ts';
 
-/** What isolates the code of repositories here, and what it does not stop. Nothing while nothing runs Environments. */
+/** What isolates the code of repositories here, and what it does not stop. */
 export function IsolationNote({ mb = 0 }: { readonly mb?: 'md' | 0 }) {
   const isolation = useQuery(environmentPolicy).data?.isolation;
-  if (isolation === undefined || isolation === null) return null;
+  if (isolation === undefined) return null;
+  if (isolation === null)
+    return (
+      <Alert color="yellow" mb={mb} title="Nothing runs Environments here">
+        ENVIRONMENTS_ENGINE is off. Set it to local or kubernetes, and start Postern again.
+      </Alert>
+    );
   const isNone = isolation.kind === 'process';
   return (
     <Alert

@@ -60,11 +60,6 @@ export function secretNamesOf(services: readonly DesiredService[]): readonly str
   return [...new Set(names)].toSorted();
 }
 
-/** Names of the variables, and of the files of builds, that hold stored secrets. */
-export function secretVariablesOf(services: readonly DesiredService[]): readonly string[] {
-  return services.flatMap(secretMapsOf).flatMap((map) => Object.keys(map));
-}
-
 function secretMapsOf(service: DesiredService): readonly Secrets[] {
   return ['secrets' in service ? service.secrets : {}, 'build' in service ? service.build.secrets : {}];
 }

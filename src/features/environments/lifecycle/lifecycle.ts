@@ -18,7 +18,7 @@ import {
   requireAccess,
   requireEnabled,
   requireLease,
-  requireNoSecret,
+  requireNoSecrets,
   seen,
 } from '../rights.ts';
 import { leaseNotice } from '../lease-notices.ts';
@@ -146,9 +146,9 @@ export function lifecycle(deps: EnvironmentDeps) {
         idOrName,
         async (stores, held, now) => {
           const environment = changeable(asked.caller, held);
-          const choosesVariables = change.env !== undefined || change.initEnv !== undefined;
-          const plan = choosesVariables ? await planOf(stores, environment) : null;
-          if (plan !== null) requireNoSecret(change, plan);
+          const { services = [], env = {}, initEnv = {} } = change;
+          const plan = await planOf(stores, environment);
+          if (plan !== null) requireNoSecrets({ services, env, initEnv }, plan);
           const wanted = merged(environment, change);
           const after = wanted.deployEnabled
             ? wanted

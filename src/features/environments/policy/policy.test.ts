@@ -23,7 +23,13 @@ const put = (body: object, options: { etag?: string; query?: Record<string, stri
 
 test('an installation starts with Environments switched off, and public ones not allowed', async () => {
   const { data } = await read();
-  expect(data).toEqual({ version: 0, changedAt: null, changedBy: null, policy: defaultEnvironmentPolicy });
+  expect(data).toEqual({
+    version: 0,
+    changedAt: null,
+    changedBy: null,
+    policy: defaultEnvironmentPolicy,
+    warnings: [],
+  });
   expect(defaultEnvironmentPolicy).toMatchObject({
     enabled: false,
     defaultTtlHours: 72,
@@ -40,6 +46,16 @@ test('an installation starts with Environments switched off, and public ones not
     allowedAccess: ['owner', 'members'],
   });
   expect(environmentPolicySchema.safeParse(defaultEnvironmentPolicy).success).toBe(true);
+});
+
+test('who switches Environments on where nothing runs them is told so', async () => {
+  const { headers } = await read();
+  const etag = headers['etag'] ?? '';
+  const tried = await put(
+    { ...defaultEnvironmentPolicy, enabled: true },
+    { etag, query: { dryRun: 'true' } },
+  );
+  expect(tried.data.warnings).toEqual([expect.stringContaining('ENVIRONMENTS_ENGINE is off')]);
 });
 
 test('a change is tried out, made, read by everyone, audited, kept in the history and reverted', async () => {

@@ -19,6 +19,7 @@ const versionSchema = z
     changedAt: timestampSchema.nullable(),
     changedBy: z.string().nullable(),
     policy: environmentPolicySchema,
+    warnings: z.array(z.string()).describe('What stops Environments although the policy allows them'),
   })
   .meta({ id: 'EnvironmentPolicyVersion' });
 
@@ -38,6 +39,7 @@ const exampleVersion = {
   changedAt: '2026-01-01T09:00:00.000Z',
   changedBy: 'usr_8fQ2mV6sT0aXk4RjB1Zc',
   policy: defaultEnvironmentPolicy,
+  warnings: [],
 };
 
 const exampleIsolation: IsolationInForce = {
@@ -55,7 +57,15 @@ const shownSchema = policyForEveryoneSchema
 
 export function environmentPolicyRoutes(
   policy: ConfigDocument<EnvironmentPolicy>,
-  { isolation, clock }: { readonly isolation: IsolationInForce | null; readonly clock: Clock },
+  {
+    isolation,
+    hasEngine,
+    clock,
+  }: {
+    readonly isolation: IsolationInForce | null;
+    readonly hasEngine: boolean;
+    readonly clock: Clock;
+  },
 ): Route[] {
   return [
     defineRoute({
@@ -102,10 +112,14 @@ export function environmentPolicyRoutes(
         changedAt: timestampOrNull(changedAt),
         changedBy,
         policy: value,
+        warnings: value.enabled && !hasEngine ? [noEngine] : [],
       }),
     }),
   ];
 }
+
+const noEngine =
+  'Environments are switched on, but nothing here runs them: ENVIRONMENTS_ENGINE is off. Set it to local or kubernetes, and start Postern again.';
 
 function changedFields(before: EnvironmentPolicy, after: EnvironmentPolicy): string[] {
   const old = new Map(Object.entries(before).map(([field, value]) => [field, JSON.stringify(value)]));

@@ -1,16 +1,12 @@
 import { hour } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import { configurationFileName, missingFile, type Problem } from '../configuration-file/problem.ts';
-import {
-  type DesiredEnvironment,
-  type DesiredService,
-  type Overrides,
-  secretNamesOf,
-} from '../configuration-file/plan.ts';
+import { type DesiredEnvironment, type DesiredService, type Overrides } from '../configuration-file/plan.ts';
 import type { Deploy } from '../deploys/deploy.ts';
 import type { Environment, EnvironmentService } from '../environment.ts';
 import { errorOf } from '../git-failures.ts';
 import { desiredOf } from '../preview.ts';
+import { secretsBesideChoices } from '../rights.ts';
 import type { ReconcilerDeps, StepOutcome } from './deps.ts';
 import { done, failed, newStep, recording } from './record.ts';
 
@@ -88,26 +84,6 @@ export function fetchStep(deps: ReconcilerDeps) {
       };
     });
     return isWritten ? 'again' : 'waiting';
-  };
-}
-
-/** Variables that a person chose could lead a process of the team's own branch to give its secrets away. */
-function secretsBesideChoices(
-  { services, env, initEnv }: Environment,
-  plan: DesiredEnvironment,
-): { readonly message: string; readonly fix: string } | undefined {
-  const chosen = [
-    ...Object.keys(env),
-    ...Object.keys(initEnv),
-    ...services.filter((one) => one.branchOrExternalUrl !== undefined).map(({ name }) => name),
-  ];
-  const secretive = Object.entries(plan.services)
-    .filter(([, service]) => secretNamesOf([service]).length > 0)
-    .map(([name]) => name);
-  if (chosen.length === 0 || secretive.length === 0) return undefined;
-  return {
-    message: `${secretive.join(', ')} uses stored secrets, so nobody can choose variables or URLs for this Environment (${chosen.join(', ')}).`,
-    fix: 'Remove env, initEnv and branchOrExternalUrl from the Environment, or write the values into postern.yaml.',
   };
 }
 

@@ -107,7 +107,7 @@ export function unavailablePage(
 ): Page {
   const kept = noun === 'site' ? 'private sites' : 'Environments';
   const messages = {
-    identity: `The identity service cannot be reached right now, so ${kept} do not open.`,
+    identity: `Postern could not check in time who you are, so ${kept} do not open.`,
     gateway: `The gateway, which serves ${noun}s, is not running or has different settings. An administrator can fix it.`,
     store: `A store that ${kept} need cannot be reached right now, so they do not open.`,
   } as const;
