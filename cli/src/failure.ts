@@ -3,7 +3,7 @@ export const exitCodes = [
   [0, 'Done.'],
   [
     1,
-    'Failed: the server refused the request for a reason without a code of its own, or had an error; or the answer of a check is no; or `scan` found a key; or `keys open` has another private key than the sealed key needs.',
+    'Failed: the server refused the request for a reason without a code of its own, or had an error; or the answer of a check is no; or `scan` found a key; or `keys open` has another private key than the sealed key needs; or a person declined a question.',
   ],
   [2, 'Wrong usage: an argument, an option, a setting or a value of the request. Nothing was changed.'],
   [3, 'Not found: there is no such resource, or this caller may not see it.'],
@@ -50,6 +50,11 @@ type FailureOptions = {
 /** The command line or a setting is wrong. Nothing was sent. */
 export function wrongUsage(message: string, hint?: string): Failure {
   return new Failure('usage', 2, message, hint === undefined ? {} : { hint });
+}
+
+/** A person answered no to a question. */
+export function declined(hint?: string): Failure {
+  return new Failure('declined', 1, 'You declined. Nothing was sent.', hint === undefined ? {} : { hint });
 }
 
 const byStatus: Readonly<Record<number, ExitCode>> = {

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { wrongUsage } from './failure.ts';
+import { isConfirmed } from './confirm.ts';
+import { declined, wrongUsage } from './failure.ts';
 import { followLog } from './follow.ts';
 import type { Io } from './io.ts';
 import type { Result } from './output.ts';
@@ -140,8 +141,7 @@ function unsent({ origin }: Session, { method, path, body, ifMatch }: ApiRequest
 async function confirm(what: string, { yes }: VerbOptions, io: Io): Promise<void> {
   if (yes) return;
   if (!io.canAsk) throw wrongUsage('This cannot be asked without a terminal.', 'Add --yes to confirm it.');
-  const answer = await io.ask(`${what}. Continue? [y/N] `);
-  if (!/^y(?:es)?$/i.test(answer.trim())) throw wrongUsage('Not confirmed. Nothing was sent.');
+  if (!(await isConfirmed(`${what}. Continue?`, io))) throw declined();
 }
 
 /** The response, or with `--paginate` the items of every page. */

@@ -30,7 +30,10 @@ async function put(path: string, content: string): Promise<void> {
 
 const postern = async (args: string[], typing: Typing = {}) =>
   await world.postern(args, { cwd: folder, ...typing, env: { ...env, ...typing.env } });
-const siteFile = async () => JSON.parse(await readFile(join(folder, 'postern.site.json'), 'utf8'));
+const siteFile = async () => {
+  const { server, sites } = JSON.parse(await readFile(join(folder, 'postern.site.json'), 'utf8'));
+  return { server, site: sites.dist };
+};
 
 test('a dry run before the first deploy creates nothing', async () => {
   const { code, out } = await postern(['deploy', '--dry-run', '--json']);
@@ -86,6 +89,37 @@ test('a site is found by its name; one that does not exist ends with 3, another 
   expect((await postern(['deploy', '--site', 'project'])).code).toBe(0);
   expect((await postern(['deploy', '--site', 'absent'])).code).toBe(3);
   expect((await postern(['deploy', '--private'])).code).toBe(2);
+});
+
+test('another folder never replaces the site of the first: it needs --site, or --name for a new one', async () => {
+  await put('docs/index.html', '<h1>Docs</h1>');
+  const { site } = await siteFile();
+  const refused = await postern(['deploy', 'docs', '--no-input']);
+  expect(refused).toMatchObject({ code: 2, out: '' });
+  expect(refused.err).toContain(`docs has no site; dist has the site ${site}.`);
+  expect(refused.err).toContain('--site SITE');
+  const made = await postern(['deploy', 'docs', '--name', 'docs', '--fields', 'site']);
+  const second = made.out.trim();
+  expect(second).not.toBe(site);
+  const again = async (dir: string) => (await postern(['deploy', dir, '--fields', 'site'])).out;
+  expect([await again('dist'), await again('docs')]).toEqual([`${site}\n`, `${second}\n`]);
+});
+
+test('a postern.site.json without a folder keeps its site, and belongs to the folder from then on', async () => {
+  const { site } = await siteFile();
+  await put('older.json', JSON.stringify({ server: world.server.origin, site }));
+  const options = ['--site-file', 'older.json', '--fields', 'site'];
+  expect((await postern(['deploy', 'dist', ...options])).out).toBe(`${site}\n`);
+  expect(await postern(['deploy', 'docs', ...options])).toMatchObject({ code: 2, out: '' });
+  expect((await postern(['deploy', 'dist', ...options])).out).toBe(`${site}\n`);
+});
+
+test('a folder that postern.yaml does not name is not published to its site', async () => {
+  const { site } = await siteFile();
+  await put('named/postern.yaml', `version: 1\nsite: { id: ${site}, folder: dist }\n`);
+  await put('named/other/index.html', 'other');
+  const cwd = join(folder, 'named');
+  expect(await postern(['deploy', 'other'], { cwd })).toMatchObject({ code: 2, out: '' });
 });
 
 test('a file that names another server is an error', async () => {

@@ -46,12 +46,12 @@ describe.skipIf(missingTools('script').length > 0)('in a terminal', () => {
       code: 0,
       shown: expect.stringContaining('Version 1 of project is live'),
     });
-    const site = JSON.parse(await readFile(join(folder, 'postern.site.json'), 'utf8')).site;
+    const site = JSON.parse(await readFile(join(folder, 'postern.site.json'), 'utf8')).sites.out;
     expect((await piped('sites', 'download', site, 'index.html')).out).toBe('out');
     expect((await inTerminal(['deploy', '--no-input'], { env, cwd: folder })).code).toBe(2);
   });
 
-  test('a deletion asks, and no other answer than yes deletes', async () => {
+  test('a deletion asks, and any other answer than yes declines it with 1', async () => {
     const id = (await piped('sites', 'create', '--name', 'Short', '--fields', 'id')).out.trim();
     const answering = async (answer: string) => {
       let isAnswered = false;
@@ -64,7 +64,7 @@ describe.skipIf(missingTools('script').length > 0)('in a terminal', () => {
         },
       });
     };
-    expect((await answering('\n')).code).toBe(2);
+    expect((await answering('\n')).code).toBe(1);
     expect((await piped('sites', 'get', id, '--fields', 'status')).out).not.toBe('deleted\n');
     expect(await answering('y\n')).toEqual({ code: 0, shown: expect.stringMatching(/deleted\s*$/) });
   });

@@ -9,7 +9,7 @@ export function addDeploy(program: Command, io: Io): void {
     .description(
       `Publish a folder as a site. Sends only the contents that no version of your sites has, and prints the address. After a lost connection, or Ctrl-C and a new start, it continues.
 
-Without --site it publishes to the site that postern.yaml (site: { id: … }) or postern.site.json beside the folder names, or creates a site and writes postern.site.json. It leaves out what .gitignore and .posternignore in the folder name, and links.
+Without --site it publishes to the site that postern.yaml (site: { id: … }) or postern.site.json beside the folder names for the folder. If they name none, it creates a site and writes postern.site.json. If they name sites of other folders only, it asks first. It leaves out what .gitignore and .posternignore in the folder name, and links.
 
 Redirects and headers of a netlify.toml or vercel.json in the folder or beside it are added to _redirects and _headers of the site. It says what has no counterpart.`,
     )
@@ -18,10 +18,16 @@ Redirects and headers of a netlify.toml or vercel.json in the folder or beside i
       'the folder. Default: the one that postern.yaml names (site: { folder: … }, or the output of its static service); otherwise dist, build, out, public or _site, whichever exists',
     )
     .option('--site <SITE>', 'The id of the site, or the name of one of your sites')
-    .option('--name <NAME>', 'The name of a new site. Default: that of the folder above DIR')
+    .option(
+      '--name <NAME>',
+      'The name of a new site, which is then created without a question. Default: that of the folder above DIR',
+    )
     .option('--public', 'Create a public site, or refuse if the site is private')
     .option('--private', 'Create a private site, or refuse if the site is public')
-    .option('--site-file <FILE>', 'Where to remember the site. Default: postern.site.json beside DIR')
+    .option(
+      '--site-file <FILE>',
+      'Where to remember the sites of folders. Default: postern.site.json beside DIR',
+    )
     .option(
       '--watch',
       'Publish again after each change, until Ctrl-C. What the server refuses is printed, and the next change is tried.',

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { basename, dirname } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { type Call, type CallerOptions, type OpenCaller, openCaller } from '../call.ts';
-import { Failure, wrongUsage } from '../failure.ts';
+import { isConfirmed } from '../confirm.ts';
+import { declined, Failure, wrongUsage } from '../failure.ts';
 import { ofOtherHosts, untranslatedText, withLines } from '../import/host-files.ts';
 import type { Io } from '../io.ts';
 import { printable, type Result } from '../output.ts';
@@ -11,7 +12,7 @@ import { reportToActions } from './ci.ts';
 import { filesOf, type HashedFile, hashed, outputFolder } from './folder.ts';
 import { type Progress, progressOf, sizeText } from './progress.ts';
 import { type ProjectFile, readProjectFile } from './project-file.ts';
-import { readSiteFile, type SiteFile, writeSiteFile } from './site-file.ts';
+import { readSiteFile, type SiteFile } from './site-file.ts';
 import { findSite, type Site } from '../sites.ts';
 import { unfinishedUpload } from './unfinished.ts';
 import { fingerprintOf, onEachChange } from './watch-folder.ts';
@@ -73,12 +74,13 @@ async function publishFolder(
   }
 
   async function publish(files: readonly HashedFile[], spa: boolean): Promise<Result> {
-    const known = options.site ?? sameSite(project, siteFile);
+    const known = options.site ?? (await rememberedSite(folder, project, siteFile, options, io));
     const existing = known === undefined ? undefined : await findSite(known, call);
     if (existing !== undefined) refuseOtherVisibility(existing, options);
     if (existing === undefined && options.dryRun) return firstDryRun(files);
-    const site = existing ?? (await createSite(options.name ?? nameFrom(folder), options, call));
-    if (existing === undefined) await writeSiteFile(siteFile.path, session.origin, site.id);
+    const site = existing ?? (await createSite(options.name ?? nameFrom(folder, siteFile), options, call));
+    if (!options.dryRun && (existing === undefined || known === siteFile.site))
+      await siteFile.remember(site.id);
 
     const announced = Object.fromEntries(files.map(({ path, sha256, size }) => [path, { sha256, size }]));
     const value = { files: announced, ...(spa ? { spa } : {}) };
@@ -119,13 +121,37 @@ async function publishFolder(
   }
 }
 
-function sameSite({ site }: ProjectFile, { path, site: other }: SiteFile): string | undefined {
-  if (site !== undefined && other !== undefined && site !== other)
+/**
+ * The site of this folder by postern.yaml or postern.site.json; undefined = a new one. When they know other folders only,
+ * a person is asked: another folder never replaces their sites. @throws Failure
+ */
+async function rememberedSite(
+  folder: string,
+  project: ProjectFile,
+  { path, site: ofFile, others }: SiteFile,
+  options: DeployOptions,
+  io: Io,
+): Promise<string | undefined> {
+  const isOther = project.folders.length > 0 && !project.folders.some((name) => resolve(name) === folder);
+  const ofProject = isOther ? undefined : project.site;
+  if (ofProject !== undefined && ofFile !== undefined && ofProject !== ofFile)
     throw wrongUsage(
-      `postern.yaml names the site ${site}, and ${path} the site ${other}.`,
+      `postern.yaml names the site ${ofProject}, and ${path} the site ${ofFile}.`,
       'Remove one of them, or name the site: --site SITE',
     );
-  return site ?? other;
+  const known = ofProject ?? ofFile;
+  if (known !== undefined || options.name !== undefined) return known;
+  const sites = {
+    ...(isOther && project.site ? { [project.folders.join(', ')]: project.site } : {}),
+    ...others,
+  };
+  const found = Object.entries(sites).map(([name, site]) => `${name} has the site ${site}`);
+  if (found.length === 0) return undefined;
+  const hint = 'Name the site: --site SITE. Or create one, which --name NAME names.';
+  const what = `${basename(folder)} has no site; ${found.join(', ')}.`;
+  if (!io.canAsk) throw wrongUsage(what, hint);
+  if (!(await isConfirmed(`${what} Create a new site?`, io))) throw declined(hint);
+  return undefined;
 }
 
 function refuseOtherVisibility({ id, visibility }: Site, options: DeployOptions): void {
@@ -148,9 +174,11 @@ async function createSite(name: string, options: DeployOptions, call: Call): Pro
   return await call<Site>('POST', '/sites', { kind: 'json', value });
 }
 
-/** The project's name rather than that of its output folder. */
-function nameFrom(folder: string): string {
-  return basename(dirname(folder)) || basename(folder);
+/** The project's name rather than that of its output folder; with both where the project has more folders. */
+function nameFrom(folder: string, { others }: SiteFile): string {
+  const project = basename(dirname(folder));
+  if (project === '') return basename(folder);
+  return Object.keys(others).length === 0 ? project : `${project}-${basename(folder)}`;
 }
 
 /** Its state, if the upload that an earlier deploy began still exists. */

@@ -1,10 +1,24 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 import { wrongUsage } from '../failure.ts';
 
-/** Which site a folder belongs to: postern.site.json beside the published folder. It chooses no server. */
-export type SiteFile = { readonly path: string; readonly site: string | undefined };
+/**
+ * Which site each folder belongs to: postern.site.json beside the published folders. Folders are written relative to the
+ * file, so that it can be committed. It chooses no server.
+ */
+export type SiteFile = {
+  readonly path: string;
+  /** The site of the published folder. */
+  readonly site: string | undefined;
+  /** Other folders with their sites, which the published folder must not replace. */
+  readonly others: Readonly<Record<string, string>>;
+  /** Remembers the site of the published folder, beside those of others. @throws Error of the file system */
+  remember(site: string): Promise<void>;
+  /** Takes back what remember() wrote. @throws Error of the file system */
+  restore(): Promise<void>;
+};
 
+/** @throws Failure of the code 2 */
 export async function readSiteFile(
   folder: string,
   given: string | undefined,
@@ -12,18 +26,55 @@ export async function readSiteFile(
 ): Promise<SiteFile> {
   const path = given ?? join(dirname(folder), 'postern.site.json');
   const text = await readFile(path, 'utf8').catch(() => undefined);
-  if (text === undefined) return { path, site: undefined };
-  const { server, site } = parsed(text, path);
+  const { site: ofAny, sites } =
+    text === undefined ? { site: undefined, sites: {} } : parsed(text, path, origin);
+  const name =
+    relative(dirname(resolve(path)), folder)
+      .split(sep)
+      .join('/') || '.';
+  const { [name]: own, ...others } = sites;
+  return {
+    path,
+    site: own ?? ofAny,
+    others,
+    async remember(site) {
+      if (own === site) return;
+      const value = { server: origin, sites: { ...sites, [name]: site } };
+      await writeFile(path, `${JSON.stringify(value, null, 2)}\n`);
+    },
+    async restore() {
+      if (text === undefined) await rm(path, { force: true });
+      else await writeFile(path, text);
+    },
+  };
+}
+
+type Content = {
+  /** In a file of an earlier build, which did not name the folder. */
+  readonly site: string | undefined;
+  readonly sites: Readonly<Record<string, string>>;
+};
+
+function parsed(text: string, path: string, origin: string): Content {
+  const { server, site, sites } = objectIn(text, path);
   if (server !== origin)
     throw wrongUsage(
       `${path} names the server ${String(server)}, and this request goes to ${origin}.`,
       'Name another file with --site-file, or the site with --site.',
     );
-  if (typeof site !== 'string') throw wrongUsage(`${path} names no site.`);
-  return { path, site };
+  if (typeof site === 'string') return { site, sites: {} };
+  const isMap = typeof sites === 'object' && sites !== null && !Array.isArray(sites);
+  const entries = isMap ? Object.entries(sites) : [];
+  const isValid = (entry: [string, unknown]): entry is [string, string] => typeof entry[1] === 'string';
+  if (entries.length === 0 || !entries.every(isValid))
+    throw wrongUsage(
+      `${path} names no site.`,
+      'It must look like {"server": "https://…", "sites": {"dist": "<site id>"}}.',
+    );
+  return { site: undefined, sites: Object.fromEntries(entries) };
 }
 
-function parsed(text: string, path: string): { server?: unknown; site?: unknown } {
+function objectIn(text: string, path: string): { server?: unknown; site?: unknown; sites?: unknown } {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null) return value;
@@ -31,8 +82,4 @@ function parsed(text: string, path: string): { server?: unknown; site?: unknown 
     // The same as any other content that is no object.
   }
   throw wrongUsage(`${path} is not a JSON object.`);
-}
-
-export async function writeSiteFile(path: string, origin: string, site: string): Promise<void> {
-  await writeFile(path, `${JSON.stringify({ server: origin, site }, null, 2)}\n`);
 }

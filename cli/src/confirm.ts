@@ -1,0 +1,7 @@
+import type { Io } from './io.ts';
+
+/** Whether the person answers yes; anything else is no. */
+export async function isConfirmed(question: string, io: Pick<Io, 'ask'>): Promise<boolean> {
+  const answer = await io.ask(`${question} [y/N] `);
+  return /^y(?:es)?$/i.test(answer.trim());
+}
