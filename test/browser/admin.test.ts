@@ -441,6 +441,10 @@ test('the letter n makes a new one of what an administration page lists', async 
   const { page, context, complaints } = await open('/admin/service-keys');
   await page.keyboard.press('n');
   await page.waitForURL('**/admin/service-keys/new');
+  const fate = page.getByText('Its sites are public and end with it');
+  await expect.poll(() => fate.count()).toBe(0);
+  await page.getByRole('button', { name: 'Publish sites from CI' }).click();
+  await fate.waitFor();
   for (const [path, title] of [
     ['users', 'New user'],
     ['groups', 'New group'],

@@ -1,6 +1,14 @@
 import { appendFile } from 'node:fs/promises';
 import type { Io } from '../io.ts';
 
+/** Variables that pipelines of usual services set; most set CI, too. */
+const ofPipelines = ['CI', 'TF_BUILD', 'JENKINS_URL', 'TEAMCITY_VERSION', 'CODEBUILD_BUILD_ID'];
+
+/** Whether nobody keeps the working folder or can answer: a pipeline without a terminal. */
+export function isPipeline({ env, canAsk }: Pick<Io, 'env' | 'canAsk'>): boolean {
+  return !canAsk && ofPipelines.some((name) => !['', '0', 'false'].includes(env[name]?.toLowerCase() ?? ''));
+}
+
 type Published = { readonly site: string; readonly version: number | null; readonly url: string };
 
 /**

@@ -9,7 +9,9 @@ export function addDeploy(program: Command, io: Io): void {
     .description(
       `Publish a folder as a site. Sends only the contents that no version of your sites has, and prints the address. After a lost connection, or Ctrl-C and a new start, it continues.
 
-Without --site it publishes to the site that postern.yaml (site: { id: … }) or postern.site.json beside the folder names for the folder. If they name none, it creates a site and writes postern.site.json. If they name sites of other folders only, it asks first. It leaves out what .gitignore and .posternignore in the folder name, and links.
+Without --site it publishes to the site that postern.yaml (site: { id: … }) or postern.site.json beside the folder names for the folder. If they name none, it creates a site and writes postern.site.json. If they name sites of other folders only, it asks first. In a pipeline it creates no site.
+
+The sites of a service key are public: such a deploy needs --public. Private sites need a personal key. It leaves out what .gitignore and .posternignore in the folder name, and links.
 
 Redirects and headers of a netlify.toml or vercel.json in the folder or beside it are added to _redirects and _headers of the site. It says what has no counterpart.`,
     )

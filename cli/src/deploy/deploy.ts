@@ -6,9 +6,9 @@ import { declined, Failure, wrongUsage } from '../failure.ts';
 import { ofOtherHosts, untranslatedText, withLines } from '../import/host-files.ts';
 import type { Io } from '../io.ts';
 import { printable, type Result } from '../output.ts';
-import { waitAfterLoss } from '../send.ts';
+import { type Session, waitAfterLoss } from '../send.ts';
 import { type Batch, batchesOf, tarOf } from './batches.ts';
-import { reportToActions } from './ci.ts';
+import { isPipeline, reportToActions } from './ci.ts';
 import { filesOf, type HashedFile, hashed, outputFolder } from './folder.ts';
 import { type Progress, progressOf, sizeText } from './progress.ts';
 import { type ProjectFile, readProjectFile } from './project-file.ts';
@@ -40,6 +40,7 @@ export async function deploy(given: string | undefined, options: DeployOptions, 
   if (options.public && options.private) throw wrongUsage('--public and --private cannot be combined.');
   if (options.watch && options.dryRun) throw wrongUsage('--watch and --dry-run cannot be combined.');
   const caller = await openCaller(io, options);
+  refuseOtherThanPublic(caller.session, options);
   const cwd = process.cwd();
   const project = await readProjectFile(cwd, caller.session.origin);
   const folder = await outputFolder(given, { cwd, named: project.folders }, io);
@@ -56,6 +57,12 @@ async function publishFolder(
   { session, call, chatter }: OpenCaller,
 ): Promise<Result> {
   const siteFile = await readSiteFile(folder, options.siteFile, session.origin);
+  const known = options.site ?? (await rememberedSite(folder, project, siteFile, options, io));
+  if (known === undefined && isPipeline(io))
+    throw wrongUsage(
+      'This pipeline names no site: each run would publish another one.',
+      'Name the site: --site ID. Or run postern deploy on your machine once, and commit postern.site.json.',
+    );
   const found = filesOf(folder);
   if (found.files.length === 0) throw wrongUsage(`${folder} has no file to publish.`);
   if (found.links.length > 0)
@@ -74,7 +81,6 @@ async function publishFolder(
   }
 
   async function publish(files: readonly HashedFile[], spa: boolean): Promise<Result> {
-    const known = options.site ?? (await rememberedSite(folder, project, siteFile, options, io));
     const existing = known === undefined ? undefined : await findSite(known, call);
     if (existing !== undefined) refuseOtherVisibility(existing, options);
     if (existing === undefined && options.dryRun) return firstDryRun(files);
@@ -152,6 +158,19 @@ async function rememberedSite(
   if (!io.canAsk) throw wrongUsage(what, hint);
   if (!(await isConfirmed(`${what} Create a new site?`, io))) throw declined(hint);
   return undefined;
+}
+
+/** The sites of a service key are public; nobody publishes to everyone without a word. @throws Failure of the code 2 */
+function refuseOtherThanPublic({ credential }: Session, options: DeployOptions): void {
+  if (options.public || !isServiceKey(credential)) return;
+  throw wrongUsage(
+    'The sites of a service key are public, and this deploy has no --public.',
+    'Add --public. For a private site, publish with a personal key.',
+  );
+}
+
+function isServiceKey(credential: string | undefined): boolean {
+  return /^[a-z][a-z0-9]*_svc_/.test(credential ?? '');
 }
 
 function refuseOtherVisibility({ id, visibility }: Site, options: DeployOptions): void {

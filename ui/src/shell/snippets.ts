@@ -26,30 +26,36 @@ export function tryCommandLine(): string {
   return `export POSTERN_URL=${location.origin}\npostern whoami`;
 }
 
-/** The same, to publish the folder `dist`; without a site it creates one and remembers it. */
-export function deployFolder(siteId?: string): string {
-  return `export POSTERN_URL=${location.origin}\npostern deploy dist${siteOf(siteId)}`;
+/** Which site a deploy publishes to. Without an id: the one that postern.site.json remembers, or a new one. */
+export type DeployTo = {
+  readonly siteId?: string;
+  /** Its sites are public, which the deploy must say. */
+  readonly isServiceKey?: boolean;
+};
+
+/** The same, to publish the folder `dist`. */
+export function deployFolder(to: DeployTo = {}): string {
+  return `export POSTERN_URL=${location.origin}\npostern ${deployWith(to)}`;
 }
 
-function siteOf(siteId: string | undefined): string {
-  return siteId === undefined ? '' : ` --site ${siteId}`;
+function deployWith({ siteId, isServiceKey }: DeployTo): string {
+  return `deploy dist${siteId === undefined ? '' : ` --site ${siteId}`}${isServiceKey ? ' --public' : ''}`;
 }
 
 /** Downloads the command line of this server, and checks that it is the one of the digest. */
 export function getCommandLine(digest: string): string {
-  return `${fetchCommandLine(digest).join('\n')}\nalias postern="node $PWD/postern.mjs"`;
-}
-
-function fetchCommandLine(digest: string): string[] {
   return [
     `curl -sSfO ${location.origin}/cli/postern.mjs`,
     `echo "${digest}  postern.mjs" | sha256sum --check`,
-  ];
+    'alias postern="node $PWD/postern.mjs"',
+  ].join('\n');
 }
 
-/** A job that publishes the folder `dist`, with the key in a secret POSTERN_KEY. */
-export function githubJob(digest: string, siteId?: string): string {
-  const lines = [...fetchCommandLine(digest), `node postern.mjs deploy dist${siteOf(siteId)}`];
+/**
+ * A job that publishes the folder `dist`, with the key in a secret POSTERN_KEY. It runs one version of the command line,
+ * which works with other versions of the server too.
+ */
+export function githubJob(version: string, to: DeployTo): string {
   return `publish:
   runs-on: ubuntu-latest
   steps:
@@ -57,24 +63,19 @@ export function githubJob(digest: string, siteId?: string): string {
     - uses: actions/setup-node@v5
       with: { node-version: 24 }
     - run: npm ci && npm run build
-    - run: |
-${lines.map((line) => `        ${line}`).join('\n')}
+    - run: npx --yes @postern/cli@${version} ${deployWith(to)}
       env:
         POSTERN_URL: ${location.origin}
         POSTERN_KEY: \${{ secrets.POSTERN_KEY }}`;
 }
 
 /** The same for GitLab, with the key in a masked variable POSTERN_KEY. */
-export function gitlabJob(digest: string, siteId?: string): string {
-  const lines = [
-    'npm ci && npm run build',
-    ...fetchCommandLine(digest),
-    `node postern.mjs deploy dist${siteOf(siteId)}`,
-  ];
+export function gitlabJob(version: string, to: DeployTo): string {
   return `publish:
   image: node:24
   variables:
     POSTERN_URL: ${location.origin}
   script:
-${lines.map((line) => `    - ${line}`).join('\n')}`;
+    - npm ci && npm run build
+    - npx --yes @postern/cli@${version} ${deployWith(to)}`;
 }

@@ -46,6 +46,7 @@ type SealedProps = { issued: Schemas['IssuedKey']; sealed: Schemas['SealedValue'
 
 function Value({ issued, token, verifyNote, onStored }: ValueProps) {
   const [isStored, setStored] = useState(false);
+  const isServiceKey = issued.type === 'service';
 
   return (
     <div className={styles['stack']}>
@@ -81,7 +82,7 @@ function Value({ issued, token, verifyNote, onStored }: ValueProps) {
           </Anchor>
         </Text>
         <Command
-          text={issued.scopes.includes('sites:write') ? deployFolder() : tryCommandLine()}
+          text={issued.scopes.includes('sites:write') ? deployFolder({ isServiceKey }) : tryCommandLine()}
           of="use the command line"
         />
       </div>
@@ -91,7 +92,7 @@ function Value({ issued, token, verifyNote, onStored }: ValueProps) {
             Publish a site with the key
           </Text>
           <Command text={publishPage()} of="publish a site" />
-          <CiJobs />
+          <CiJobs isServiceKey={isServiceKey} />
         </div>
       )}
       <div>

@@ -1,4 +1,4 @@
-import { Button, TextInput } from '@mantine/core';
+import { Alert, Button, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useBlocker } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
@@ -95,6 +95,12 @@ export function NewKeyForm({ policy, prefill, onCreate, onStored, isForService =
         isForService={isForService}
         onChange={(access) => change('scopes', { access })}
       />
+      {isForService && draft.access.sites === 'write' && (
+        <Alert color="yellow" title="Its sites are public and end with it">
+          Only this key can publish to the sites that it creates. When it is replaced, revoked or expired, no
+          key can. For a private site, or one that lasts, use a personal key of its owner.
+        </Alert>
+      )}
       <RepositoryField
         draft={draft}
         policy={policy}

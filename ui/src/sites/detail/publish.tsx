@@ -90,7 +90,7 @@ export function Publish({ site, actions }: Facts) {
         <p className={shared['hint']}>
           With a key that has <code>sites:write</code> in the variable <code>POSTERN_KEY</code>:
         </p>
-        <Command text={deployFolder(site.id)} of="publish with the command line" />
+        <Command text={deployFolder({ siteId: site.id })} of="publish with the command line" />
         <p className={shared['hint']}>
           <Anchor component={Link} to="/settings/command-line" size="sm" underline="always">
             Get the command line
