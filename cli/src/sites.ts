@@ -7,6 +7,7 @@ export type Site = {
   readonly url: string;
   readonly link: string;
   readonly visibility: string;
+  readonly expiresAt: string | null;
   readonly version: { readonly number: number } | null;
 };
 

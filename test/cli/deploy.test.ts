@@ -122,6 +122,19 @@ test('a folder that postern.yaml does not name is not published to its site', as
   expect(await postern(['deploy', 'other'], { cwd })).toMatchObject({ code: 2, out: '' });
 });
 
+test('a deploy prints when the site expires, and --expires sets it', async () => {
+  const days = async (...options: string[]) => {
+    const { out, err } = await postern(['deploy', 'dist', ...options, '--fields', 'expiresAt']);
+    expect(err).toContain(`It expires on ${out.slice(0, 10)}`);
+    return Math.round((Date.parse(out.trim()) - Date.now()) / 86_400_000);
+  };
+  expect(await days('--expires', '90d')).toBe(90);
+  expect(await days()).toBe(90);
+  expect(await days('--expires', '48h')).toBe(2);
+  expect(await days()).toBe(30);
+  expect(await postern(['deploy', '--expires', 'soon'])).toMatchObject({ code: 2, out: '' });
+});
+
 test('a file that names another server is an error', async () => {
   await put('other.json', JSON.stringify({ server: 'https://other.example.com', site: 'k3v9x0q2m7' }));
   expect(await postern(['deploy', '--site-file', 'other.json'])).toMatchObject({ code: 2, out: '' });

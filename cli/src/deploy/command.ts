@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Io } from '../io.ts';
 import { addCommonOptions, printing } from '../printing.ts';
 
@@ -26,6 +26,12 @@ Redirects and headers of a netlify.toml or vercel.json in the folder or beside i
     )
     .option('--public', 'Create a public site, or refuse if the site is private')
     .option('--private', 'Create a private site, or refuse if the site is public')
+    .addOption(
+      new Option(
+        '--expires <LIFETIME>',
+        'How long the site lives from now, such as 48h or 90d. Default: at least the default lifetime of the server',
+      ).argParser(hoursOf),
+    )
     .option(
       '--site-file <FILE>',
       'Where to remember the sites of folders. Default: postern.site.json beside DIR',
@@ -42,4 +48,10 @@ Redirects and headers of a netlify.toml or vercel.json in the folder or beside i
   printing(io, command, undefined, async () =>
     (await import('./deploy.ts')).deploy(command.args[0], command.opts(), io),
   );
+}
+
+function hoursOf(text: string): number {
+  const [, count, unit] = /^([1-9]\d{0,5})([hd])$/.exec(text) ?? [];
+  if (count === undefined) throw new InvalidArgumentError('Write hours or days, such as 48h or 90d.');
+  return Number(count) * (unit === 'd' ? 24 : 1);
 }

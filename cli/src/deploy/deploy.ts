@@ -26,6 +26,8 @@ type DeployOptions = CallerOptions & {
   readonly site?: string;
   readonly name?: string;
   readonly siteFile?: string;
+  /** In hours. */
+  readonly expires?: number;
   readonly public?: boolean;
   readonly private?: boolean;
   readonly dryRun?: boolean;
@@ -101,7 +103,9 @@ async function publishFolder(
       call,
       io: chatter,
     });
-    const live = await call<Site>('POST', `/sites/${site.id}/uploads/${upload.id}/publish`).catch(
+    const ttl =
+      options.expires === undefined ? [] : [{ kind: 'json' as const, value: { ttlHours: options.expires } }];
+    const live = await call<Site>('POST', `/sites/${site.id}/uploads/${upload.id}/publish`, ...ttl).catch(
       async (error: unknown) => {
         // Such as an upload that an earlier deploy published before its connection was lost.
         if (error instanceof Failure && error.exitCode === 6) await unfinished.forget();
@@ -118,11 +122,12 @@ async function publishFolder(
         version: live.version?.number ?? null,
         url: live.url,
         link: live.link,
+        expiresAt: live.expiresAt,
         sent,
         reused,
       },
       text: `${live.url}\n`,
-      hint: `Version ${live.version?.number} of ${live.name} is live: ${sent.files} contents (${sizeText(sent.bytes)}) sent, ${reused.files} files reused.`,
+      hint: `Version ${live.version?.number} of ${live.name} is live: ${sent.files} contents (${sizeText(sent.bytes)}) sent, ${reused.files} files reused.${expiryText(live)}`,
     };
   }
 }
@@ -191,6 +196,11 @@ async function createSite(name: string, options: DeployOptions, call: Call): Pro
   const visibility = askedVisibility(options);
   const value = { name, ...(visibility === undefined ? {} : { visibility }) };
   return await call<Site>('POST', '/sites', { kind: 'json', value });
+}
+
+/** As a date; --json has the exact time. */
+function expiryText({ expiresAt }: Site): string {
+  return expiresAt === null ? '' : ` It expires on ${expiresAt.slice(0, 10)}, unless you publish again.`;
 }
 
 /** The project's name rather than that of its output folder; with both where the project has more folders. */

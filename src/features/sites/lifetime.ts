@@ -23,6 +23,22 @@ export function firstExpiry({ ttl }: SitesConfig, ttlHours: number | undefined, 
   return now + (ttlHours ?? ttl.defaultDays * 24) * hour;
 }
 
+/**
+ * The expiry after a publish: what the client asks for, or at least the default lifetime from now, so that a site whose
+ * owner publishes does not expire. It never moves back unasked, and never passes the maximum.
+ */
+export function expiryAfterPublish(
+  { expiresAt }: Site,
+  settings: SitesConfig,
+  ttlHours: number | undefined,
+  now: number,
+): number | null {
+  if (ttlHours !== undefined) return firstExpiry(settings, ttlHours, now);
+  if (expiresAt === null || !settings.ttl.enabled) return expiresAt;
+  const { defaultDays, maxDays } = settings.ttl;
+  return Math.max(expiresAt, now + Math.min(defaultDays, maxDays) * day);
+}
+
 /** Extends from now or from the expiry, whichever is later; null when the result is further ahead than allowed. */
 export function extended(expiresAt: number, ttl: SitesConfig['ttl'], now: number): number | null {
   const most = now + ttl.maxDays * day;

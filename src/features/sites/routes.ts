@@ -265,12 +265,20 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       tag: 'Sites',
       summary: 'Publish new content',
       description:
-        'Accepts the same bodies as creating a site. Either the whole new version goes live, or the old version stays. With If-Match, it publishes only while that version is live.',
+        'Accepts the same bodies as creating a site. Either the whole new version goes live, or the old version stays. With If-Match, it publishes only while that version is live. The site then expires after `ttlHours`; without it, at the earliest after the default lifetime.',
       policy: writers,
       params: siteParams,
       query: contentTextSchema,
       uploads: contentTypes,
-      errors: [...ownSite, ...uploads, 'state_conflict', 'site_expired', 'precondition_failed'],
+      errors: [
+        ...ownSite,
+        ...uploads,
+        'state_conflict',
+        'site_expired',
+        'precondition_failed',
+        'lifetime_too_long',
+        'expiry_conflict',
+      ],
       success: { status: 200, data: publishedSiteSchema, etag: true },
       example: { data: examplePublished },
       async handle({ caller, auditContext, params, query, upload, header }) {
@@ -279,9 +287,9 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
         const { received, fields } = await readUpload(requireUpload(upload), contentTextSchema, (file) =>
           sites.receive(caller, auditContext, file),
         );
-        const { dryRun = false, spa, receipt } = { ...query, ...fields };
+        const { dryRun = false, spa, ttlHours, receipt } = { ...query, ...fields };
         requireReceipt(received, receipt);
-        const options = { ifMatch: header('if-match'), spa, dryRun };
+        const options = { ifMatch: header('if-match'), spa, ttlHours, dryRun };
         const site = await sites.replace(caller, auditContext, params.id, received, options);
         return await published(site, received.warnings, caller);
       },
@@ -382,7 +390,8 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       operationId: 'publishSiteVersion',
       tag: 'Site versions',
       summary: 'Make a version live',
-      description: 'Rolls back to an earlier version, or forward again, without an upload.',
+      description:
+        'Rolls back to an earlier version, or forward again, without an upload. The site then expires at the earliest after the default lifetime.',
       policy: writers,
       params: versionParams,
       errors: [...ownSite, 'not_found', 'state_conflict', 'site_expired', 'precondition_failed'],

@@ -57,7 +57,12 @@ export const siteCreateTextSchema = z.strictObject({
   receipt,
 });
 
-export const contentTextSchema = z.strictObject({ dryRun, spa: flag.optional(), receipt });
+export const contentTextSchema = z.strictObject({
+  dryRun,
+  spa: flag.optional(),
+  ttlHours: hoursText.optional(),
+  receipt,
+});
 
 export const siteChangeSchema = z
   .strictObject({ name: name.optional(), visibility: visibility.optional(), spa: spa.optional() })
@@ -250,7 +255,10 @@ export const uploadStateSchema = z
   .meta({ id: 'Upload' });
 
 export const uploadPublishSchema = z
-  .strictObject({ dryRun: z.boolean().optional().describe('Check everything and change nothing') })
+  .strictObject({
+    dryRun: z.boolean().optional().describe('Check everything and change nothing'),
+    ttlHours: ttlHours.optional(),
+  })
   .optional()
   .meta({ id: 'UploadPublish' });
 

@@ -45,6 +45,8 @@ export type UploadState = {
 export type ReplaceOptions = {
   readonly ifMatch: string | undefined;
   readonly spa?: boolean | undefined;
+  /** The lifetime from now. Absent: the site lives at least the default lifetime from now. */
+  readonly ttlHours?: number | undefined;
   /** True: everything is checked and nothing changes; returns the site as it would be. */
   readonly dryRun?: boolean;
   /** Runs in the same transaction. */
@@ -168,7 +170,7 @@ export type Sites = {
     auditContext: AuditContext,
     id: string,
     upload: string,
-    options: { ifMatch: string | undefined; dryRun: boolean },
+    options: { ifMatch: string | undefined; dryRun: boolean; ttlHours?: number | undefined },
   ): Promise<{ site: Site; warnings: readonly SiteWarning[] }>;
   /** Makes an earlier or a later version live. */
   publishVersion(

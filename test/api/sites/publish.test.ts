@@ -1,9 +1,9 @@
 // @module-tag sql
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { hour } from '../../../src/core/clock.ts';
+import { day, hour } from '../../../src/core/clock.ts';
 import { type Harness, openHarness, type Person, type TestKey } from '../../harness.ts';
 import { tarGzOf } from '../../archives/tar.ts';
-import { archiveOf, formOf, page, replace, upload } from './uploads.ts';
+import { archiveOf, formOf, page, replace, start, upload } from './uploads.ts';
 
 let h: Harness;
 let ada: Person;
@@ -226,6 +226,43 @@ test('extending moves the expiry from now or from the expiry, up to the cap, and
   expect([capped.status, capped.error.code]).toEqual([409, 'expiry_conflict']);
   const tooLong = await h.call('POST', '/sites', { as: ada, body: { ttlHours: 8_761 } });
   expect(tooLong.error).toMatchObject({ code: 'lifetime_too_long', details: { maxTtlHours: 8_760 } });
+});
+
+test('a publish keeps the site for the default lifetime from now, never shorter, and a preview does not', async () => {
+  const short = await upload(h, ada, { 'index.html': page('a') }, { ttlHours: '24' });
+  const long = await upload(h, ada, { 'index.html': page('b') }, { ttlHours: '8760' });
+  const days = (answer: { data: { expiresAt: string } }) =>
+    (Date.parse(answer.data.expiresAt) - h.clock.now()) / day;
+  const read = async (id: string) => await h.call('GET', `/sites/${id}`, { as: ada });
+  const { id } = short.data;
+  await h.call('POST', `/sites/${id}/versions/1/preview`, { as: ada });
+  expect(days(await read(id))).toBe(1);
+  expect(days(await replace(h, ada, id, { 'index.html': page('c') }))).toBe(30);
+  expect(days(await replace(h, ada, long.data.id, { 'index.html': page('d') }))).toBe(365);
+  h.clock.advance(hour);
+  expect(days(await h.call('POST', `/sites/${id}/versions/1/publish`, { as: ada }))).toBe(30);
+  const boss = await h.person('Boss of sites', { admin: true });
+  const query = { target: id, event: 'site.rolled_back' };
+  const [event] = (await h.call('GET', '/audit/events', { as: boss, query })).data;
+  const { details } = (await h.call('GET', `/audit/events/${event.id}`, { as: boss })).data;
+  expect(details.expiresAt).toBe((await read(id)).data.expiresAt);
+});
+
+test('a publish sets the lifetime that it asks for, up to the maximum', async () => {
+  const { data } = await upload(h, ada, { 'index.html': page('a') });
+  const publish = async (ttlHours: string) =>
+    await h.call('PUT', `/sites/${data.id}/content`, {
+      as: ada,
+      query: { ttlHours },
+      raw: archiveOf({ 'index.html': page('a') }),
+    });
+  expect(Date.parse((await publish('48')).data.expiresAt) - h.clock.now()).toBe(48 * hour);
+  expect((await publish('8761')).error.code).toBe('lifetime_too_long');
+  const files = { 'index.html': page('a') };
+  const begun = await start(h, ada, data.id, files);
+  const at = `/sites/${data.id}/uploads/${begun.data.id}/publish`;
+  const sent = await h.call('POST', at, { as: ada, body: { ttlHours: 72 } });
+  expect(Date.parse(sent.data.expiresAt) - h.clock.now()).toBe(72 * hour);
 });
 
 test.each(['site.zip', 'page.html', 'site.tar.gz'])(

@@ -704,7 +704,7 @@ export interface paths {
         get?: never;
         /**
          * Publish new content
-         * @description Accepts the same bodies as creating a site. Either the whole new version goes live, or the old version stays. With If-Match, it publishes only while that version is live.
+         * @description Accepts the same bodies as creating a site. Either the whole new version goes live, or the old version stays. With If-Match, it publishes only while that version is live. The site then expires after `ttlHours`; without it, at the earliest after the default lifetime.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `sites:write`.
          */
@@ -833,7 +833,7 @@ export interface paths {
         put?: never;
         /**
          * Make a version live
-         * @description Rolls back to an earlier version, or forward again, without an upload.
+         * @description Rolls back to an earlier version, or forward again, without an upload. The site then expires at the earliest after the default lifetime.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `sites:write`.
          */
@@ -1093,7 +1093,7 @@ export interface paths {
         put?: never;
         /**
          * Publish an upload
-         * @description Publishes the whole upload, or nothing and lists everything that is missing or refused. With `dryRun`, nothing is changed, and the response is the site as it would be. With If-Match, it publishes only while that version is live.
+         * @description Publishes the whole upload, or nothing and lists everything that is missing or refused. With `dryRun`, nothing is changed, and the response is the site as it would be. With If-Match, it publishes only while that version is live. The site then expires after `ttlHours`; without it, at the earliest after the default lifetime.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `sites:write`.
          */
@@ -4224,6 +4224,8 @@ export interface components {
         UploadPublish: {
             /** @description Check everything and change nothing */
             dryRun?: boolean;
+            /** @description Hours from now until the site expires; at most ttl.maxHours of the capabilities */
+            ttlHours?: number;
         };
         SitesConfigVersion: {
             /**
@@ -8149,6 +8151,8 @@ export interface operations {
                 /** @description Check everything and store nothing; the response is the site as it would be */
                 dryRun?: ("true" | "false") | undefined;
                 spa?: ("true" | "false") | undefined;
+                /** @description Hours from now until the site expires; at most ttl.maxHours of the capabilities */
+                ttlHours?: number | undefined;
                 /** @description Publish only files that together have this receipt; docs/how-to/check-a-site.md computes one */
                 receipt?: string | undefined;
             };

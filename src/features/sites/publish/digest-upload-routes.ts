@@ -145,15 +145,23 @@ export function uploadRoutes({ sites, names, addresses, clock }: UploadRoutesDep
       tag: 'Site uploads',
       summary: 'Publish an upload',
       description:
-        'Publishes the whole upload, or nothing and lists everything that is missing or refused. With `dryRun`, nothing is changed, and the response is the site as it would be. With If-Match, it publishes only while that version is live.',
+        'Publishes the whole upload, or nothing and lists everything that is missing or refused. With `dryRun`, nothing is changed, and the response is the site as it would be. With If-Match, it publishes only while that version is live. The site then expires after `ttlHours`; without it, at the earliest after the default lifetime.',
       policy,
       params: uploadParams,
       body: uploadPublishSchema,
-      errors: [...upload, 'upload_rejected', 'quota_exceeded', 'precondition_failed'],
+      errors: [
+        ...upload,
+        'upload_rejected',
+        'quota_exceeded',
+        'precondition_failed',
+        'lifetime_too_long',
+        'expiry_conflict',
+      ],
       success: { status: 200, data: publishedSiteSchema, etag: true },
       example: { body: { dryRun: false }, data: examplePublished },
       async handle({ caller, auditContext, params, body, header }) {
-        const options = { ifMatch: header('if-match'), dryRun: body?.dryRun ?? false };
+        const { dryRun = false, ttlHours } = body ?? {};
+        const options = { ifMatch: header('if-match'), dryRun, ttlHours };
         const { site, warnings } = await sites.publishUpload(
           caller,
           auditContext,

@@ -282,7 +282,7 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
       return await stateOf(upload);
     },
 
-    async publishUpload(caller, auditContext, siteId, id, { ifMatch, dryRun }) {
+    async publishUpload(caller, auditContext, siteId, id, { ifMatch, dryRun, ttlHours }) {
       const since = clock.now();
       const { upload, site } = await findOpen(caller, siteId, id);
       const rules = await rulesNow();
@@ -308,6 +308,7 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
       const after = await replace(caller, auditContext, siteId, received, {
         ifMatch,
         dryRun,
+        ttlHours,
         judgedBy: rules,
         ...(upload.spa === null ? {} : { spa: upload.spa }),
         async alongside(stores) {

@@ -10,7 +10,7 @@ import { lookBudget } from '../content/key-scan.ts';
 import { takeUpload } from '../content/whole-upload.ts';
 import { begun, overWithout } from '../content/reference-counts.ts';
 import { generateLabel, generateSiteId } from '../labels.ts';
-import { firstExpiry } from '../lifetime.ts';
+import { expiryAfterPublish, firstExpiry } from '../lifetime.ts';
 import {
   limitProblems,
   maxUnpublishedBytes,
@@ -181,7 +181,8 @@ export function publishing(
       return await spread(created);
     },
 
-    async replace(caller, auditContext, id, received, { ifMatch, spa, dryRun = false, alongside, judgedBy }) {
+    async replace(caller, auditContext, id, received, options) {
+      const { ifMatch, spa, ttlHours, dryRun = false, alongside, judgedBy } = options;
       const settings = judgedBy ?? (await configAtCommit(received));
       const now = clock.now();
       const after = await undoneWhen(dryRun, tx, async (stores) => {
@@ -190,8 +191,9 @@ export function publishing(
         await stores.content.lockForPublish(owner);
         const site = currentOf(caller, await stores.sites.hold(id));
         requireVersionMatch(site, ifMatch);
-        if (spa !== undefined && spa !== site.spa)
-          await stores.sites.update({ ...site, spa, updatedAt: now });
+        const expiresAt = expiryAfterPublish(site, settings, ttlHours, now);
+        if ((spa !== undefined && spa !== site.spa) || expiresAt !== site.expiresAt)
+          await stores.sites.update({ ...site, spa: spa ?? site.spa, expiresAt, updatedAt: now });
         await alongside?.(stores);
         const version = await addVersion(stores, site, received, auditContext, now, settings);
         return await goneLive(stores, 'site.published', auditContext, site, version);
@@ -202,7 +204,7 @@ export function publishing(
     },
 
     async publishVersion(caller, auditContext, id, number, ifMatch) {
-      await requireEnabled(config);
+      const settings = await requireEnabled(config);
       const now = clock.now();
       const after = await tx(async (stores) => {
         await holdCredential(stores, caller, clock.now());
@@ -215,6 +217,8 @@ export function publishing(
             hint: 'List its versions. Postern keeps the configured number of versions and removes older ones.',
           });
         if (site.live?.number === number) return site;
+        const expiresAt = expiryAfterPublish(site, settings, undefined, now);
+        if (expiresAt !== site.expiresAt) await stores.sites.update({ ...site, expiresAt, updatedAt: now });
         await stores.sites.setLive(id, number, now);
         const isBack = site.live !== null && number < site.live.number;
         return await goneLive(
@@ -306,18 +310,24 @@ async function goneLive(
   stores: SiteStores,
   event: 'site.published' | 'site.rolled_back',
   auditContext: AuditContext,
-  { id, live }: Site,
+  { id, live, expiresAt }: Site,
   version: SiteVersion,
 ): Promise<Site> {
+  const after = await mustFind(stores, id);
+  const isMoved = after.expiresAt !== expiresAt;
   await stores.audit.append({
     event,
     auditContext,
     target: { kind: 'site', id },
     outcome: 'success',
-    details: { before: live === null ? null : versionFacts(live), after: versionFacts(version) },
+    details: {
+      before: live === null ? null : versionFacts(live),
+      after: versionFacts(version),
+      ...(isMoved ? { expiresAt: timestampOrNull(after.expiresAt) } : {}),
+    },
   });
   await stores.changes.publish({ topic: 'site', subject: id });
-  return await mustFind(stores, id);
+  return after;
 }
 
 /** Returns the result of `work`; rolls the transaction back when `isUndone`. */
