@@ -39,7 +39,7 @@ describe('a list of sites', () => {
     [{ order: 'asc' }, ['notes', 'Atlas', 'menu', 'later']],
     [{ sort: 'name' }, ['Atlas', 'later', 'menu', 'notes']],
     [{ sort: 'publishedAt' }, ['notes', 'menu', 'Atlas', 'later']],
-    [{ sort: 'expiresAt' }, ['Atlas', 'notes', 'menu', 'later']],
+    [{ sort: 'expiresAt' }, ['Atlas', 'menu', 'later', 'notes']],
     [{ sort: 'sizeBytes' }, ['Atlas', 'menu', 'notes', 'later']],
     [{ sort: 'sizeBytes', mine: 'true' }, ['Atlas', 'notes', 'later']],
   ])('asked by %j is in the order that was meant', async (query, order) => {
