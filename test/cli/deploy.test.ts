@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { access, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer, request as forward } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -38,7 +38,7 @@ const siteFile = async () => {
 test('a dry run before the first deploy creates nothing', async () => {
   const { code, out } = await postern(['deploy', '--dry-run', '--json']);
   expect(code).toBe(0);
-  expect(JSON.parse(out).data).toEqual({ site: null, files: 3, bytes: 31 });
+  expect(JSON.parse(out).data).toMatchObject({ site: null, files: 3, bytes: 31 });
   expect((await postern(['sites', 'list', '--fields', 'id'])).out).toBe('');
 });
 
@@ -63,7 +63,7 @@ test('one changed file sends one content; nothing changed sends none', async () 
   const dry = JSON.parse((await postern(['deploy', 'dist', '--dry-run', '--json'])).out).data;
   const { site } = await siteFile();
   const sent = { files: 1, bytes: 16, requests: 1 };
-  expect(dry).toEqual({ site, sent, reused: { files: 2, bytes: 14 } });
+  expect(dry).toMatchObject({ site, sent, reused: { files: 2, bytes: 14 } });
   const first = JSON.parse((await postern(['deploy', '--json'])).out).data;
   expect(first).toMatchObject({ site, version: 2, sent, reused: { files: 2, bytes: 14 } });
   const second = JSON.parse((await postern(['deploy', '--json'])).out).data;
@@ -83,6 +83,41 @@ test('everything that the server refuses is named at once, and no content is sen
     'bad%2ename.txt',
   ]);
   await put('dist/.posternignore', 'notes.txt\n.env\nbad*\n');
+});
+
+test('a first deploy names every problem, the dry run too, and creates no site', async () => {
+  const key = await world.newKey(['sites:read']);
+  await put('first/dist/index.html', 'x');
+  await put('first/dist/.env', 'A=1');
+  await put('first/dist/js/leak.js', `const key = '${key}';`);
+  await put('first/dist/100%25.txt', 'x');
+  const cwd = join(folder, 'first');
+  const count = async () => (await postern(['sites', 'list', '--fields', 'id'])).out;
+  const before = await count();
+  for (const options of [[], ['--dry-run']]) {
+    const { code, out } = await postern(['deploy', '--json', ...options], { cwd });
+    const { error } = JSON.parse(out);
+    expect({ code, error: error.code }).toEqual({ code: 1, error: 'credential_in_content' });
+    expect(error.details.files.map(({ path }: { path: string }) => path).toSorted()).toEqual([
+      '.env',
+      '100%25.txt',
+      'js/leak.js',
+    ]);
+    expect(out).not.toContain(key);
+  }
+  expect(await count()).toBe(before);
+  await expect(access(join(cwd, 'postern.site.json'))).rejects.toThrow('ENOENT');
+});
+
+test('a site that a deploy created is removed when the server refuses the files', async () => {
+  await put('second/dist/index.html', 'x');
+  await put('second/dist/zero\u200bwidth.txt', 'x');
+  const cwd = join(folder, 'second');
+  const count = async () => (await postern(['sites', 'list', '--fields', 'id,status'])).out;
+  const before = await count();
+  expect(await postern(['deploy'], { cwd })).toMatchObject({ code: 1, out: '' });
+  expect(await count()).toBe(before);
+  await expect(access(join(cwd, 'postern.site.json'))).rejects.toThrow('ENOENT');
 });
 
 test('a site is found by its name; one that does not exist ends with 3, another visibility with 2', async () => {
@@ -225,18 +260,27 @@ async function visited({ hostname, port, pathname, host }: URL) {
   const { location, 'x-robots-tag': robots } = answer.headers;
   return { status: answer.statusCode, location, robots, body };
 }
-test('postern.yaml names folder and site; .gitignore and .posternignore both leave out, also below the folder', async () => {
+test('postern.yaml names folder and site; .posternignore leaves out and is counted, .gitignore of an output folder is not', async () => {
   const { site } = await siteFile();
   await put('other/postern.yaml', `version: 1\nsite: { id: ${site}, folder: web/out }\n`);
-  for (const path of ['index.html', 'a.log', 'b.map', 'deep/c.map', 'deep/keep.log', 'deep/d.txt'])
+  for (const path of ['index.html', 'a.css', 'b.map', 'deep/c.map', 'deep/keep.css', 'deep/d.txt'])
     await put(`other/web/out/${path}`, path);
-  await put('other/web/out/.gitignore', '*.log\n');
+  await put('other/web/out/.gitignore', '*.css\n');
   await put('other/web/out/.posternignore', '*.map\n');
   await put('other/web/out/deep/.gitignore', 'd.txt\n');
   const cwd = join(folder, 'other');
-  expect((await postern(['deploy', '--fields', 'site'], { cwd })).out).toBe(`${site}\n`);
+  const { out, err } = await postern(['deploy', '--fields', 'site,leftOut'], { cwd });
+  expect(out.split('\t')[0]).toBe(site);
+  expect(JSON.parse(out.split('\t')[1] ?? '')).toContainEqual({
+    rule: '.posternignore: *.map',
+    count: 2,
+    first: 'b.map',
+  });
+  expect(err).toContain('  .posternignore: *.map: 2 files and folders, such as b.map\n');
   const files = await postern(['sites', 'files', site, '--fields', 'path']);
-  expect(files.out).toBe('index.html\n');
+  expect(files.out.trim().split('\n').toSorted()).toEqual(
+    ['a.css', 'deep/d.txt', 'deep/keep.css', 'index.html'].toSorted(),
+  );
 
   await put(
     'other/web/postern.site.json',

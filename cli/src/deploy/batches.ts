@@ -2,16 +2,17 @@ import { readFile } from 'node:fs/promises';
 import type { HashedFile } from './folder.ts';
 
 /** Contents that one request sends: many small ones as a tar, a large one alone. */
-export type Batch = readonly HashedFile[];
+export type Batch = readonly Content[];
+type Content = Omit<HashedFile, 'mayHaveKey'>;
 
 const maxBatchBytes = 8 * 1024 * 1024;
 const maxBatchFiles = 500;
 
 /** One file for each missing content, in batches. */
-export function batchesOf(files: readonly HashedFile[], missing: readonly string[]): Batch[] {
+export function batchesOf(files: readonly Content[], missing: readonly string[]): Batch[] {
   const byDigest = new Map(files.map((file) => [file.sha256, file]));
-  const batches: HashedFile[][] = [];
-  let open: HashedFile[] = [];
+  const batches: Content[][] = [];
+  let open: Content[] = [];
   let bytes = 0;
   for (const digest of missing) {
     const file = byDigest.get(digest);

@@ -11,7 +11,7 @@ export function addDeploy(program: Command, io: Io): void {
 
 Without --site it publishes to the site that postern.yaml (site: { id: … }) or postern.site.json beside the folder names for the folder. If they name none, it creates a site and writes postern.site.json. If they name sites of other folders only, it asks first. In a pipeline it creates no site.
 
-The sites of a service key are public: such a deploy needs --public. Private sites need a personal key. It leaves out what .gitignore and .posternignore in the folder name, and links.
+The sites of a service key are public: such a deploy needs --public. Private sites need a personal key. It leaves out what .posternignore in the folder names, and links; in the root of a git work tree, also what .gitignore names. It prints what it left out, and why.
 
 Redirects and headers of a netlify.toml or vercel.json in the folder or beside it are added to _redirects and _headers of the site. It says what has no counterpart.`,
     )
@@ -42,7 +42,7 @@ Redirects and headers of a netlify.toml or vercel.json in the folder or beside i
     )
     .option(
       '--dry-run',
-      'Let the server check the files and say what would be sent. Sends no content, and publishes nothing.',
+      'Check the files and say what would be sent. Sends no content, and publishes nothing.',
     );
   addCommonOptions(command);
   printing(io, command, undefined, async () =>

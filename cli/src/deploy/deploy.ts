@@ -5,11 +5,12 @@ import { isConfirmed } from '../confirm.ts';
 import { declined, Failure, wrongUsage } from '../failure.ts';
 import { ofOtherHosts, untranslatedText, withLines } from '../import/host-files.ts';
 import type { Io } from '../io.ts';
-import { printable, type Result } from '../output.ts';
+import type { Result } from '../output.ts';
 import { type Session, waitAfterLoss } from '../send.ts';
 import { type Batch, batchesOf, tarOf } from './batches.ts';
+import { checkFiles } from './check.ts';
 import { isPipeline, reportToActions } from './ci.ts';
-import { filesOf, type HashedFile, hashed, outputFolder } from './folder.ts';
+import { filesOf, type HashedFile, hashed, leftOutText, outputFolder } from './folder.ts';
 import { type Progress, progressOf, sizeText } from './progress.ts';
 import { type ProjectFile, readProjectFile } from './project-file.ts';
 import { readSiteFile, type SiteFile } from './site-file.ts';
@@ -66,30 +67,57 @@ async function publishFolder(
       'Name the site: --site ID. Or run postern deploy on your machine once, and commit postern.site.json.',
     );
   const found = filesOf(folder);
-  if (found.files.length === 0) throw wrongUsage(`${folder} has no file to publish.`);
-  if (found.links.length > 0)
-    chatter.err(`Left out, because they are no regular files: ${found.links.map(printable).join(', ')}\n`);
+  const { leftOut } = found;
+  chatter.err(leftOutText(leftOut));
+  if (found.files.length === 0 && found.unreadable.length === 0)
+    throw new Failure('usage', 2, `${folder} has no file to publish.`, {
+      hint: leftOut.length === 0 ? null : 'A rule left out each of its files.',
+      details: leftOut.length === 0 ? null : { leftOut },
+    });
   const others = await ofOtherHosts(folder);
   if (others.untranslated.length > 0)
     chatter.err(`${untranslatedText(others.names.join(' and '), others.untranslated)}\n`);
   const { files: local, remove } = await withLines(found.files, others.lines);
   try {
     const result = await publish(hashed(local), others.spa);
-    if (others.names.length === 0) return result;
     const { names, spa, untranslated } = others;
-    return { ...result, data: { ...Object(result.data), translated: { files: names, spa, untranslated } } };
+    const translated = names.length === 0 ? {} : { translated: { files: names, spa, untranslated } };
+    return { ...result, data: { ...Object(result.data), leftOut, ...translated } };
   } finally {
     await remove();
   }
 
   async function publish(files: readonly HashedFile[], spa: boolean): Promise<Result> {
+    const word = /^([a-z][a-z0-9]*)_(?:pat|svc)_/.exec(session.credential ?? '')?.[1] ?? 'app';
+    const { ttl } = await checkFiles(files, { unreadable: found.unreadable, word, call });
+    if (options.expires !== undefined && options.expires > ttl.maxHours)
+      throw wrongUsage(`--expires is longer than the ${ttl.maxHours} hours that a site may have.`);
     const existing = known === undefined ? undefined : await findSite(known, call);
     if (existing !== undefined) refuseOtherVisibility(existing, options);
     if (existing === undefined && options.dryRun) return firstDryRun(files);
     const site = existing ?? (await createSite(options.name ?? nameFrom(folder, siteFile), options, call));
     if (!options.dryRun && (existing === undefined || known === siteFile.site))
       await siteFile.remember(site.id);
+    try {
+      return await publishTo(site, files, spa);
+    } catch (error) {
+      if (existing === undefined && isRefusal(error)) await removeAgain(site);
+      throw error;
+    }
+  }
 
+  /** A site that was created for files which the server then refused is of no use. */
+  async function removeAgain({ id }: Site): Promise<void> {
+    try {
+      await call('DELETE', `/sites/${id}`);
+      await siteFile.restore();
+    } catch {
+      // The refusal is what the person needs to read; the empty site can be deleted later.
+      chatter.err(`The empty site stays: postern sites delete ${id}\n`);
+    }
+  }
+
+  async function publishTo(site: Site, files: readonly HashedFile[], spa: boolean): Promise<Result> {
     const announced = Object.fromEntries(files.map(({ path, sha256, size }) => [path, { sha256, size }]));
     const value = { files: announced, ...(spa ? { spa } : {}) };
     const announcement = createHash('sha256').update(JSON.stringify(value)).digest('hex');
@@ -172,6 +200,11 @@ function refuseOtherThanPublic({ credential }: Session, options: DeployOptions):
     'The sites of a service key are public, and this deploy has no --public.',
     'Add --public. For a private site, publish with a personal key.',
   );
+}
+
+/** Whether the server has decided: after a lost connection, or when it is busy, the next deploy continues. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof Failure && error.exitCode !== 5 && error.exitCode !== 7;
 }
 
 function isServiceKey(credential: string | undefined): boolean {
@@ -274,7 +307,7 @@ async function sendBatch(path: string, batch: Batch, progress: Progress, call: C
   progress.add(bytesOf(batch));
 }
 
-/** Nothing is asked of the server: there is no site yet that could be compared. */
+/** The files were checked; there is no site yet that they could be compared with. */
 function firstDryRun(files: readonly HashedFile[]): Result {
   return {
     data: { site: null, files: files.length, bytes: bytesOf(files) },

@@ -67,9 +67,12 @@ async function filesAt(path: string): Promise<{ files: File[]; links: string[] }
   if (at === undefined) throw wrongUsage(`${path} cannot be read.`);
   if (at.isFile()) return { files: [{ path, file: path }], links: [] };
   if (!at.isDirectory()) throw wrongUsage(`${path} is neither a file nor a folder.`);
-  const { files, links } = filesOf(path, ofGit);
+  const { files, links, unreadable } = filesOf(path, ofGit);
   const named = (inside: string) => join(path, inside);
-  return { files: files.map((one) => ({ ...one, path: named(one.path) })), links: links.map(named) };
+  return {
+    files: files.map((one) => ({ ...one, path: named(one.path) })),
+    links: [...links, ...unreadable].map(named),
+  };
 }
 
 async function textOf(file: string): Promise<string | { readonly skipped: string }> {

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { problemsOf } from './check.ts';
+
+const limits = { maxFileBytes: 10, maxExtractedBytes: 15, maxFiles: 3, allowedExtensions: ['txt'] };
+const file = (path: string, size = 1) => ({ path, file: path, size, sha256: path, mayHaveKey: false });
+
+test('count, sizes and extensions are checked by the limits of the server, all at once', () => {
+  const files = [file('a.txt', 11), file('deep/b.exe', 8), file('LICENSE')];
+  expect(problemsOf(files, limits, 'app')).toEqual([
+    { path: '', code: 'too_many_files', problem: 'has 4 files and folders; 3 are allowed' },
+    { path: '', code: 'upload_too_large', problem: 'has 20 bytes; 15 are allowed' },
+    { path: 'a.txt', code: 'file_too_large', problem: 'has 11 bytes; 10 are allowed' },
+    { path: 'deep/b.exe', code: 'extension_not_allowed', problem: 'ends in .exe, which is not allowed here' },
+  ]);
+});
+
+test('an empty list of extensions allows any but the forbidden ones', () => {
+  const any = { ...limits, allowedExtensions: [], forbiddenExtensions: ['exe'] };
+  const codes = problemsOf([file('a.wasm'), file('b.EXE')], any, 'app').map(({ path }) => path);
+  expect(codes).toEqual(['b.EXE']);
+});
+
+test('files with secrets are refused, examples of them are not', () => {
+  const files = [file('.env'), file('.env.example'), file('.env.local'), file('x/.npmrc')];
+  const all = { ...limits, maxFiles: 10, allowedExtensions: [] };
+  expect(problemsOf(files, all, 'app').map(({ path }) => path)).toEqual(['.env', '.env.local', 'x/.npmrc']);
+});
