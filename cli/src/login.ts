@@ -6,38 +6,82 @@ import { openInBrowser, redirectReceiver } from './loopback.ts';
 import { originOf } from './origin.ts';
 import type { Result } from './output.ts';
 import { credentialFrom } from './session.ts';
-import { ask, clientId, type Endpoints, endpointsOf, refused, tokensFrom } from './tokens.ts';
+import { isKey } from './scan/find-keys.ts';
+import { send } from './send.ts';
+import { ask, clientId, type Endpoints, endpointsOf, refused, type Tokens, tokensFrom } from './tokens.ts';
 
-const usualScopes = 'sites:write env:write repos:read offline_access';
+const usualScopes = 'sites:write env:write repos:read';
+const offline = 'offline_access';
 
 type LoginOptions = {
   readonly device?: true;
   readonly tokenStdin?: true;
   readonly scope?: string;
+  /** False: the sign-in ends with its first access token. */
+  readonly offline?: boolean;
+  /** False: a key is stored without asking the server. */
+  readonly check?: boolean;
   readonly issuer?: string;
   readonly context?: string;
 };
 
 /** Signs in and makes the server the current context. @throws Failure */
 export async function login(address: string | undefined, options: LoginOptions, io: Io): Promise<Result> {
-  const { device, tokenStdin, scope = usualScopes } = options;
+  const { device, tokenStdin } = options;
+  const scope = scopesOf(options);
   if (device && tokenStdin) throw wrongUsage('--device and --token-stdin cannot be combined.');
   if (device && scope.split(' ').includes('admin'))
     throw wrongUsage('The scope admin needs a browser on this machine.', 'Leave out --device.');
   const file = contextFile(io);
   const { name, origin } = serverFor(address, options.context, await file.read(), io);
+  const issuer = options.issuer === undefined ? `${origin}/identity` : issuerOf(options.issuer);
   const credential = tokenStdin
-    ? { kind: 'key' as const, key: credentialFrom(await io.readInput(), '--token-stdin') }
-    : await signedIn(
-        options.issuer === undefined ? `${origin}/identity` : issuerOf(options.issuer),
-        options,
-        io,
-      );
-  await file.update(async ({ servers }) => ({
+    ? await keyFromStdin(origin, options, io)
+    : await signedIn(issuer, { device, scope }, io);
+  const replaced = await file.update(async ({ servers }) => ({
     contexts: { current: name, servers: { ...servers, [name]: { origin, credential } } },
-    result: undefined,
+    result: servers[name]?.credential,
   }));
+  if (replaced?.kind === 'tokens') await revokeReplaced(replaced, io);
   return { data: { context: name, server: origin, credential: credential.kind } };
+}
+
+/** With offline access unless it is refused: without, the sign-in ends after minutes. */
+function scopesOf({ scope = usualScopes, offline: isOffline = true }: LoginOptions): string {
+  const scopes = scope.split(/\s+/).filter((one) => one !== '' && one !== offline);
+  return [...scopes, ...(isOffline ? [offline] : [])].join(' ');
+}
+
+/** A key that works: nothing that is stored is replaced by another. @throws Failure of the code 4 */
+async function keyFromStdin(origin: string, { check = true }: LoginOptions, io: Io): Promise<Credential> {
+  const key = credentialFrom(await io.readInput(), '--token-stdin');
+  if (!isKey(key))
+    throw new Failure(
+      'invalid_credential',
+      4,
+      'The text on stdin is not a key: its form or its checksum is wrong.',
+      {
+        hint: 'Copy the whole value, such as app_pat_ and 50 characters. Nothing was stored.',
+      },
+    );
+  if (check) await send({ origin, credential: key }, { method: 'GET', path: '/auth/context?check=true' }, io);
+  return { kind: 'key', key };
+}
+
+/** The new sign-in holds, also when the server cannot end the one that it replaced. */
+async function revokeReplaced(replaced: Tokens, { err }: Pick<Io, 'err'>): Promise<void> {
+  try {
+    await revoke(replaced);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    err(`The earlier sign-in was not ended: ${error.message} End it on the page Connected clients.\n`);
+  }
+}
+
+async function revoke({ issuer, refreshToken, accessToken }: Tokens): Promise<void> {
+  const { revocation } = await endpointsOf(issuer);
+  const { status, body } = await ask(revocation, { client_id: clientId, token: refreshToken ?? accessToken });
+  if (status !== 200) throw refused(body);
 }
 
 function issuerOf(address: string): string {
@@ -71,9 +115,13 @@ export function nameOf(origin: string): string {
 
 async function signedIn(
   issuer: string,
-  { device, scope = usualScopes }: LoginOptions,
+  { device, scope }: { readonly device: true | undefined; readonly scope: string },
   io: Io,
 ): Promise<Credential> {
+  if (!io.canAsk)
+    throw new Failure('authentication_required', 4, 'Nobody can sign in here: this is no terminal.', {
+      hint: 'Set POSTERN_KEY, or POSTERN_KEY_FILE, or store a key: postern login --token-stdin',
+    });
   const endpoints = await endpointsOf(issuer);
   const verifier = randomBytes(32).toString('base64url');
   const flow = {
@@ -169,14 +217,7 @@ export async function logout(options: { readonly context?: string }, io: Io): Pr
     if (name === null) throw wrongUsage('No context is signed in.');
     const context = contextNamed(contexts, name);
     const { credential } = context;
-    if (credential?.kind === 'tokens') {
-      const { revocation } = await endpointsOf(credential.issuer);
-      const { status, body } = await ask(revocation, {
-        client_id: clientId,
-        token: credential.refreshToken ?? credential.accessToken,
-      });
-      if (status !== 200) throw refused(body);
-    }
+    if (credential?.kind === 'tokens') await revoke(credential);
     return {
       contexts: { ...contexts, servers: { ...contexts.servers, [name]: { ...context, credential: null } } },
       result: {

@@ -9,12 +9,17 @@ export function addSignInVerbs(program: Command, io: Io): void {
     .command('login')
     .summary('Sign in to a server, and use it from now on.')
     .description(
-      'Sign in to a server with a browser, and use it from now on. Default: the server of POSTERN_URL, or of the context.',
+      'Sign in to a server with a browser, and use it from now on. Default: the server of POSTERN_URL, or of the context. Replaces and ends an earlier sign-in. Without a terminal, only --token-stdin works.',
     )
     .argument('[URL]', 'the address of the server, such as https://postern.example.com')
     .option('--device', 'Type a code into a browser on another machine.')
-    .option('--token-stdin', 'Store a key that is read from stdin, instead of signing in.')
-    .option('--scope <SCOPES>', 'What to ask for. Default: sites:write env:write repos:read offline_access')
+    .option(
+      '--token-stdin',
+      'Store a key that is read from stdin, instead of signing in. The server checks it first.',
+    )
+    .option('--no-check', 'Store the key of --token-stdin without asking the server.')
+    .option('--scope <SCOPES>', 'What to ask for. Default: sites:write env:write repos:read')
+    .option('--no-offline', 'End the sign-in with its first access token, after minutes.')
     .option(
       '--issuer <URL>',
       'The OpenID Connect issuer, if it is not the one of the server, such as a realm of Keycloak.',

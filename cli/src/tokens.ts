@@ -17,7 +17,7 @@ export type Endpoints = {
   readonly deviceAuthorization: string;
 };
 
-type Tokens = Extract<Credential, { kind: 'tokens' }>;
+export type Tokens = Extract<Credential, { kind: 'tokens' }>;
 
 /** The endpoints of an issuer, all on its own origin. @throws Failure */
 export async function endpointsOf(issuer: string): Promise<Endpoints> {

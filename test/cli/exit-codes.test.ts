@@ -210,7 +210,9 @@ async function codesOf(command: Command): Promise<Set<number>> {
       login: [base, '--device', '--issuer', `${base}/issuer/${way}`],
       logout: ['--context', 'here'],
     };
-    codes.add(await run([...path, ...args, ...(signIn[words] ?? optionsOf(words))], ioFor(way)));
+    // A person signs in only at a terminal.
+    const io = { ...ioFor(way), canAsk: words === 'login' };
+    codes.add(await run([...path, ...args, ...(signIn[words] ?? optionsOf(words))], io));
   }
   codes.add(await run([...path, '--no-such-option'], ioFor('done')));
   if (needsContexts(words)) await rm(join(home, 'config/postern/contexts.json'));

@@ -16,7 +16,7 @@ exports.Entry = class {
   deletePassword() { const { [this.name]: gone, ...rest } = read(); writeFileSync(file, JSON.stringify(rest)); return gone !== undefined; }
 };
 `;
-const key = 'app_pat_not-a-key';
+const key = `app_pat_${'0'.repeat(40)}`;
 let home: string;
 
 beforeAll(async () => {
@@ -41,7 +41,7 @@ const stored = async (config: string) => await readFile(join(home, config, 'post
 const entries = async () =>
   JSON.parse(await readFile(join(home, 'node_modules/@napi-rs/keyring/entries.json'), 'utf8'));
 
-const login = ['login', 'https://postern.example.com', '--token-stdin'];
+const login = ['login', 'https://postern.example.com', '--token-stdin', '--no-check'];
 
 test('where @napi-rs/keyring is installed beside the package, the credential is in the keychain alone', async () => {
   const installed = 'node_modules/@postern/cli/dist/postern.mjs';

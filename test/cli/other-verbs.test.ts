@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { freePort } from '../../scripts/local-servers.ts';
 import { version } from '../../src/platform/version.ts';
 import { answerForms } from '../guides/guides.ts';
-import { openWorld, type World } from './command-line.ts';
+import { inTerminal, openWorld, type World } from './command-line.ts';
 
 // What is asked of a key, of this machine and of configuration documents, and the pages of session-only routes.
 let world: World;
@@ -146,13 +146,15 @@ test('another version of the server is said once on stderr, and nothing is downl
 test('config get, set, diff, history and revert with an access token of an administrator', async () => {
   expect((await postern(['config', 'diff', 'access', '--version', '0'])).code).toBe(4);
   let visit: Promise<unknown> | undefined;
-  const login = await world.postern(['login', world.server.origin, '--scope', 'admin'], {
-    said(err) {
-      const address = /^http\S+\/identity\/auth\?\S+$/m.exec(err)?.[0];
-      if (address === undefined) return;
+  const login = await inTerminal(['login', world.server.origin, '--scope', 'admin'], {
+    env: { HOME: world.home },
+    typed(shown) {
+      const address = /(http\S+\/identity\/auth\?\S+)\s/.exec(shown)?.[1];
+      if (address === undefined) return undefined;
       visit ??= answerForms(world.browser, address, [{ decision: 'allow' }]).then(
         async (last) => await fetch(String(last.headers['location'])),
       );
+      return undefined;
     },
   });
   await visit;

@@ -2,7 +2,7 @@ import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { answerForms } from '../guides/guides.ts';
-import { openWorld, type World } from './command-line.ts';
+import { inTerminal, openWorld, type World } from './command-line.ts';
 
 let world: World;
 let contexts: string;
@@ -20,10 +20,11 @@ const credential = async () =>
 /** Signs in by the redirect to this machine, as a person in a browser. */
 async function signInByRedirect(...options: string[]) {
   let visit: Promise<unknown> | undefined;
-  const ran = await world.postern(['login', world.server.origin, ...options], {
-    said(err) {
-      const address = /^http\S+\/identity\/auth\?\S+$/m.exec(err)?.[0];
-      if (address === undefined) return;
+  const ran = await inTerminal(['login', world.server.origin, ...options], {
+    env: { HOME: world.home },
+    typed(shown) {
+      const address = /(http\S+\/identity\/auth\?\S+)\s/.exec(shown)?.[1];
+      if (address === undefined) return undefined;
       visit ??= answerForms(world.browser, address, [{ decision: 'allow' }]).then(async (last) => {
         const location = String(last.headers['location']);
         const other = new URL(location);
@@ -31,6 +32,7 @@ async function signInByRedirect(...options: string[]) {
         expect((await fetch(other)).status).toBe(400);
         return await fetch(location);
       });
+      return undefined;
     },
   });
   await visit;
@@ -38,10 +40,8 @@ async function signInByRedirect(...options: string[]) {
 }
 
 test('login by a redirect signs in, and only its user can read the credentials', async () => {
-  expect(await signInByRedirect('--fields', 'server,credential')).toMatchObject({
-    code: 0,
-    out: `${world.server.origin}\ttokens\n`,
-  });
+  const { code: ended, shown } = await signInByRedirect('--fields', 'server,credential');
+  expect({ ended, shown }).toEqual({ ended: 0, shown: expect.stringMatching(/http\S+\s+tokens\s*$/) });
   expect((await stat(contexts)).mode & 0o777).toBe(0o600);
   const { code, out } = await world.postern(['whoami', '--json']);
   expect(code).toBe(0);
@@ -85,24 +85,74 @@ test('logout ends the connection at the server', async () => {
   expect(await world.postern(['whoami'])).toMatchObject({ code: 4 });
 });
 
+test('a sign-in that replaces another ends it at the server', async () => {
+  expect((await signInByRedirect()).code).toBe(0);
+  const first = await credential();
+  expect((await signInByRedirect('--scope', 'repos:read')).code).toBe(0);
+  expect((await credential())?.['refreshToken']).not.toBe(first?.['refreshToken']);
+  expect((await world.postern(['repos', 'list'])).code).toBe(0);
+  expect((await world.browser.api('GET', '/me/clients')).data).toHaveLength(1);
+  const [server = ''] = Object.keys((await stored()).servers);
+  const older = await stored();
+  older.servers[server].credential = { ...first, expiresAt: 0 };
+  const kept = await readFile(contexts, 'utf8');
+  await writeFile(contexts, JSON.stringify(older), { mode: 0o600 });
+  expect((await world.postern(['repos', 'list'])).code).toBe(4);
+  await writeFile(contexts, kept, { mode: 0o600 });
+  expect((await world.postern(['logout'])).code).toBe(0);
+  expect((await world.browser.api('GET', '/me/clients')).data).toEqual([]);
+});
+
+test('login keeps offline access with --scope too, unless --no-offline', async () => {
+  expect((await signInByRedirect('--scope', 'repos:read')).code).toBe(0);
+  expect((await credential())?.['refreshToken']).toEqual(expect.any(String));
+  expect((await signInByRedirect('--scope', 'repos:read', '--no-offline')).code).toBe(0);
+  expect((await credential())?.['refreshToken']).toBeNull();
+});
+
+test('login without a terminal ends with 4 at once, and names what works there', async () => {
+  for (const options of [[], ['--device']]) {
+    const { code, out, err } = await world.postern(['login', world.server.origin, ...options]);
+    expect({ code, out }).toEqual({ code: 4, out: '' });
+    for (const way of ['POSTERN_KEY,', 'POSTERN_KEY_FILE', '--token-stdin']) expect(err).toContain(way);
+  }
+});
+
+test('login --token-stdin stores no key that the server refuses, and replaces nothing by it', async () => {
+  const before = await readFile(contexts, 'utf8');
+  const login = async (input: string, ...options: string[]) =>
+    await world.postern(['login', world.server.origin, '--token-stdin', ...options], { input });
+  const key = await world.newKey(['sites:read']);
+  const wrong = `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`;
+  const unknown = `app_pat_${'0'.repeat(40)}`;
+  for (const input of ['hello', wrong, unknown])
+    expect(await login(input), input).toMatchObject({ code: 4, out: '' });
+  expect((await login(wrong)).err).toContain('checksum');
+  expect(await readFile(contexts, 'utf8')).toBe(before);
+  expect((await login(unknown, '--no-check', '--context', 'unchecked')).code).toBe(0);
+  await writeFile(contexts, before, { mode: 0o600 });
+});
+
 test('login with a code signs in, and never for the scope admin', async () => {
   const refused = await world.postern(['login', '--device', '--scope', 'admin offline_access']);
   expect(refused).toMatchObject({ code: 2, out: '' });
   let visit: Promise<unknown> | undefined;
-  const ran = await world.postern(['login', '--device', '--scope', 'repos:read offline_access'], {
-    said(err) {
-      const [, page, code] = /^Open (\S+) and type the code (\S+)$/m.exec(err) ?? [];
-      if (page === undefined || code === undefined) return;
+  const ran = await inTerminal(['login', '--device', '--scope', 'repos:read'], {
+    env: { HOME: world.home },
+    typed(shown) {
+      const [, page, code] = /Open (\S+) and type the code (\S+)\s/.exec(shown) ?? [];
+      if (page === undefined || code === undefined) return undefined;
       visit ??= answerForms(world.browser, page, [
         { user_code: code },
         { confirm: 'yes' },
         { decision: 'allow' },
       ]);
+      return undefined;
     },
   });
   await visit;
   expect(ran).toMatchObject({ code: 0 });
-  expect(ran.err).toContain('repos:read offline_access');
+  expect(ran.shown).toContain('repos:read offline_access');
   expect((await world.postern(['repos', 'list'])).code).toBe(0);
   expect((await world.postern(['sites', 'list'])).code).toBe(4);
 });

@@ -15,6 +15,7 @@ export type Finding = {
 const idLength = 12;
 const checksumLength = 6;
 const bodyLength = 50;
+const olderLength = 40;
 const maxWordLength = 16;
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
@@ -47,6 +48,13 @@ export function findKeys(text: string, word: string): Finding[] {
     });
   }
   return findings;
+}
+
+/** Whether the whole text is a key by its form and, where it has one, its checksum. */
+export function isKey(text: string): boolean {
+  const [, word = '', , body = ''] = /^([a-z][a-z0-9]{0,15})_(pat|svc)_([0-9A-Za-z]+)$/.exec(text) ?? [];
+  if (body.length !== bodyLength && body.length !== olderLength) return false;
+  return findKeys(text, word).some(({ line, column }) => line === 1 && column === 1);
 }
 
 const types: Readonly<Record<string, Finding['type']>> = { pat: 'personal', svc: 'service', upl: 'upload' };
