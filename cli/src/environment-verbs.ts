@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Io } from './io.ts';
 import { addCommonOptions, printing } from './printing.ts';
+import type { Verb } from './verb.ts';
 
 /** `watch`, `why`, `open` and `env up`: verbs about Environments that send more than one request. */
 export function addEnvironmentVerbs(program: Command, env: Command, io: Io): void {
@@ -48,7 +49,10 @@ export function addEnvironmentVerbs(program: Command, env: Command, io: Io): voi
     .description(
       'Create your Environment of a branch or deploy it again, wait until it is ready, and print its addresses. The repository is that of the git remote origin of the working folder.\n\nNeeds the scopes env:write and repos:read.',
     )
-    .argument('[BRANCH]', 'a branch of the repository. Default: that of the working folder')
+    .argument(
+      '[BRANCH]',
+      'a branch of the repository. Default: that of the working folder, or of the pipeline in GitHub Actions and GitLab',
+    )
     .option('--repository <OWNER/NAME>', 'The repository. Default: that of the git remote origin')
     .option(
       '--name <NAME>',
@@ -62,6 +66,21 @@ export function addEnvironmentVerbs(program: Command, env: Command, io: Io): voi
     .option('--dry-run', 'Say what it would do, and change nothing.');
   addCommonOptions(up);
   printing(io, up, undefined, async () => (await import('./env-up.ts')).envUp(up.args[0], up.opts(), io));
+}
+
+export function addValidate(schema: Command, { summary, description, fields }: Verb, io: Io): void {
+  const command = schema
+    .command('validate')
+    .summary(summary)
+    .description(
+      `${summary}. ${description ?? ''} Prints a line \`file:line:column message\` for each problem, and ends with 1 when there is one.\n\nNeeds the scope repos:read.`,
+    )
+    .argument('[FILE]', 'the file; - is stdin. Default: postern.yaml')
+    .option('--content <TEXT>', 'The text, instead of a file');
+  addCommonOptions(command);
+  printing(io, command, fields, async () =>
+    (await import('./validate.ts')).validate(command.args[0], command.opts(), io),
+  );
 }
 
 function timeoutOption(): Option {

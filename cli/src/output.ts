@@ -1,4 +1,5 @@
 import { type ExitCode, type Failure, wrongUsage } from './failure.ts';
+import { problemText } from './problem.ts';
 import type { Pagination } from './send.ts';
 
 /** What a verb has to print. */
@@ -6,6 +7,8 @@ export type Result = {
   readonly data: unknown;
   /** Fields of a list that are printed when the person names none; undefined = those of its first item. */
   readonly columns?: readonly string[] | undefined;
+  /** The list that is printed instead of `data`, unless JSON or fields are asked for. */
+  readonly rows?: readonly unknown[] | undefined;
   readonly pagination?: Pagination | undefined;
   readonly etag?: string | undefined;
   /** Printed instead of `data`, unless JSON or fields are asked for. */
@@ -35,9 +38,9 @@ export type Form = {
 
 /** The result for stdout. */
 export function resultText(result: Result, form: Form): string {
-  const { data, text, columns, pagination, etag, failure } = result;
+  const { data, text, rows, columns, pagination, etag, failure } = result;
   if (text !== undefined && !form.isJson && form.fields === undefined) return text;
-  if (!form.isJson) return asText(data, form, columns);
+  if (!form.isJson) return asText(form.fields === undefined ? (rows ?? data) : data, form, columns);
   const error = failure === undefined ? null : errorOf(failure);
   return json({ ok: error === null, data: selected(data, form.fields), error, pagination, etag });
 }
@@ -85,9 +88,11 @@ function errorOf({ code, message, hint, requestId, details }: Failure) {
   return { code, message, hint, requestId, ...(details ? { details } : {}) };
 }
 
-/** A line for each file that the server refused; anything else as JSON. */
+/** A line for each file that the server refused, or problem of postern.yaml; anything else as JSON. */
 function detailLines(details: unknown): string[] {
   if (details === null || details === undefined) return [];
+  const problems = typeof details === 'object' && 'problems' in details ? details.problems : undefined;
+  if (Array.isArray(problems)) return problems.map((one) => `  ${problemText(one)}`);
   const files = typeof details === 'object' && 'files' in details ? details.files : undefined;
   if (!Array.isArray(files)) return [`  ${JSON.stringify(details)}`];
   return files.map((file) => `  ${cell(valueAt(file, 'path'))}: ${cell(valueAt(file, 'problem'))}`);

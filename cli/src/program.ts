@@ -1,6 +1,6 @@
 import { Argument, type Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { addDeploy } from './deploy/command.ts';
-import { addEnvironmentVerbs } from './environment-verbs.ts';
+import { addEnvironmentVerbs, addValidate } from './environment-verbs.ts';
 import { addConfigDiff, addDoctor, addKeyVerbs, addPages } from './other-verbs.ts';
 import { exitCodes, Failure, wrongUsage } from './failure.ts';
 import { addImport } from './import/command.ts';
@@ -76,7 +76,9 @@ export function createProgram(io: Io, first?: string): Command {
   const isWhole = first === undefined || wholeTree.includes(first);
   for (const verb of verbs.verbs) {
     const parent = groupOf(program, groups, verb.name);
-    if (isWhole || parent === program || verb.name.startsWith(`${first} `)) addVerb(parent, verb, io);
+    if (!isWhole && parent !== program && !verb.name.startsWith(`${first} `)) continue;
+    if (verb.name === 'schema validate') addValidate(parent, verb, io);
+    else addVerb(parent, verb, io);
   }
   addEnvironmentVerbs(program, groupOf(program, groups, 'env up'), io);
   const keys = groupOf(program, groups, 'keys verify');
@@ -146,10 +148,20 @@ function addVerb(parent: Command, verb: Verb, io: Io): void {
   if (verb.method !== 'GET' && !hasDryRun)
     command.option('--dry-run', 'Print the request, and send nothing.');
   if (verb.asks) command.option('--yes', 'Do not ask.');
+  const writes = verb.name === 'agents export';
+  if (writes)
+    command.option(
+      '--write <DIR>',
+      'Write the files into this folder. Refuses if one of them exists, and writes none.',
+    );
   addCommonOptions(command);
   printing(io, command, verb.fields, async () => {
     const { runVerb } = await import('./run-verb.ts');
-    return await runVerb(verb, command.args, command.opts(), io);
+    const result = await runVerb(verb, command.args, command.opts(), io);
+    const { write } = command.opts<{ write?: string }>();
+    return writes && write !== undefined
+      ? await (await import('./write-files.ts')).writeFiles(result, write)
+      : result;
   });
 }
 
@@ -182,9 +194,13 @@ function addOption(command: Command, { name, type, choices, isRequired, meaning 
       return;
     case 'list':
       command.addOption(
-        new Option(`${flag} <VALUE>`, `${text}${text === '' ? '' : '. '}Repeat it for more values`).argParser(
-          (value: string, earlier: readonly string[] | undefined) => [...(earlier ?? []), value],
-        ),
+        new Option(
+          `${flag} <VALUE>`,
+          `${text}${text === '' ? '' : '. '}Repeat it for more values; an empty text gives none`,
+        ).argParser((value: string, earlier: readonly string[] | undefined) => [
+          ...(earlier ?? []),
+          ...(value === '' ? [] : [value]),
+        ]),
       );
       return;
     case 'json':

@@ -4,6 +4,7 @@ import { Failure } from './failure.ts';
 import type { Io } from './io.ts';
 import type { Result } from './output.ts';
 import { waitAfterLoss } from './send.ts';
+import type { Explanation } from './why.ts';
 
 export type WatchOptions = CallerOptions & {
   /** Seconds. */
@@ -30,8 +31,6 @@ type Build = {
   readonly problems: readonly unknown[];
   readonly environment: { readonly id: string; readonly uuid: string };
 };
-
-type Explanation = { readonly ok: boolean | null; readonly message: string; readonly fix?: string };
 
 const everyMs = 1_000;
 /** Longer than a build and a start may take by default. */
@@ -66,8 +65,10 @@ export async function watchEnvironment(
   if (status !== 'error' && status !== 'config_error')
     throw new Failure('env_tearing_down', 1, `${uuid} is torn down.`);
   const steps = await call<Explanation[]>('GET', `${path}/why`);
-  const { message, fix = null } = steps.find(({ ok }) => ok === false) ?? { message: 'It failed.' };
-  throw new Failure(status, 1, message, { hint: fix });
+  const failed = steps.find(({ ok }) => ok === false);
+  const { message = 'It failed.', fix = null, problems } = failed ?? {};
+  // Each problem has its own fix.
+  throw new Failure(status, 1, message, problems === undefined ? { hint: fix } : { details: { problems } });
 }
 
 /** @throws Failure of the code 8 when it takes too long */
@@ -91,7 +92,7 @@ export async function watchBuild(
     });
   if (status === 'cancelled') throw new Failure('build_cancelled', 1, message ?? 'The build was cancelled.');
   throw new Failure(status, 1, message ?? 'The build failed.', {
-    hint: fix,
+    hint: problems.length === 0 ? fix : null,
     details: problems.length === 0 ? null : { problems },
   });
 }

@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, request as forward, type ServerResponse } from 'node:http';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { missingTools } from '../guides/guides.ts';
 import { newRepository, type TestRepository } from '../git-repository.ts';
@@ -139,6 +141,14 @@ describe.skipIf(missingTools('git', 'bwrap', 'slirp4netns').length > 0)('Environ
     const [first] = JSON.parse(out).data;
     expect(first).toMatchObject({ step: 'configuration', ok: false });
     expect(up.err).toContain(first.message);
+    const place = /postern\.yaml:3:\d+ .*outptu.*Did you mean output\?/;
+    expect(up.err).toMatch(place);
+    expect((await postern(['why', name])).out).toMatch(place);
+    await writeFile(join(clone, 'postern.yaml'), 'version: 1\nserviecs: {}\n');
+    const checked = await postern(['schema', 'validate', 'postern.yaml']);
+    expect(checked).toMatchObject({ code: 1, out: expect.stringMatching(/^postern\.yaml:2:1 .+\n/m) });
+    expect(await postern(['schema', 'validate', 'absent.yaml'])).toMatchObject({ code: 2, out: '' });
+    await rm(join(clone, 'postern.yaml'));
     const link = (await postern(['env', 'get', name, '--fields', 'link'])).out.trim();
     expect((await postern(['why', link, '--json'])).out).toBe(out);
     expect((await postern(['why', 'http://web--none.sites.localhost/'])).code).toBe(3);

@@ -96,8 +96,10 @@ function dataAt(route: string, way: Way): unknown {
     name: 'Site',
     url: 'http://s1.localhost',
     link: 'http://localhost/s1',
+    expiresAt: null,
     version: { number: 1 },
   };
+  const upload = { maxFileBytes: 9, maxExtractedBytes: 9, maxFiles: 9, allowedExtensions: ['html'] };
   const status = way === 'building' ? 'building' : 'deployed';
   const environment = { id: 'env_1', uuid: 'shop', status, link: 'http://localhost/e/env_1', services: [] };
   const known: readonly (readonly [RegExp, unknown])[] = [
@@ -108,6 +110,9 @@ function dataAt(route: string, way: Way): unknown {
     [/^GET \/(?:environments|repositories|sites)$/, []],
     [/^(?:GET \/environments\/[^/]+|POST \/environments)$/, environment],
     [/^GET \/builds\/[^/]+$/, { status, environment, problems: [] }],
+    [/^GET \/sites\/capabilities$/, { upload, ttl: { enabled: true, maxHours: 1 } }],
+    [/\/why$/, []],
+    [/\/schema\/validate$/, { valid: true, problems: [] }],
     [/\/uploads$/, { id: 'u1', missing: [] }],
     [/^GET \/config\/\S+\/history$/, [{ version: 0, config: {}, policy: {} }]],
     [/^\w+ \/sites\/[^/]+(?:\/uploads\/u1\/publish)?$/, site],
@@ -152,10 +157,12 @@ function optionsOf(words: string): string[] {
     deploy: [join(home, 'dist'), '--site', 's1', '--site-file', join(home, 'site.json')],
     'env up': ['main', '--repository', 'acme/website'],
     'context add': ['--context', 'added'],
+    'schema validate': [join(home, 'body.json')],
   };
+  const own = special[words];
+  if (own !== undefined) return own;
   const verb = verbs.find(({ name }) => name === words);
-  if (verb === undefined)
-    return words.startsWith('config diff') ? ['--version', '0'] : (special[words] ?? []);
+  if (verb === undefined) return words.startsWith('config diff') ? ['--version', '0'] : [];
   const { options, ifMatch, body, file, asks } = verb;
   return [
     ...options.flatMap(({ name, in: place, isRequired, choices = [] }) =>

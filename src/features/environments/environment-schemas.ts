@@ -3,7 +3,7 @@ import { idParams, pageQuery, plainText, timestampSchema } from '../../platform/
 import { accessKinds, maxServices, maxTtlHours } from './configuration-file/schema.ts';
 import { linkIcons } from './metadata-links/metadata-link.ts';
 import { environmentStatuses, serviceKinds, serviceStatuses } from './environment.ts';
-import { branchName, repositoryName } from './schemas.ts';
+import { branchName, problemSchema, repositoryName } from './schemas.ts';
 import { stepNames } from './deploys/deploy.ts';
 
 export const environmentParams = idParams('The id or the name of an Environment', 'shop-search-k3v9x0');
@@ -220,6 +220,7 @@ export const whySchema = z
         ok: z.boolean().nullable().describe('Null: not reached yet'),
         message: z.string(),
         fix: z.string().optional(),
+        problems: z.array(problemSchema).optional().describe('Of postern.yaml, when they ended the deploy'),
       })
       .meta({ id: 'EnvironmentExplanation' }),
   )

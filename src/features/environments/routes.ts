@@ -306,7 +306,12 @@ export function environmentRoutes(deps: EnvironmentRouteDeps): Route[] {
         ],
       },
       async handle({ caller, params }) {
-        return { data: [...(await reading.why(await lifecycle.find(caller, params.id)))] };
+        const steps = await reading.why(await lifecycle.find(caller, params.id));
+        return {
+          data: steps.map(({ problems, ...step }) =>
+            problems === undefined ? step : { ...step, problems: [...problems] },
+          ),
+        };
       },
     }),
     defineRoute({

@@ -1,3 +1,4 @@
+import type { Problem } from './configuration-file/problem.ts';
 import type { Deploy, DeployStep, StepName } from './deploys/deploy.ts';
 import { type Environment, type EnvironmentService, isEnding } from './environment.ts';
 
@@ -7,6 +8,8 @@ export type Explanation = {
   readonly ok: boolean | null;
   readonly message: string;
   readonly fix?: string;
+  /** Of postern.yaml, when they ended the deploy. */
+  readonly problems?: readonly Problem[];
 };
 
 /** Why an Environment is as it is: the newest deploy, step by step, with the words that the reconciler wrote. */
@@ -30,7 +33,13 @@ export function explain(
   const problem = { message: message ?? 'It failed.', ...(fix === null ? {} : { fix }) };
   const isRead = steps.some(({ step, status }) => step === 'fetch' && status === 'done');
   const line = (step: Explanation['step'], said: string): Explanation => {
-    if (step === failed) return { step, ok: false, ...problem };
+    if (step === failed)
+      return {
+        step,
+        ok: false,
+        ...problem,
+        ...(deploy.problems.length === 0 ? {} : { problems: deploy.problems }),
+      };
     const own = steps.filter((one) => one.step === step);
     // A teardown forgets the plan, but not that the file was read.
     const isDone = step === 'configuration' ? deploy.plan !== null || isRead : isStepDone(own, deploy);

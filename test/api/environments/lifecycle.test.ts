@@ -130,6 +130,7 @@ describe('what is wrong is said in words, and what was served is still served', 
     expect(build.problems).toContainEqual(expect.objectContaining({ line: 3, rule: 'unknown_field' }));
     const { data: why } = await shop.call('GET', `/environments/${data.id}/why`);
     expect(why[0]).toMatchObject({ step: 'configuration', ok: false, message: environment.statusMessage });
+    expect(why[0].problems).toEqual(build.problems);
   });
 
   test('a build that fails, after one that did not', async () => {

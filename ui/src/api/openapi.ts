@@ -4746,6 +4746,8 @@ export interface components {
             ok: boolean | null;
             message: string;
             fix?: string;
+            /** @description Of postern.yaml, when they ended the deploy */
+            problems?: components["schemas"]["ConfigurationFileProblem"][];
         };
         LogLine: {
             id: string;

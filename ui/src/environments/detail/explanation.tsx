@@ -5,6 +5,7 @@ import { CheckIcon, CrossIcon } from '../../shell/icons.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import { explanationOf } from '../queries.ts';
 import shared from '../environments.module.css';
+import { ProblemTable } from '../problem-table.tsx';
 import type { Facts } from './facts.ts';
 import styles from './detail.module.css';
 
@@ -29,7 +30,7 @@ export function Explanation({ environment }: Facts) {
       <h2 id="why">Why it is as it is</h2>
       <p className={shared['hint']}>What its newest deploy did, step by step.</p>
       <ol className={styles['checks']}>
-        {data.map(({ step, ok, message, fix }) => (
+        {data.map(({ step, ok, message, fix, problems }) => (
           <li key={step} data-ok={String(ok)}>
             {ok === true && <CheckIcon size={16} />}
             {ok === false && <CrossIcon size={16} />}
@@ -38,11 +39,14 @@ export function Explanation({ environment }: Facts) {
               <b>{stepWords[step]}</b>
               <span className="unseen">{okWords(ok)}</span>
               <span className={styles['said']}>{message}</span>
-              {fix !== undefined && <span className={styles['fix']}>{fix}</span>}
+              {fix !== undefined && problems === undefined && <span className={styles['fix']}>{fix}</span>}
             </span>
           </li>
         ))}
       </ol>
+      {data.map(
+        ({ step, problems }) => problems !== undefined && <ProblemTable key={step} problems={problems} />,
+      )}
     </section>
   );
 }

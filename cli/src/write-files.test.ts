@@ -1,0 +1,34 @@
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { writeFiles } from './write-files.ts';
+
+async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'postern-write-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  return folder;
+}
+const result = (...paths: string[]) => ({ data: { files: paths.map((path) => ({ path, content: path })) } });
+
+test('every file is written and named; when one exists, none is written', async () => {
+  const folder = await newFolder();
+  expect((await writeFiles(result('.mcp.json', 'docs/AGENTS.md'), folder)).text).toBe(
+    '.mcp.json\ndocs/AGENTS.md\n',
+  );
+  expect(await readFile(join(folder, 'docs/AGENTS.md'), 'utf8')).toBe('docs/AGENTS.md');
+  await expect(writeFiles(result('new.txt', '.mcp.json'), folder)).rejects.toMatchObject({
+    exitCode: 6,
+    message: expect.stringContaining('.mcp.json'),
+  });
+  await expect(readFile(join(folder, 'new.txt'))).rejects.toThrow('ENOENT');
+});
+
+test('a path that leads out of the folder is refused, also through a link', async () => {
+  const [folder, other] = [await newFolder(), await newFolder()];
+  await symlink(other, join(folder, 'link'));
+  await writeFile(join(folder, 'own.txt'), '');
+  for (const path of ['../out.txt', '/etc/out.txt', 'a/../../out.txt', 'C:/out.txt', 'link/out.txt'])
+    await expect(writeFiles(result(path), folder), path).rejects.toMatchObject({ exitCode: 1 });
+  await expect(readFile(join(other, 'out.txt'))).rejects.toThrow('ENOENT');
+});
