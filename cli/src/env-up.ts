@@ -17,7 +17,7 @@ export async function envUp(given: string | undefined, options: UpOptions, io: I
   const caller = await openCaller(io, options);
   const { call, chatter } = caller;
   const { name, idempotencyKey } = options;
-  const branch = given ?? (await branchHere());
+  const branch = given ?? (await branchHere(io.env));
   const repository = options.repository ?? (await repositoryHere(call));
   const existing = await environmentOf({ repository, branch, name }, caller);
   if (options.dryRun)

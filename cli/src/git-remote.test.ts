@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { placeOf } from './git-remote.ts';
+import { branchOfPipeline, placeOf } from './git-remote.ts';
 
 test.each([
   'https://git.example.com/acme/website.git',
@@ -22,4 +22,14 @@ test('another host or path is another repository', () => {
   expect(placeOf('https://git.example.com/acme/Website')).not.toBe(
     placeOf('https://git.example.com/acme/website'),
   );
+});
+
+test('a pipeline names its branch: of a pull request the head, of a tag none', () => {
+  expect(branchOfPipeline({ GITHUB_HEAD_REF: 'search', GITHUB_REF_NAME: '12/merge' })).toBe('search');
+  expect(branchOfPipeline({ GITHUB_HEAD_REF: '', GITHUB_REF_NAME: 'main', GITHUB_REF_TYPE: 'branch' })).toBe(
+    'main',
+  );
+  expect(branchOfPipeline({ CI_COMMIT_REF_NAME: 'feature/a' })).toBe('feature/a');
+  expect(branchOfPipeline({ GITHUB_REF_NAME: 'v1', GITHUB_REF_TYPE: 'tag' })).toBeUndefined();
+  expect(branchOfPipeline({ CI_COMMIT_REF_NAME: 'v1', CI_COMMIT_TAG: 'v1' })).toBeUndefined();
 });

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Call } from './call.ts';
 import { Failure, wrongUsage } from './failure.ts';
+import type { Io } from './io.ts';
 
 /** The repository of the working folder, as its git remote `origin` names it. */
 const nameIt = 'Name it: --repository OWNER/NAME';
@@ -34,11 +35,19 @@ export async function repositoryHere(call: Call): Promise<string> {
 }
 
 /** @throws Failure of the code 2 */
-export async function branchHere(): Promise<string> {
-  const branch = await git('symbolic-ref', '--short', '--quiet', 'HEAD');
+export async function branchHere(env: Io['env']): Promise<string> {
+  const branch = (await git('symbolic-ref', '--short', '--quiet', 'HEAD')) ?? branchOfPipeline(env);
   if (branch === undefined)
     throw wrongUsage('This folder is on no git branch.', 'Name it: postern env up BRANCH');
   return branch;
+}
+
+/** Pipelines check out a commit, and name its branch in variables. */
+export function branchOfPipeline(env: Io['env']): string | undefined {
+  const isTag = env['GITHUB_REF_TYPE'] === 'tag' || Boolean(env['CI_COMMIT_TAG']);
+  // In the pipeline of a pull request, GITHUB_REF_NAME is a merge of it.
+  const { GITHUB_HEAD_REF: head, GITHUB_REF_NAME: ofGithub, CI_COMMIT_REF_NAME: ofGitlab } = env;
+  return head || (isTag ? undefined : ofGithub || ofGitlab) || undefined;
 }
 
 async function git(...args: string[]): Promise<string | undefined> {

@@ -170,6 +170,16 @@ test('a deploy prints when the site expires, and --expires sets it', async () =>
   expect(await postern(['deploy', '--expires', 'soon'])).toMatchObject({ code: 2, out: '' });
 });
 
+test('a file instead of a folder is refused with the command that publishes it', async () => {
+  await put('site.zip', '');
+  const { code, err } = await postern(['deploy', 'site.zip']);
+  expect({ code, err }).toEqual({
+    code: 2,
+    err: expect.stringContaining('postern sites create --file site.zip'),
+  });
+  expect((await postern(['deploy', 'nowhere'])).err).toContain('nowhere is not a folder.');
+});
+
 test('a file that names another server is an error', async () => {
   await put('other.json', JSON.stringify({ server: 'https://other.example.com', site: 'k3v9x0q2m7' }));
   expect(await postern(['deploy', '--site-file', 'other.json'])).toMatchObject({ code: 2, out: '' });

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -44,6 +44,17 @@ services:
   expect(err).toContain('  crons: Postern has no counterpart.\n');
   expect(err).toContain('There is also _redirects: --part _redirects\n');
   expect((await postern('vercel.json', '--part', '_redirects')).out).toBe('/a /b 308\n');
+});
+
+test('a file of which nothing has a counterpart ends with 1, says so and prints no postern.yaml', async () => {
+  await mkdir(join(folder, 'helm'));
+  await writeFile(
+    join(folder, 'helm/lifecycle.yaml'),
+    'version: "1.0.0"\nservices:\n- {name: api, helm: {chart: {name: api}}}\n',
+  );
+  const { code, out, err } = await postern('helm/lifecycle.yaml');
+  expect({ code, out }).toEqual({ code: 1, out: '' });
+  expect(err).toContain('Nothing of helm/lifecycle.yaml could be translated.');
 });
 
 test('with --json, every part and the list are data', async () => {

@@ -3,7 +3,7 @@ import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, s
 import { realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import ignore from 'ignore';
-import { wrongUsage } from '../failure.ts';
+import { type Failure, wrongUsage } from '../failure.ts';
 import type { Io } from '../io.ts';
 import { printable } from '../output.ts';
 
@@ -59,7 +59,7 @@ export async function outputFolder(
 ): Promise<string> {
   if (given !== undefined) {
     const folder = resolve(cwd, given);
-    if (!(await isFolder(folder))) throw wrongUsage('DIR is not a folder.');
+    if (!(await isFolder(folder))) throw await notAFolder(given, folder);
     return folder;
   }
   const names = named.length === 0 ? usualNames : named;
@@ -79,6 +79,18 @@ export async function outputFolder(
   const answer = (await io.ask(`Which folder? ${found.join(', ')}: `)).trim();
   if (!found.includes(answer)) throw wrongUsage('This is none of the folders.', hint);
   return resolve(cwd, answer);
+}
+
+async function notAFolder(given: string, path: string): Promise<Failure> {
+  const isFile = (await stat(path).catch(() => undefined))?.isFile() ?? false;
+  if (!isFile) return wrongUsage(`${given} is not a folder.`);
+  const isSent = /\.(?:zip|tar\.gz|tgz|html?)$/i.test(given);
+  return wrongUsage(
+    `${given} is a file, and postern deploy publishes folders.`,
+    isSent
+      ? `Publish the file itself: postern sites create --file ${given}, or to a site that exists: postern sites publish ID --file ${given}`
+      : 'Name the folder that has it: postern deploy DIR',
+  );
 }
 
 async function isFolderInside(cwd: string, name: string): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { stringify } from 'yaml';
-import { wrongUsage } from '../failure.ts';
+import { Failure, wrongUsage } from '../failure.ts';
 import type { Result } from '../output.ts';
 import type { parts } from './command.ts';
 import type { HostFile, Untranslated } from './host-rules.ts';
@@ -16,8 +16,10 @@ export async function importFile(path: string, part: (typeof parts)[number]): Pr
   if (text === undefined) throw wrongUsage('FILE cannot be read.');
   const { files, untranslated } = translated(basename(path), text);
   const others = Object.keys(files).filter((name) => name !== part);
+  const isNothing = Object.keys(files).length === 0;
   return {
     data: { files, untranslated },
+    ...(isNothing ? { failure: nothingTranslated(path) } : {}),
     text: files[part] ?? '',
     hint: [
       untranslatedText(path, untranslated),
@@ -32,7 +34,8 @@ function translated(name: string, text: string): { files: Files; untranslated: r
   try {
     if (/^lifecycle\.ya?ml$/.test(name)) {
       const { file, untranslated } = fromLifecycle(text);
-      return { files: { 'postern.yaml': stringify(file) }, untranslated };
+      const isEmpty = Object.keys(file.services).length === 0;
+      return { files: isEmpty ? {} : { 'postern.yaml': stringify(file) }, untranslated };
     }
     const read = hostReaders[name];
     if (read !== undefined) return ofHost(read(text));
@@ -40,6 +43,12 @@ function translated(name: string, text: string): { files: Files; untranslated: r
     throw wrongUsage(`FILE cannot be read: ${error instanceof Error ? error.message.split('\n')[0] : ''}`);
   }
   throw wrongUsage('FILE must be called lifecycle.yaml, netlify.toml or vercel.json.');
+}
+
+function nothingTranslated(path: string): Failure {
+  return new Failure('nothing_translated', 1, `Nothing of ${path} could be translated.`, {
+    hint: 'Write a postern.yaml by hand: docs/how-to/write-a-postern-yaml.md',
+  });
 }
 
 function ofHost({ build, redirects, headers, spa, untranslated }: HostFile) {
@@ -54,9 +63,10 @@ function ofHost({ build, redirects, headers, spa, untranslated }: HostFile) {
     static: spa ? { spa } : {},
   };
   const lines = (part: readonly string[]) => part.map((line) => `${line}\n`).join('');
+  const isBuilt = command !== undefined || directory !== undefined || output !== undefined || spa;
   return {
     files: {
-      'postern.yaml': stringify({ version: 1, services: { web } }),
+      ...(isBuilt ? { 'postern.yaml': stringify({ version: 1, services: { web } }) } : {}),
       ...(redirects.length === 0 ? {} : { _redirects: lines(redirects) }),
       ...(headers.length === 0 ? {} : { _headers: lines(headers) }),
     },
