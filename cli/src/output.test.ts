@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Failure } from './failure.ts';
 import { failureText, hintsOf, isColored, resultText } from './output.ts';
 
-const piped = { isJson: false, fields: undefined, columns: null, isColored: false };
+const piped = { isJson: false, fields: undefined, columns: null, isColored: false, now: 0 };
 const rows = [
   { id: 'a', name: 'One\ttab\u001b[31m', owner: { id: 'usr' }, size: 1 },
   { id: 'bcd', name: null, owner: { id: 'svc' }, size: 20 },
@@ -64,9 +64,9 @@ test('a failure says what to do, and its JSON has every part', () => {
   });
 });
 
-test('a hint says that there are more pages, and names the ETag', () => {
+test('a hint says that there are more pages', () => {
   expect(hintsOf({ data: [], pagination: { current: 1, total: 2 }, etag: '"v1"' })).toBe(
-    'ETag: "v1"\nThere are more: --paginate prints every page.\n',
+    'There are more: --paginate prints every page.\n',
   );
   expect(hintsOf({ data: [], pagination: { current: 2, total: 2 } })).toBe('');
 });

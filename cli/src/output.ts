@@ -1,3 +1,4 @@
+import { fewColumns, inWords, labelOf } from './for-people.ts';
 import { type ExitCode, type Failure, wrongUsage } from './failure.ts';
 import { problemText } from './problem.ts';
 import type { Pagination } from './send.ts';
@@ -7,8 +8,10 @@ export type Result = {
   readonly data: unknown;
   /** Fields of a list that are printed when the person names none; undefined = those of its first item. */
   readonly columns?: readonly string[] | undefined;
-  /** The list that is printed instead of `data`, unless JSON or fields are asked for. */
-  readonly rows?: readonly unknown[] | undefined;
+  /** Printed instead of `data`, unless JSON or fields are asked for, such as the rows of a wrapped list. */
+  readonly shown?: unknown;
+  /** The same, on a terminal. */
+  readonly people?: unknown;
   readonly pagination?: Pagination | undefined;
   readonly etag?: string | undefined;
   /** Printed instead of `data`, unless JSON or fields are asked for. */
@@ -34,23 +37,31 @@ export type Form = {
   readonly columns: number | null;
   /** Only on a terminal, and not with NO_COLOR. */
   readonly isColored: boolean;
+  /** Unix milliseconds, for times as distances. */
+  readonly now: number;
 };
 
 /** The result for stdout. */
 export function resultText(result: Result, form: Form): string {
-  const { data, text, rows, columns, pagination, etag, failure } = result;
+  const { data, text, shown = data, people, columns, pagination, etag, failure } = result;
   if (text !== undefined && !form.isJson && form.fields === undefined) return text;
-  if (!form.isJson) return asText(form.fields === undefined ? (rows ?? data) : data, form, columns);
+  if (!form.isJson) {
+    if (form.fields !== undefined) return asText(data, form, columns);
+    if (form.columns === null) return asText(shown, form, columns);
+    return people === undefined
+      ? asText(shown, form, columns && fewColumns(columns))
+      : asText(people, form, undefined);
+  }
   const error = failure === undefined ? null : errorOf(failure);
   return json({ ok: error === null, data: selected(data, form.fields), error, pagination, etag });
 }
 
 /** What a person may want to know besides the result, for stderr. */
-export function hintsOf({ etag, pagination, hint }: Result): string {
+export function hintsOf({ pagination, hint }: Result): string {
   const { current, total, nextCursor } = pagination ?? {};
   const isPart =
     (current !== undefined && total !== undefined && current < total) || typeof nextCursor === 'string';
-  return [hint, etag && `ETag: ${etag}`, isPart && 'There are more: --paginate prints every page.']
+  return [hint, isPart && 'There are more: --paginate prints every page.']
     .filter(Boolean)
     .map((line) => `${line}\n`)
     .join('');
@@ -133,12 +144,11 @@ function asText(data: unknown, form: Form, usual: readonly string[] | undefined)
   if (typeof data !== 'object') return `${cell(data)}\n`;
   if (fields !== undefined) return rowText(data, fields);
   const names = Object.keys(data);
-  const width = Math.max(0, ...names.map((name) => name.length));
-  return names
-    .map(
-      (name) => `${columns === null ? `${name}\t` : `${name.padEnd(width)}  `}${cell(valueAt(data, name))}\n`,
-    )
-    .join('');
+  if (columns === null) return names.map((name) => `${name}\t${cell(valueAt(data, name))}\n`).join('');
+  const lines = names.map((name) => [labelOf(name), cell(inWords(valueAt(data, name), form.now))] as const);
+  const full = lines.filter(([, text]) => text !== '');
+  const width = Math.max(0, ...full.map(([label]) => label.length));
+  return full.map(([label, text]) => `${label.padEnd(width)}  ${text}\n`).join('');
 }
 
 function fieldsOf(items: readonly unknown[]): string[] {
@@ -149,16 +159,19 @@ function fieldsOf(items: readonly unknown[]): string[] {
 function listText(
   items: readonly unknown[],
   fields: readonly string[],
-  { columns, isColored: hasColor }: Form,
+  { columns, isColored: hasColor, fields: asked, now }: Form,
 ): string {
+  // What a person asked for by name, and what goes into a pipe, is exact.
+  const isExact = columns === null || asked !== undefined;
   const rows = items.map((item) =>
     typeof item === 'object' && item !== null
-      ? fields.map((field) => cell(valueAt(item, field)))
+      ? fields.map((field) => cell(isExact ? valueAt(item, field) : inWords(valueAt(item, field), now)))
       : [cell(item)],
   );
   if (columns === null) return rows.map((row) => `${row.join('\t')}\n`).join('');
   if (rows.length === 0) return '';
-  const table = [fields.map((field) => field.toUpperCase()), ...rows];
+  const titles = fields.map((field) => (isExact ? field : labelOf(field)).toUpperCase());
+  const table = [titles, ...rows];
   const widths = fields.map((_, at) => Math.max(...table.map((row) => row[at]?.length ?? 0)));
   return table
     .map((row, index) => {

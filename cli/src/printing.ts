@@ -35,6 +35,7 @@ export function printing(
       fields: fieldsFrom(asked, fields),
       columns: io.outTerminal?.columns ?? null,
       isColored: isColored(io.outTerminal !== null, io.env),
+      now: io.now(),
     };
     const result = await verb();
     const isOne = result.stream === undefined && result.items === undefined;

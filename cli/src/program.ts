@@ -130,7 +130,10 @@ function addVerb(parent: Command, verb: Verb, io: Io): void {
   for (const { name, meaning } of verb.arguments) command.argument(`<${name.toUpperCase()}>`, meaning);
   for (const option of verb.options) addOption(command, option);
   if (verb.ifMatch !== undefined)
-    command.option('--if-match <ETAG>', 'Change it only while it has this ETag. Verbs that read print it.');
+    command.option(
+      '--if-match <ETAG>',
+      'Change it only while it has this ETag. Verbs that read print it with --json.',
+    );
   if (verb.body !== undefined)
     command.option(
       '--input <FILE>',

@@ -51,7 +51,7 @@ export function requestOf(verb: Verb, given: Given): ApiRequest {
   );
   if (absent.length > 0) throw wrongUsage(missing(absent));
   if (given.ifMatch === undefined && verb.ifMatch === 'required')
-    throw wrongUsage('--if-match is missing.', 'Send the ETag that the verb for reading prints.');
+    throw wrongUsage('--if-match is missing.', 'Send the ETag that the verb for reading prints with --json.');
   const body = bodyOf(verb, given, fields);
   const search = query.length === 0 ? '' : `?${new URLSearchParams(query).toString()}`;
   return {

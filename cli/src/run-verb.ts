@@ -2,12 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { isConfirmed } from './confirm.ts';
 import { declined, wrongUsage } from './failure.ts';
 import { followLog } from './follow.ts';
+import { forPeople } from './for-people.ts';
 import type { Io } from './io.ts';
 import type { Result } from './output.ts';
 import { type ApiRequest, requestOf } from './request.ts';
 import { type Answer, type Pagination, send, type Session } from './send.ts';
 import { notSignedIn, openSession, type SessionOptions } from './session.ts';
 import type { Verb, Verbs } from './verb.ts';
+import { wrappedList } from './wrapped-list.ts';
 
 /** The options of every verb that sends a request; those of the route are beside them. */
 type VerbOptions = SessionOptions & {
@@ -47,7 +49,12 @@ export async function runVerb(
     return { data: null, items: followLog(session, request, verb.columns ?? [], chatter) };
   }
   if (verb.asks) await confirm([verb.summary, ...args].join(': '), options, io);
-  return { ...(await sendAll(session, request, options, io)), columns: verb.columns };
+  const result = await sendAll(session, request, options, io);
+  const people = forPeople(verb.name, result.data);
+  const wrapped = wrappedList(result.data);
+  return wrapped === undefined
+    ? { ...result, people, columns: verb.columns }
+    : { ...result, shown: wrapped.rows, columns: wrapped.columns };
 }
 
 /** `postern api`: any request but those of a browser session. @throws Failure */

@@ -3,8 +3,8 @@ import { type CallerOptions, openCaller } from './call.ts';
 import { Failure } from './failure.ts';
 import type { Io } from './io.ts';
 import type { Result } from './output.ts';
+import type { Problem } from './problem.ts';
 import { waitAfterLoss } from './send.ts';
-import type { Explanation } from './why.ts';
 
 export type WatchOptions = CallerOptions & {
   /** Seconds. */
@@ -30,6 +30,14 @@ type Build = {
   readonly fix: string | null;
   readonly problems: readonly unknown[];
   readonly environment: { readonly id: string; readonly uuid: string };
+};
+
+export type Explanation = {
+  readonly step: string;
+  readonly ok: boolean | null;
+  readonly message: string;
+  readonly fix?: string;
+  readonly problems?: readonly Problem[];
 };
 
 const everyMs = 1_000;

@@ -29,6 +29,6 @@ test('a path that leads out of the folder is refused, also through a link', asyn
   await symlink(other, join(folder, 'link'));
   await writeFile(join(folder, 'own.txt'), '');
   for (const path of ['../out.txt', '/etc/out.txt', 'a/../../out.txt', 'C:/out.txt', 'link/out.txt'])
-    await expect(writeFiles(result(path), folder), path).rejects.toMatchObject({ exitCode: 1 });
+    await expect(writeFiles(result(path), folder)).rejects.toMatchObject({ exitCode: 1 });
   await expect(readFile(join(other, 'out.txt'))).rejects.toThrow('ENOENT');
 });

@@ -155,6 +155,12 @@ test('a folder that postern.yaml does not name is not published to its site', as
   await put('named/other/index.html', 'other');
   const cwd = join(folder, 'named');
   expect(await postern(['deploy', 'other'], { cwd })).toMatchObject({ code: 2, out: '' });
+  const service = (output: string) => `{ build: { output: ${output} }, static: {} }`;
+  await put(
+    'named/postern.yaml',
+    `version: 1\nsite: { id: ${site} }\nservices:\n  a: ${service('other')}\n  b: ${service('more')}\n`,
+  );
+  expect((await postern(['deploy', 'other'], { cwd })).err).toContain('site: { id: …, folder: … }');
 });
 
 test('a deploy prints when the site expires, and --expires sets it', async () => {

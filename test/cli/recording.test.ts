@@ -80,11 +80,11 @@ describe.skipIf(missingTools('script', 'git', 'bwrap', 'slirp4netns').length > 0
     expect(login.code).toBe(0);
 
     const first = await typed('postern deploy --name Shop --public');
-    expect(first.text).toContain('Version 1 of Shop is live: 2 contents');
+    expect(first.text).toContain('Version 1 of Shop is live for everyone: 2 files');
     await change('dist/index.html', '<h1>Shop, open on Sundays</h1>');
     session.push("$ echo '<h1>Shop, open on Sundays</h1>' > dist/index.html\n");
     const second = await typed('postern deploy');
-    expect(second.text).toMatch(/Version 2 of Shop is live: 1 contents .* sent, 1 files reused\./);
+    expect(second.text).toMatch(/Version 2 of Shop is live for everyone: 1 file .* sent, 1 file reused\./);
 
     const listed = await typed('postern sites list --fields id,name,url');
     const [, site = ''] = /^(\S+) +Shop +http/m.exec(listed.text) ?? [];

@@ -126,7 +126,7 @@ test('login --token-stdin stores no key that the server refuses, and replaces no
   const wrong = `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`;
   const unknown = `app_pat_${'0'.repeat(40)}`;
   for (const input of ['hello', wrong, unknown])
-    expect(await login(input), input).toMatchObject({ code: 4, out: '' });
+    expect(await login(input)).toMatchObject({ code: 4, out: '' });
   expect((await login(wrong)).err).toContain('checksum');
   expect(await readFile(contexts, 'utf8')).toBe(before);
   expect((await login(unknown, '--no-check', '--context', 'unchecked')).code).toBe(0);

@@ -7,7 +7,7 @@ export function addDeploy(program: Command, io: Io): void {
     .command('deploy')
     .summary('Publish a folder as a site; sends only what the server does not have.')
     .description(
-      `Publish a folder as a site. Sends only the contents that no version of your sites has, and prints the address. After a lost connection, or Ctrl-C and a new start, it continues.
+      `Publish a folder as a site. Sends only the contents that no version of your sites has, and prints the address; of a private site the link, which leads to it for as long as it exists. After a lost connection, or Ctrl-C and a new start, it continues.
 
 Without --site it publishes to the site that postern.yaml (site: { id: … }) or postern.site.json beside the folder names for the folder. If they name none, it creates a site and writes postern.site.json. If they name sites of other folders only, it asks first. In a pipeline it creates no site.
 

@@ -154,8 +154,8 @@ async function publishFolder(
         sent,
         reused,
       },
-      text: `${live.url}\n`,
-      hint: `Version ${live.version?.number} of ${live.name} is live: ${sent.files} contents (${sizeText(sent.bytes)}) sent, ${reused.files} files reused.${expiryText(live)}`,
+      text: `${live.visibility === 'private' ? live.link : live.url}\n`,
+      hint: `Version ${live.version?.number} of ${live.name} is live${live.visibility === 'public' ? ' for everyone' : ''}: ${filesText(sent.files)} (${sizeText(sent.bytes)}) sent, ${filesText(reused.files)} reused.${expiryText(live)}`,
     };
   }
 }
@@ -173,6 +173,11 @@ async function rememberedSite(
 ): Promise<string | undefined> {
   const isOther = project.folders.length > 0 && !project.folders.some((name) => resolve(name) === folder);
   const ofProject = isOther ? undefined : project.site;
+  if (ofProject !== undefined && project.folders.length > 1)
+    throw wrongUsage(
+      `postern.yaml names one site and the folders ${project.folders.join(', ')}.`,
+      'Write the folder of the site in postern.yaml: site: { id: …, folder: … }',
+    );
   if (ofProject !== undefined && ofFile !== undefined && ofProject !== ofFile)
     throw wrongUsage(
       `postern.yaml names the site ${ofProject}, and ${path} the site ${ofFile}.`,
@@ -229,6 +234,10 @@ async function createSite(name: string, options: DeployOptions, call: Call): Pro
   const visibility = askedVisibility(options);
   const value = { name, ...(visibility === undefined ? {} : { visibility }) };
   return await call<Site>('POST', '/sites', { kind: 'json', value });
+}
+
+function filesText(count: number): string {
+  return count === 1 ? '1 file' : `${count} files`;
 }
 
 /** As a date; --json has the exact time. */
