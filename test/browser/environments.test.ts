@@ -404,8 +404,10 @@ test('a failed deploy says what to do, and the same commit is deployed again', {
     steps: [{}, { service: 'web', step: 'build', reused: true }],
   });
   const { page, context, complaints } = await at(`/environments/${environment.id}`);
+  const problems = page.getByRole('table', { name: 'Problems' }).locator('tbody');
   await page.getByRole('link', { name: 'See why, and what to do' }).click();
-  await page.getByText('Correct it, and push.').waitFor();
+  const listed = '4:14services.web.build.outptuoutptu is not a field. Write output.';
+  await expect.poll(() => problems.textContent()).toBe(listed);
   await page.getByRole('tab', { name: 'Deploys' }).click();
   await page.getByText('used again').waitFor();
   await page.getByRole('link', { name: '8c36b1a' }).click();
@@ -414,9 +416,7 @@ test('a failed deploy says what to do, and the same commit is deployed again', {
     .poll(() => page.getByRole('link', { name: 'Commit', exact: true }).getAttribute('href'))
     .toBe(`https://git.example.com/${environment.sha}`);
   await page.getByText('Correct it, and push.').waitFor();
-  await expect
-    .poll(() => page.getByRole('table', { name: 'Problems' }).locator('tbody').textContent())
-    .toBe('4:14services.web.build.outptuoutptu is not a field. Write output.');
+  await expect.poll(() => problems.textContent()).toBe(listed);
   await press(page, 'Deploy this commit again');
   await page.waitForURL((url) => !url.pathname.endsWith(deploy.id));
   await page.getByText('Queued', { exact: true }).first().waitFor();
