@@ -94,6 +94,13 @@ test('a dry run prints the request and changes nothing', async () => {
   expect((await postern(['sites', 'get', site.id, '--fields', 'name'])).out).toBe('Handbook\n');
 });
 
+test('an empty text is an empty list', async () => {
+  const options = ['--name', 'Docs', '--purpose', 'Docs', '--tools', '{}', '--clients', ''];
+  const { code, out } = await postern(['agents', 'add', ...options, '--dry-run', '--json']);
+  expect(code).toBe(0);
+  expect(JSON.parse(out).data.body).toMatchObject({ clients: [] });
+});
+
 test('a deletion without a terminal needs --yes', async () => {
   const made = await postern(['sites', 'create', '--name', 'Short', '--fields', 'id']);
   const id = made.out.trim();
