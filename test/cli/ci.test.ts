@@ -4,11 +4,9 @@ import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { bundled } from '../../cli/build.ts';
-import cliPackage from '../../cli/package.json' with { type: 'json' };
 import { openWorld, type World } from './command-line.ts';
 
-// The steps of deploy/ci, as the runners would run them, against a real server. A stand-in for npx runs the bundled file.
+// The steps of deploy/ci, as the runners would run them, against a real server that serves the command line.
 const ci = join(import.meta.dirname, '../../deploy/ci');
 let world: World;
 let key: string;
@@ -22,8 +20,6 @@ beforeAll(async () => {
   await mkdir(join(folder, 'dist'), { recursive: true });
   await mkdir(join(world.home, 'bin'));
   await symlink(process.execPath, join(world.home, 'bin/node'));
-  const npx = `#!/bin/sh\n[ "$1 $2" = "--yes @postern/cli@${cliPackage.version}" ] || exit 9\nshift 2\nexec node '${bundled}' "$@"\n`;
-  await writeFile(join(world.home, 'bin/npx'), npx, { mode: 0o755 });
   await writeFile(join(folder, 'dist/index.html'), '<h1>Pipeline</h1>');
   const env = { POSTERN_URL: world.server.origin, POSTERN_KEY: key };
   const first = await world.postern(['deploy', '--public', '--fields', 'site'], { cwd: folder, env });

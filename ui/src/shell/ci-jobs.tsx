@@ -1,15 +1,17 @@
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { commandLine } from '../api/command-line.ts';
+import { commandLineDigest } from '../api/command-line.ts';
 import styles from './ci-jobs.module.css';
 import { Command } from './command.tsx';
 import { type DeployTo, githubJob, gitlabJob } from './snippets.ts';
 
-/** Jobs to copy that publish with the command line: to a site, or to the one that a committed postern.site.json names. */
+/**
+ * Jobs to copy that publish with the command line: to a site, or to the one that a committed postern.site.json names. Nothing
+ * where this server serves no command line.
+ */
 export function CiJobs(to: DeployTo) {
-  const { data: served } = useQuery(commandLine);
-  const version = served?.version;
-  if (version === undefined || version === null) return null;
+  const { data: digest } = useQuery(commandLineDigest);
+  if (digest === undefined || digest === null) return null;
   return (
     <details className={styles['jobs']}>
       <summary>Jobs for GitHub Actions and GitLab</summary>
@@ -29,11 +31,11 @@ export function CiJobs(to: DeployTo) {
       <Text size="sm" fw={500} mb={4}>
         GitHub Actions
       </Text>
-      <Command text={githubJob(version, to)} of="job for GitHub Actions" />
+      <Command text={githubJob(to)} of="job for GitHub Actions" />
       <Text size="sm" fw={500} mt="sm" mb={4}>
         GitLab
       </Text>
-      <Command text={gitlabJob(version, to)} of="job for GitLab" />
+      <Command text={gitlabJob(to)} of="job for GitLab" />
     </details>
   );
 }

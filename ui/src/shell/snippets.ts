@@ -45,17 +45,21 @@ function deployWith({ siteId, isServiceKey }: DeployTo): string {
 /** Downloads the command line of this server, and checks that it is the one of the digest. */
 export function getCommandLine(digest: string): string {
   return [
-    `curl -sSfO ${location.origin}/cli/postern.mjs`,
+    fetchCommandLine(),
     `echo "${digest}  postern.mjs" | sha256sum --check`,
     'alias postern="node $PWD/postern.mjs"',
   ].join('\n');
 }
 
+function fetchCommandLine(): string {
+  return `curl -sSfO ${location.origin}/cli/postern.mjs`;
+}
+
 /**
- * A job that publishes the folder `dist`, with the key in a secret POSTERN_KEY. It runs one version of the command line,
- * which works with other versions of the server too.
+ * A job that publishes the folder `dist`, with the key in a secret POSTERN_KEY. It runs the command line of this server, so an
+ * upgrade of the server does not break it (decision 0080).
  */
-export function githubJob(version: string, to: DeployTo): string {
+export function githubJob(to: DeployTo): string {
   return `publish:
   runs-on: ubuntu-latest
   steps:
@@ -63,19 +67,22 @@ export function githubJob(version: string, to: DeployTo): string {
     - uses: actions/setup-node@v5
       with: { node-version: 24 }
     - run: npm ci && npm run build
-    - run: npx --yes @postern/cli@${version} ${deployWith(to)}
+    - run: |
+        ${fetchCommandLine()}
+        node postern.mjs ${deployWith(to)}
       env:
         POSTERN_URL: ${location.origin}
         POSTERN_KEY: \${{ secrets.POSTERN_KEY }}`;
 }
 
 /** The same for GitLab, with the key in a masked variable POSTERN_KEY. */
-export function gitlabJob(version: string, to: DeployTo): string {
+export function gitlabJob(to: DeployTo): string {
   return `publish:
   image: node:24
   variables:
     POSTERN_URL: ${location.origin}
   script:
     - npm ci && npm run build
-    - npx --yes @postern/cli@${version} ${deployWith(to)}`;
+    - ${fetchCommandLine()}
+    - node postern.mjs ${deployWith(to)}`;
 }

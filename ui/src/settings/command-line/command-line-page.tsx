@@ -1,6 +1,6 @@
 import { Alert, Anchor, Skeleton, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { commandLine } from '../../api/command-line.ts';
+import { commandLineDigest } from '../../api/command-line.ts';
 import { CiJobs } from '../../shell/ci-jobs.tsx';
 import { Command } from '../../shell/command.tsx';
 import { Problem } from '../../shell/problem.tsx';
@@ -10,7 +10,7 @@ import styles from './command-line.module.css';
 
 /** Where to get the command line of this server, with its digest. */
 export function CommandLinePage() {
-  const { data: served, error, refetch } = useQuery(commandLine);
+  const { data: digest, error, refetch } = useQuery(commandLineDigest);
   return (
     <>
       <PageHead
@@ -18,15 +18,15 @@ export function CommandLinePage() {
         intro="Publish sites, follow Environments and check keys from a terminal or a pipeline. It needs Node 22.12 or newer."
       />
       {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
-      {served === undefined && error === null && (
+      {digest === undefined && error === null && (
         <Skeleton height={160} radius="lg" role="status" aria-label="Loading" />
       )}
-      {served?.digest === null && (
+      {digest === null && (
         <Alert color="yellow" title="This server serves no command line">
           An administrator builds it with <code>npm run build:cli</code>.
         </Alert>
       )}
-      {typeof served?.digest === 'string' && <Get digest={served.digest} />}
+      {typeof digest === 'string' && <Get digest={digest} />}
     </>
   );
 }
