@@ -267,24 +267,64 @@ test('T45 T46 redirects stay on the site and headers only tighten; other rules r
     'x-robots-tag': 'noindex',
     'permissions-policy': 'gamepad=(), camera=(), microphone=(), geolocation=(), usb=(), payment=()',
   });
-  const bad = await upload(h, key, {
-    'index.html': page('x'),
-    _redirects: '/a https://evil.example\n/b //evil.example\n/c javascript:alert(1)\n/d /\\evil.example\n',
-    _headers:
-      '/*\n  Set-Cookie: a=b\n  Access-Control-Allow-Origin: *\n  Service-Worker-Allowed: /\n  Permissions-Policy: camera=*\n',
-  });
-  expect(bad.error.code).toBe('upload_rejected');
-  expect(bad.error.details.files.map((file: { path: string }) => file.path)).toEqual([
-    '_redirects',
-    '_redirects',
-    '_redirects',
-    '_redirects',
-    '_headers',
-    '_headers',
-    '_headers',
-    '_headers',
-  ]);
 });
+
+test('T45 T46 unsafe lines of _redirects and _headers are not applied and named, and the rest of the site works', async () => {
+  const made = await upload(h, key, {
+    'index.html': page('x'),
+    _redirects:
+      '/a https://evil.example\n/b //evil.example\n/c javascript:alert(1)\n/d /\\evil.example\n/old /new 301!\n/* /:splat 200\n',
+    _headers:
+      '/*\n  Set-Cookie: a=b\n  Access-Control-Allow-Credentials: true\n  Service-Worker-Allowed: /\n  Permissions-Policy: camera=*\n  Cache-Control: max-age=9\n  X-Frame-Options: DENY\n  X-Content-Type-Options: nosniff\n',
+  });
+  expect(made.status).toBe(201);
+  const { id, url, warnings } = made.data;
+  const named = warnings.map(({ message }: { message: string }) => message.split(' is not ')[0]);
+  expect(named).toEqual([
+    ...[1, 2, 3, 4, 5, 6].map((line) => `Line ${line} of _redirects`),
+    ...[2, 3, 4, 5, 6].map((line) => `Line ${line} of _headers`),
+  ]);
+  const report = await h.call('GET', `/sites/${id}/versions/1`, { as: key });
+  expect(report.data.report.warnings).toEqual(warnings);
+  const { headers } = await h.open(url);
+  expect(headers).toMatchObject({
+    'x-frame-options': 'DENY',
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'public, max-age=0, must-revalidate',
+    'permissions-policy': expect.stringContaining('camera=()'),
+  });
+  for (const name of ['set-cookie', 'service-worker-allowed', 'access-control-allow-credentials'])
+    expect(headers).not.toHaveProperty(name);
+  for (const path of ['a', 'b', 'c', 'd']) expect((await h.open(url + path)).statusCode).toBe(404);
+  const old = await h.open(`${url}old`);
+  expect([old.statusCode, old.headers['location']]).toEqual([301, '/new']);
+});
+
+test.each([
+  ['/* /index.html 200', { 'index.html': page('start') }, 'start'],
+  ['/* / 200', { 'index.html': page('start') }, 'start'],
+  ['/* /index.html 200!', { 'index.html': page('start') }, 'start'],
+])(
+  'the line “%s” shows the start page at every address of a page, as spa does',
+  async (rules, files, text) => {
+    const made = await upload(h, key, {
+      ...files,
+      'about.html': page('about'),
+      _redirects: `/old /about\n${rules}\n`,
+    });
+    expect(made.status).toBe(201);
+    expect(made.data.warnings).toHaveLength(rules.endsWith('!') ? 1 : 0);
+    const asked = async (path: string, dest = 'document') =>
+      await h.open(made.data.url + path, {
+        headers: { 'sec-fetch-mode': dest === 'document' ? 'navigate' : 'no-cors', 'sec-fetch-dest': dest },
+      });
+    const deep = await asked('any/where');
+    expect([deep.statusCode, deep.body.includes(text)]).toEqual([200, true]);
+    expect((await asked('about')).body).toContain('about');
+    expect((await asked('old')).statusCode).toBe(301);
+    expect((await asked('gone.js', 'script')).statusCode).toBe(404);
+  },
+);
 
 test('T36 a key sent to a site is refused, reported and in no log', async () => {
   const made = await upload(h, key, { 'index.html': page('x') });
@@ -357,20 +397,27 @@ test('without news from the database for half a minute nothing is served', async
   expect((await h.open(made.data.url)).statusCode).toBe(200);
 });
 
-test('T45 a 64 KiB value, a value that ends its line and a file longer than rules may be refuse the upload', async () => {
+test('T45 a 64 KiB value, a value that ends its line and a file longer than rules may be are not applied', async () => {
   const problemsOf = async (rules: string) => {
-    const refused = await upload(h, key, { 'index.html': page('x'), _headers: rules });
-    expect([refused.status, refused.error.code]).toEqual([422, 'upload_rejected']);
-    return refused.error.details.files.map(({ problem }: { problem: string }) => problem);
+    const { status, data } = await upload(h, key, { 'index.html': page('x'), _headers: rules });
+    expect(status).toBe(201);
+    const { headers } = await h.open(data.url);
+    expect([headers['set-cookie'], String(headers['content-security-policy']).length < 2_000]).toEqual([
+      undefined,
+      true,
+    ]);
+    return data.warnings.map(({ message }: { message: string }) => message);
   };
   const policy = '/*\n  Content-Security-Policy: ';
   const rest = 65_536 - policy.length;
   expect(await problemsOf(policy + 'x'.repeat(rest))).toEqual([
-    'line 2: must have a value of 1 to 2000 characters',
+    'Line 2 of _headers is not applied as it is written: it must have a value of 1 to 2000 characters.',
   ]);
-  expect(await problemsOf(policy + 'x'.repeat(rest + 1))).toEqual(['is larger than 65536 bytes']);
+  expect(await problemsOf(policy + 'x'.repeat(rest + 1))).toEqual([
+    'The file _headers is not applied as it is written: it is larger than 65536 bytes.',
+  ]);
   expect(await problemsOf(`${policy}x\r\n  Set-Cookie: a=b\n`)).toEqual([
-    expect.stringContaining('line 3: sets set-cookie'),
+    expect.stringContaining('Line 3 of _headers is not applied as it is written: it sets set-cookie'),
   ]);
 });
 

@@ -47,6 +47,7 @@ for = "/*"
 X-Robots-Tag = "noindex"
 Referrer-Policy = "unsafe-url"
 X-Frame-Options = "DENY"
+X-XSS-Protection = "1"
 Permissions-Policy = "fullscreen=(), camera=()"
 [[plugins]]
 package = "x"
@@ -56,7 +57,12 @@ test('netlify.toml: redirects, headers and the single page, and the rest is name
   const file = fromNetlify(netlify);
   expect(file).toMatchObject({
     redirects: ['/old/* /new/:splat 301', '/a/:id /b/:id?x=1 302'],
-    headers: ['/*', '  X-Robots-Tag: noindex', '  Permissions-Policy: fullscreen=(), camera=()'],
+    headers: [
+      '/*',
+      '  X-Robots-Tag: noindex',
+      '  X-Frame-Options: DENY',
+      '  Permissions-Policy: fullscreen=(), camera=()',
+    ],
     spa: true,
     build: { command: 'npm run build', output: 'dist', node: '22' },
   });
@@ -66,7 +72,7 @@ test('netlify.toml: redirects, headers and the single page, and the rest is name
     'redirects[3]',
     'redirects[4]',
     'headers[0] Referrer-Policy',
-    'headers[0] X-Frame-Options',
+    'headers[0] X-XSS-Protection',
     'plugins',
     'build.functions',
   ]);

@@ -85,10 +85,27 @@ const settable = [
   'permissions-policy',
   'referrer-policy',
 ];
+/** Headers that a site takes with these values only. */
+const withValues: Readonly<Record<string, readonly string[]>> = {
+  'x-content-type-options': ['nosniff'],
+  'x-frame-options': ['DENY', 'SAMEORIGIN'],
+  'cross-origin-opener-policy': ['same-origin', 'same-origin-allow-popups', 'noopener-allow-popups'],
+  'cross-origin-embedder-policy': ['require-corp', 'credentialless'],
+  'cross-origin-resource-policy': ['same-origin', 'same-site'],
+  'origin-agent-cluster': ['?1'],
+  'x-permitted-cross-domain-policies': ['none'],
+  'access-control-allow-origin': ['*'],
+};
 const featuresOff = ['camera', 'microphone', 'geolocation', 'usb', 'payment'];
 
 function headerProblem(name: string, value: unknown): string | undefined {
-  if (!settable.includes(name)) return `A site cannot set it. It can set ${settable.join(', ')}.`;
+  const values = Object.hasOwn(withValues, name) ? withValues[name] : undefined;
+  if (values !== undefined)
+    return values.some((one) => one.toLowerCase() === String(value).trim().toLowerCase())
+      ? undefined
+      : `A site can set it only to ${values.join(' or ')}.`;
+  if (!settable.includes(name))
+    return `A site cannot set it. It can set ${[...settable, ...Object.keys(withValues)].join(', ')}.`;
   if (typeof value !== 'string' || !/^[\x20-\x7e]{1,2000}$/.test(value.trim()))
     return 'The value is not one line of at most 2000 characters.';
   if (name === 'permissions-policy' && !value.split(',').every(isTighter))

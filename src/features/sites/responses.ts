@@ -3,7 +3,7 @@ import { timestamp, timestampOrNull } from '../../core/clock.ts';
 import type { SiteActions } from './actions.ts';
 import type { FileChange } from './content/file-changes.ts';
 import type { SiteReport } from './content/report.ts';
-import type { SiteWarning } from './content/warnings.ts';
+import { type SiteWarning, warningsFor } from './content/warnings.ts';
 import { versionEtag } from './rights.ts';
 import { type Site, type SiteOwner, type SiteVersion, siteStatusOf } from './site.ts';
 import type { Capabilities } from './sites.ts';
@@ -76,11 +76,11 @@ export async function toPublishedAnswer(
   deps: { names: OwnerNames; addresses: SiteAddresses; now: number },
 ) {
   const answer = await toSiteAnswer(site, caller, deps);
-  return { ...answer, data: { ...answer.data, warnings: toWarnings(warnings) } };
+  return { ...answer, data: { ...answer.data, warnings: toWarnings(warningsFor(site, warnings)) } };
 }
 
 const toWarnings = (warnings: readonly SiteWarning[]) =>
-  warnings.map((warning) => ({ ...warning, pages: [...warning.pages] }));
+  warnings.map(({ code, message, pages }) => ({ code, message, pages: [...pages] }));
 
 /** A number is never reused within a site, so the two together identify a version permanently. */
 function versionId(siteId: string, number: number): string {

@@ -18,7 +18,9 @@ const ttlHours = z
   .describe('Hours from now until the site expires; at most ttl.maxHours of the capabilities');
 const spa = z
   .boolean()
-  .describe('Serve index.html for paths without a file, for apps with client-side routing');
+  .describe(
+    'Serve index.html for paths without a file, for apps with client-side routing. The line `/* /index.html 200` in `_redirects` does the same for its version',
+  );
 
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 const hoursText = z
@@ -141,7 +143,9 @@ const warningsSchema = z
     z.strictObject({
       code: z.enum(warningCodes),
       message: z.string(),
-      pages: z.array(z.string()).describe('Pages of the site that could be the target; at most 100'),
+      pages: z
+        .array(z.string())
+        .describe('For `no_start_page`: pages of the site that could be the target; at most 100'),
     }),
   )
   .describe('Content that is allowed but probably a mistake; Postern refuses nothing for it');

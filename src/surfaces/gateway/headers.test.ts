@@ -46,3 +46,26 @@ test('an answer carries no more of its author’s headers than proxies take', ()
   const long: Written = [['content-security-policy', 'x'.repeat(2_000)]];
   expect(sent('content-security-policy', false, long, long, long, long, long)).toHaveLength(4);
 });
+
+test('T22 T45 a header for other origins is sent on a public site alone, and a private one keeps its own isolation', () => {
+  const own: Written = [
+    ['access-control-allow-origin', '*'],
+    ['cross-origin-opener-policy', 'same-origin-allow-popups'],
+    ['cross-origin-resource-policy', 'same-site'],
+    ['cross-origin-embedder-policy', 'require-corp'],
+    ['x-frame-options', 'DENY'],
+  ];
+  const all = (isPrivate: boolean) => own.map(([name]) => sent(name, isPrivate, own));
+  expect(all(false)).toEqual(own.map(([, value]) => [value]));
+  expect(all(true)).toEqual([[], ['same-origin'], ['same-origin'], ['require-corp'], ['DENY']]);
+});
+
+test('a header that browsers ignore when it comes twice is sent once, with the value of the last rule', () => {
+  const both = (name: string, one: string, other: string) =>
+    sent(name, false, [[name, one]], [[name, other]]);
+  expect(both('cross-origin-opener-policy', 'same-origin', 'same-origin-allow-popups')).toEqual([
+    'same-origin-allow-popups',
+  ]);
+  expect(both('access-control-allow-origin', '*', '*')).toEqual(['*']);
+  expect(both('content-security-policy', 'a', 'b')).toEqual(['a', 'b']);
+});

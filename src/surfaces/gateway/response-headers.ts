@@ -85,12 +85,31 @@ function permissionsWith(own: readonly OwnHeader[]): string | undefined {
 
 type OwnHeader = ServedContent['headers'][number]['headers'][number];
 
+/** Either sent with a value of our own, or never sent on a private site, where no other origin may read a file. */
+const oursWhenPrivate: ReadonlySet<string> = new Set([
+  'referrer-policy',
+  'cross-origin-opener-policy',
+  'cross-origin-resource-policy',
+  'access-control-allow-origin',
+]);
+
+/** Browsers ignore such a header when it comes twice, so the last rule that matches a path decides. */
+const hasOneValue: ReadonlySet<string> = new Set([
+  'x-frame-options',
+  'x-permitted-cross-domain-policies',
+  'cross-origin-opener-policy',
+  'cross-origin-embedder-policy',
+  'cross-origin-resource-policy',
+  'access-control-allow-origin',
+]);
+
 /** The author's headers for this path. On private and unlisted content our own values take precedence (threat T45). */
 function ownHeaders({ isPrivate, isUnlisted }: Kind, { headers }: ServedContent, path: string): OwnHeader[] {
   const found = headers.filter(({ pattern }) => pattern.test(path)).flatMap((rule) => rule.headers);
   let room = maxOwnHeadersLength;
   return found
-    .filter(([name]) => !isPrivate || name !== 'referrer-policy')
+    .filter(([name], at) => !hasOneValue.has(name) || found.findLastIndex(([other]) => other === name) === at)
+    .filter(([name]) => !isPrivate || !oursWhenPrivate.has(name))
     .filter(([name]) => !(isPrivate || isUnlisted) || name !== 'x-robots-tag')
     .slice(0, maxOwnHeaders)
     .filter(([name, value]) => (room -= name.length + value.length) >= 0);

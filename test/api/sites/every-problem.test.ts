@@ -8,9 +8,9 @@ import { keyFormat } from '../../../src/features/keys/key-value.ts';
 import { checkUpload, defaultSitesConfig, type SitesConfig } from '../../../src/features/sites/sites.ts';
 import { zipOf } from '../../archives/zip.ts';
 import { type Harness, openHarness, type Person } from '../../harness.ts';
-import { archiveOf, send, start, upload } from './uploads.ts';
+import { archiveOf, upload } from './uploads.ts';
 
-/** One answer names all that is wrong, whoever judges, and by the limits of the moment of the publish. */
+/** One response names all that is wrong, in an archive and in a digest upload, by the limits at the publish. */
 let h: Harness;
 let ada: Person;
 beforeAll(async () => {
@@ -22,18 +22,16 @@ afterAll(() => h.close());
 const files = {
   'index.html': 'x',
   '.env': 'A=1',
-  _redirects: '/a https://evil.example\n',
-  _headers: '/*\n  Set-Cookie: a=b\n',
+  'a\\b.html': 'x',
 };
 const wrong = [
-  ['.env', expect.any(String)],
-  ['_redirects', 'bad_rule'],
-  ['_headers', 'bad_rule'],
+  ['.env', 'private_file'],
+  ['a\\b.html', 'bad_path'],
 ];
 type Problem = { readonly path: string; readonly code: string };
 const listed = (problems: readonly Problem[]) => problems.map(({ path, code }) => [path, code]);
 
-test('an archive with a bad name and bad rules is told of all of them, also where it was packed as one folder', async () => {
+test('the response to an archive names every bad file, also when it was packed as one folder', async () => {
   for (const folder of ['', 'site/']) {
     const packed = Object.fromEntries(Object.entries(files).map(([path, text]) => [folder + path, text]));
     const answer = await upload(h, ada, packed);
@@ -49,18 +47,6 @@ test('the check without a server says the same', async () => {
   const report = await checkUpload({ path, kind: 'zip' }, defaultSitesConfig.upload, keyFormat('app'));
   expect([listed(report.problems), report.receipt]).toEqual([wrong, null]);
   rmSync(folder, { recursive: true });
-});
-
-test('a digest upload that lacks a content is told of its rules too', async () => {
-  const site = (await h.call('POST', '/sites', { as: ada, body: {} })).data.id;
-  const { _redirects: rules } = files;
-  const { id } = (await start(h, ada, site, { 'index.html': 'x', _redirects: rules })).data;
-  expect((await send(h, ada, `/sites/${site}/uploads/${id}`, rules)).status).toBe(204);
-  const answer = await h.call('POST', `/sites/${site}/uploads/${id}/publish`, { as: ada });
-  expect(listed(answer.error.details.files)).toEqual([
-    ['index.html', 'missing'],
-    ['_redirects', 'bad_rule'],
-  ]);
 });
 
 const refusedFor = (code: string) => ({ details: { files: [expect.objectContaining({ code })] } });

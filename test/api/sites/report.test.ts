@@ -90,6 +90,29 @@ test('a site whose address shows nothing is published with a warning, in every a
   expect(empty.data.warnings).toEqual([]);
 });
 
+test('a rule that only public sites follow is named while the site is private', async () => {
+  const files = { 'index.html': 'x', _headers: '/*\n  Access-Control-Allow-Origin: *\n' };
+  const warning = {
+    code: 'rule_not_applied',
+    message: expect.stringContaining('only public sites send'),
+    pages: [],
+  };
+  const made = await upload(h, key, files, { visibility: 'private' });
+  expect(made.data.warnings).toEqual([warning]);
+  const { id } = made.data;
+  expect((await read(id, 1)).data.report.warnings).toEqual([warning]);
+  const change = await h.call('PATCH', `/sites/${id}`, { as: key, body: { visibility: 'public' } });
+  expect((await h.open(change.data.url)).headers['access-control-allow-origin']).toBe('*');
+  expect((await read(id, 1)).data.report.warnings).toEqual([]);
+});
+
+test('at most 50 lines of rules are named, and the rest is counted', async () => {
+  const _redirects = '/a https://elsewhere.example\n'.repeat(60);
+  const { data } = await upload(h, key, { 'index.html': 'x', _redirects });
+  expect(data.warnings).toHaveLength(51);
+  expect(data.warnings.at(-1).message).toBe('10 more lines of _redirects and _headers are not applied.');
+});
+
 test('OW-06 a version of someone else is not read, nor one that is not there', async () => {
   const made = await upload(h, key, { 'index.html': 'x' });
   const other = await h.key(await h.person('Bob'), { scopes: ['sites:write'] });

@@ -17,9 +17,9 @@ test('T51 archives that unpack to much and are never published fill the disk no 
     upload: limits,
     visibility: { ...value.visibility, allowPrivate: false },
   });
-  const send = (letter: string, visibility: 'public' | 'private', rules = '/old /') =>
-    upload(h, ada, { 'index.html': letter.repeat(300_000), _redirects: rules }, { visibility });
-  const wrong = async (letter: string) => (await send(letter, 'public', 'not a rule')).error.code;
+  const send = (letter: string, visibility: 'public' | 'private', more = {}) =>
+    upload(h, ada, { 'index.html': letter.repeat(300_000), ...more }, { visibility });
+  const wrong = async (letter: string) => (await send(letter, 'public', { '.env': 'A=1' })).error.code;
   const unpublished = async (letter: string) => (await send(letter, 'private')).error.code;
 
   // Nothing of what is refused for what it is stays.

@@ -6,7 +6,7 @@ import { changeInWords } from '../shell/bytes.ts';
 import { countOf } from '../shell/count.ts';
 import { versionReport } from './queries.ts';
 import styles from './report.module.css';
-import { SiteWarning } from './start-page.tsx';
+import { FileWarnings, StartPageWarning } from './start-page.tsx';
 
 type Report = Schemas['SiteVersionReport']['report'];
 
@@ -18,7 +18,14 @@ export function VersionWarnings({ siteId, number, canFix = false }: ReportProps 
   const { data } = useQuery(versionReport(siteId, number));
   if (data === undefined) return null;
   const live = canFix && data.isLive ? { siteId, number, digest: data.digest } : null;
-  return data.report.warnings.map((warning) => <SiteWarning key={warning.code} of={warning} live={live} />);
+  const { warnings } = data.report;
+  const startPage = warnings.find(({ code }) => code === 'no_start_page');
+  return (
+    <>
+      {startPage !== undefined && <StartPageWarning of={startPage} live={live} />}
+      <FileWarnings of={warnings.filter((warning) => warning !== startPage)} />
+    </>
+  );
 }
 
 /** What a version changed against the one before it, what is wrong in its pages, and its receipt. */

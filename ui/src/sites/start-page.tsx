@@ -13,8 +13,22 @@ type WarningProps = {
   readonly live: PublishedVersion | null;
 };
 
-/** What the server warns of, and for a missing start page the way to choose one. */
-export function SiteWarning({ of: { message, pages }, live }: WarningProps) {
+/** Warnings that need a change of the files. */
+export function FileWarnings({ of }: { readonly of: readonly Warning[] }) {
+  if (of.length === 0) return null;
+  return (
+    <Alert color="yellow" title="Not everything works as it is written">
+      {of.map(({ message }) => (
+        <Text size="sm" key={message}>
+          {message}
+        </Text>
+      ))}
+    </Alert>
+  );
+}
+
+/** The warning of a missing start page, with the way to choose one. */
+export function StartPageWarning({ of: { message, pages }, live }: WarningProps) {
   const [page, setPage] = useState<string | null>(null);
   const [isDone, setDone] = useState(false);
   const { run, error, isBusy } = useChange(

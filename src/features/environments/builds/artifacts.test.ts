@@ -65,7 +65,6 @@ test('static files are kept one by one, under their own names, also when all are
 test.each([
   [{ 'a.exe': 'x' }, 'a.exe ends in .exe, which is not allowed here.', 'Correct the files'],
   [{ 'a\\b.txt': 'x' }, 'a\\b.txt ', 'Correct the files'],
-  [{ 'index.html': '', _redirects: '/a nothing sensible 999' }, '_redirects line 1: ', 'Correct the files'],
   [{}, 'The output contains no files.', 'set build.output'],
 ])('output that cannot be served fails in words: %o', async (files, words, fix) => {
   const world = await openWorld();
@@ -76,6 +75,22 @@ test.each([
   expect(state.fix).toContain(fix);
   expect((await world.textOf(state.jobId)).some((line) => line.includes(words))).toBe(true);
   expect(await kept(world)).toEqual([]);
+});
+
+test('rules of another host in the output are named in the log, and the build succeeds', async () => {
+  const world = await openWorld();
+  const files = {
+    'index.html': '',
+    _redirects: '/* /index.html 200\n/a https://b.example\n',
+    _headers: '/*\n  Cache-Control: x\n',
+  };
+  const state = await build(world, files);
+  expect(state).toMatchObject({ status: 'built' });
+  const lines = await world.textOf(state.jobId);
+  expect(lines.filter((line) => line.includes(' is not applied'))).toEqual([
+    expect.stringContaining('Line 2 of _redirects is not applied'),
+    expect.stringContaining('Line 2 of _headers is not applied'),
+  ]);
 });
 
 test('a key in the output is reported, and fails the build; no message repeats it', async () => {

@@ -214,7 +214,12 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
     }
     if (end.kind === 'failed') return await fail(one, end);
     await lines.flush();
-    const built = { jobId: id, holder, key, kind: input.kind, output: end.artifact, since: startedAt };
+    const onWarnings = async (messages: readonly string[]) => {
+      for (const message of messages) say(lines, message);
+      await lines.flush();
+    };
+    const output = end.artifact;
+    const built = { jobId: id, holder, key, kind: input.kind, output, since: startedAt, onWarnings };
     const kept = await keepOutput(deps.keep, built);
     if (kept.kind === 'kept') return true;
     if (kept.kind === 'not ours') return false;

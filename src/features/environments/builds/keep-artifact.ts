@@ -42,6 +42,8 @@ type Built = {
   readonly output: Artifact;
   /** When the build began. */
   readonly since: number;
+  /** Called before the build ends with what is served in another way than its author may expect. */
+  readonly onWarnings: (messages: readonly string[]) => Promise<void>;
 };
 
 /**
@@ -60,10 +62,15 @@ export async function keepOutput(deps: KeepDeps, built: Built): Promise<KeptOutp
   if (!(await blobs.has(built.output.digest))) return { kind: 'removed' };
   const since = clock.now();
   const tar = await blobs.read(built.output.digest);
-  const { files, problems } = await takeFolder(tar, await deps.uploadRules(), { blobs, format, onKey });
+  const { files, problems, warnings } = await takeFolder(tar, await deps.uploadRules(), {
+    blobs,
+    format,
+    onKey,
+  });
   if (problems.length > 0) return refused(problems);
   const sizeBytes = [...files.values()].reduce((sum, { size }) => sum + size, 0);
   const content = { kind: 'static', manifest: files } as const;
+  if (warnings.length > 0) await built.onWarnings(warnings.map(({ message }) => message));
   return await keep(deps, built, { content, fileCount: files.size, sizeBytes, since });
 }
 

@@ -24,7 +24,6 @@ export type UploadProblem = {
     | 'credential_in_content'
     | 'wrong_content'
     | 'missing'
-    | 'bad_rule'
     | 'empty';
   /** Completes the sentence "This file …" or "The upload …", and says how to fix the problem. */
   readonly problem: string;

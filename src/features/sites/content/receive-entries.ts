@@ -1,11 +1,11 @@
 import { finished, Readable, Transform } from 'node:stream';
 import type { Blob, BlobBatch, Blobs } from '../../../platform/blobs/blobs.ts';
 import { type ArchiveEntry, ArchiveRefused } from './archive.ts';
-import { type LimitProblem, maxProblems, type UploadLimits } from '../upload-limits.ts';
+import type { LimitProblem, UploadLimits } from '../upload-limits.ts';
 import { type Judge, type JudgeDeps, judged, keyInContent, type Received } from './judge.ts';
 import { keyScan, type LookBudget, scanned } from './key-scan.ts';
-import { mayHoldRules, ruleProblems } from './rules-check.ts';
-import { maxRulesBytes, parseRedirects, redirectsFile } from '../serving/site-rules.ts';
+import { mayHoldRules, rulesIn } from './version-rules.ts';
+import { maxRulesBytes } from '../serving/site-rules.ts';
 import { type SiteWarning, warningsOf } from './warnings.ts';
 
 /**
@@ -53,13 +53,8 @@ export async function receive(
       takeAll,
       deps.keepsTopFolder === true ? undefined : withoutTopFolder,
     );
-    const wrongRules = await ruleProblems(taken.files, (digest) => rules.get(digest) ?? '');
-    const redirects = rules.get(taken.files.get(redirectsFile)?.digest ?? '') ?? '';
-    const received = {
-      ...taken,
-      problems: [...taken.problems, ...wrongRules].slice(0, maxProblems + 1),
-      warnings: warningsOf(taken.files, parseRedirects(redirects).rules),
-    };
+    const found = await rulesIn(taken.files, (digest) => rules.get(digest) ?? '');
+    const received = { ...taken, warnings: warningsOf(taken.files, found) };
     // Content of a refused upload is never published, so it need not survive a crash.
     if (received.problems.length === 0) await batch.flush();
     return received;

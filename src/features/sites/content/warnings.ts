@@ -1,22 +1,54 @@
-import { followRedirects, type RedirectRule } from '../serving/site-rules.ts';
+import { followRedirects } from '../serving/site-rules.ts';
+import type { Site } from '../site.ts';
 import type { Manifest } from './manifest.ts';
+import type { RuleNotApplied, VersionRules } from './version-rules.ts';
 
 /**
  * Content that is allowed but probably not intended. A warning never refuses: the content is published, and the
  * response includes the warning.
  */
-export const warningCodes = ['no_start_page'] as const;
+export const warningCodes = ['no_start_page', 'rule_not_applied'] as const;
 
 export type SiteWarning = {
   readonly code: (typeof warningCodes)[number];
   readonly message: string;
   /** Pages of the site that could be the intended one, nearest to the top first. */
   readonly pages: readonly string[];
+  /** True: the warning concerns the version while its site is private. */
+  readonly onlyPrivate?: true;
 };
 
 const maxPages = 100;
+/** Lines of `_redirects` and `_headers` that the warnings name. */
+const maxLines = 50;
 
-export function warningsOf(files: Manifest, redirects: readonly RedirectRule[]): SiteWarning[] {
+export function warningsOf(files: Manifest, rules: VersionRules): SiteWarning[] {
+  return [...withoutStartPage(files, rules), ...linesNotApplied(rules)];
+}
+
+/** Warnings that concern a site of this visibility. */
+export function warningsFor(
+  { visibility }: Pick<Site, 'visibility'>,
+  warnings: readonly SiteWarning[],
+): SiteWarning[] {
+  return warnings.filter(({ onlyPrivate }) => onlyPrivate !== true || visibility === 'private');
+}
+
+function linesNotApplied({ notApplied }: VersionRules): SiteWarning[] {
+  const warnings = notApplied.slice(0, maxLines).map(ruleWarning);
+  const more = notApplied.length - maxLines;
+  if (more <= 0) return warnings;
+  const message = `${more} more lines of _redirects and _headers are not applied.`;
+  return [...warnings, { code: 'rule_not_applied', message, pages: [] }];
+}
+
+function ruleWarning({ file, line, problem, onlyPrivate }: RuleNotApplied): SiteWarning {
+  const place = line === undefined ? `The file ${file}` : `Line ${line} of ${file}`;
+  const message = `${place} is not applied as it is written: it ${problem}.`;
+  return { code: 'rule_not_applied', message, pages: [], ...(onlyPrivate ? { onlyPrivate } : {}) };
+}
+
+function withoutStartPage(files: Manifest, { redirects }: VersionRules): SiteWarning[] {
   if (files.has('index.html') || followRedirects(redirects, '') !== undefined) return [];
   const depth = (path: string) => path.split('/').length;
   const pages = [...files.keys()]

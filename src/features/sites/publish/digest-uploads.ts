@@ -11,11 +11,10 @@ import { judgeDeclared } from '../content/judge-declared.ts';
 import { lookBudget } from '../content/key-scan.ts';
 import type { UploadProblem } from '../content/judge.ts';
 import { type Manifest, receiptOf } from '../content/manifest.ts';
-import { ruleProblems } from '../content/rules-check.ts';
+import { rulesIn } from '../content/version-rules.ts';
 import { readTar } from '../content/tar.ts';
 import { limited } from '../content/whole-upload.ts';
 import { warningsOf } from '../content/warnings.ts';
-import { parseRedirects, redirectsFile } from '../serving/site-rules.ts';
 import { digestsOf, rejected, sizeOf } from './publishing.ts';
 import { holdCredential, owned, requireCurrent, requireEnabled, requireOwner } from '../rights.ts';
 import type { Site, SiteOwner } from '../site.ts';
@@ -289,19 +288,15 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
       const { sent, files, problems } = await judgeAgain(id, rules);
       const missing = await findMissing(requireOwner(caller), site, id, sent);
       const all = [...problems, ...missingFrom(sent, missing)];
-      const textOf = async (digest: string) =>
-        missing.has(digest) ? '' : await text(await blobs.read(digest));
-      all.push(...(await ruleProblems(files, textOf)));
       if (all.length > 0) throw rejected(all.slice(0, maxProblems));
+      const found = await rulesIn(files, async (digest) => await text(await blobs.read(digest)));
       // Reading from the blob store may have taken long.
       if (rulesOf(await rulesNow()) !== rulesOf(rules)) throw changedMeanwhile();
-      const rulesFile = files.get(redirectsFile);
-      const redirects = rulesFile === undefined ? '' : await textOf(rulesFile.digest);
       const received: Received = {
         files,
         sizeBytes: sizeOf(files),
         digest: receiptOf(files),
-        warnings: warningsOf(files, parseRedirects(redirects).rules),
+        warnings: warningsOf(files, found),
         archive: null,
         since,
       };

@@ -1,11 +1,10 @@
 import { text } from 'node:stream/consumers';
 import { AppError } from '../../../core/errors.ts';
 import { createFairQueue } from '../../../platform/fair-queue.ts';
-import type { Manifest } from '../content/manifest.ts';
 import { reportOf, type SiteReport } from '../content/report.ts';
-import { warningsOf } from '../content/warnings.ts';
+import { warningsFor, warningsOf } from '../content/warnings.ts';
 import { resolve, type ServedContent } from '../serving/resolve.ts';
-import { maxRulesBytes, parseRedirects, redirectsFile } from '../serving/site-rules.ts';
+import { rulesIn } from '../content/version-rules.ts';
 import type { Site } from '../site.ts';
 import type { Sites } from '../site-verbs.ts';
 import type { SitesDeps } from '../sites-deps.ts';
@@ -25,7 +24,14 @@ export function versionReports(
     const files = await read.sites.manifest(site.id, number);
     const earlier = against === undefined ? undefined : await read.sites.manifest(site.id, against);
     if (files === undefined) throw new AppError('not_found', { message: 'There is no such version.' });
-    const content = await contentOf(site, files);
+    const rules = await rulesIn(files, async (digest) => await text(await blobs.read(digest)));
+    const content: ServedContent = {
+      spa: site.spa || rules.spa,
+      files: new Map([...files].map(([path, blob]) => [path, { ...blob, path, variants: [] }])),
+      skew: new Map(),
+      redirects: rules.redirects,
+      headers: [],
+    };
     const report = await reportOf({
       files,
       before: earlier === undefined || against === undefined ? null : { number: against, files: earlier },
@@ -35,20 +41,7 @@ export function versionReports(
       },
       read: (digest) => blobs.read(digest),
     });
-    return { ...report, warnings: warningsOf(files, content.redirects) };
-  }
-
-  async function contentOf(site: Site, files: Manifest): Promise<ServedContent> {
-    const rules = files.get(redirectsFile);
-    const redirects =
-      rules === undefined || rules.size > maxRulesBytes ? '' : await text(await blobs.read(rules.digest));
-    return {
-      spa: site.spa,
-      files: new Map([...files].map(([path, blob]) => [path, { ...blob, path, variants: [] }])),
-      skew: new Map(),
-      redirects: parseRedirects(redirects).rules,
-      headers: [],
-    };
+    return { ...report, warnings: warningsFor(site, warningsOf(files, rules)) };
   }
 
   return {
@@ -56,7 +49,7 @@ export function versionReports(
       const found = await version(caller, id, number);
       const site = await get(caller, id);
       const against = (await read.sites.versionNumbers(id)).findLast((one) => one < number);
-      const name = [id, number, against, site.spa].join(' ');
+      const name = [id, number, against, site.spa, site.visibility].join(' ');
       let report = kept.get(name);
       if (report === undefined) {
         report = queue(site.owner.id, () => make(site, number, against));

@@ -4,12 +4,12 @@ import type { Blobs } from '../../../platform/blobs/blobs.ts';
 import type { ChangeFeed } from '../../../platform/database/change-feed.ts';
 import { createFeedCache, type FeedCache } from '../../../platform/database/feed-cache.ts';
 import type { Manifest } from '../content/manifest.ts';
+import { rulesIn } from '../content/version-rules.ts';
 import type { ContentStore } from '../content/content-store.ts';
 import type { Site } from '../site.ts';
 import type { LabelRow, SiteStore } from '../site-store.ts';
 import { isHashed } from './paths.ts';
 import type { ServedContent, ServedFile } from './resolve.ts';
-import { headersFile, parseHeaders, parseRedirects, redirectsFile } from './site-rules.ts';
 
 /**
  * What each label serves, in memory: read from the database once, and kept until the change feed reports a change of
@@ -132,12 +132,9 @@ export async function servedContent(
 ): Promise<ServedContent> {
   const digests = isEncoded ? [...manifest.values()].map(({ digest }) => digest) : [];
   const variants = await content.variantsOf(digests);
-  const rulesIn = async (file: string) => {
-    const blob = manifest.get(file);
-    return blob === undefined ? '' : await text(await blobs.read(blob.digest));
-  };
+  const rules = await rulesIn(manifest, async (digest) => await text(await blobs.read(digest)));
   return {
-    spa,
+    spa: spa || rules.spa,
     files: new Map(
       [...manifest].map(([path, blob]) => [
         path,
@@ -145,7 +142,7 @@ export async function servedContent(
       ]),
     ),
     skew: new Map(),
-    redirects: parseRedirects(await rulesIn(redirectsFile)).rules,
-    headers: parseHeaders(await rulesIn(headersFile)).rules,
+    redirects: rules.redirects,
+    headers: rules.headers,
   };
 }

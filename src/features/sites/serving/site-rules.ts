@@ -1,7 +1,7 @@
 /**
  * What authors may write in `_redirects` and `_headers`: a small, safe subset of what other hosts accept there. Targets
- * stay on the site (threat T46), and headers only add or tighten (threat T45). A line that breaks a rule refuses the
- * upload. In a version published before the rule existed, such a line is ignored.
+ * stay on the site (threat T46), and headers only add, isolate or tighten (threat T45). A line outside of the subset is
+ * not applied and is named in the warnings of the version, because these files were often written for another host.
  */
 export type RedirectRule = {
   /** Path segments; `:name` matches one, a final `*` matches the rest. */
@@ -15,7 +15,13 @@ export type HeaderRule = {
   readonly headers: readonly (readonly [name: string, value: string])[];
 };
 
-export type RuleProblem = { readonly line: number; readonly problem: string };
+/** A line that is not applied, or not as it is written. `problem` completes the sentence "It …". */
+export type RuleProblem = {
+  readonly line: number;
+  readonly problem: string;
+  /** True: the line applies while the site is public. */
+  readonly onlyPrivate?: true;
+};
 
 export const redirectsFile = '_redirects';
 export const headersFile = '_headers';
@@ -39,29 +45,51 @@ const maxLocationLength = 8_000;
  */
 const maxInVain = 10;
 
-export function parseRedirects(text: string): { rules: RedirectRule[]; problems: RuleProblem[] } {
+export type Redirects = {
+  readonly rules: readonly RedirectRule[];
+  /** True: a line such as `/* /index.html 200` asks for the start page at every address without a file. */
+  readonly spa: boolean;
+  readonly problems: readonly RuleProblem[];
+};
+
+export function parseRedirects(text: string): Redirects {
   const rules: RedirectRule[] = [];
   const problems: RuleProblem[] = [];
+  let spa = false;
   for (const { line, words } of linesOf(text)) {
-    const rule = redirectOf(words);
-    if (typeof rule === 'string') problems.push({ line, problem: rule });
-    else if (rules.length === maxRules)
-      return {
-        rules,
-        problems: [...problems, { line, problem: `exceeds the maximum of ${maxRules} rules` }],
-      };
-    else rules.push(rule);
+    const [from, to, written = '301', ...more] = words;
+    const isForced = /^\d+!$/.test(written);
+    const status = isForced ? written.slice(0, -1) : written;
+    const isSpa = from === '/*' && startPages.has(to ?? '') && status === '200' && more.length === 0;
+    const rule = isSpa ? 'spa' : redirectOf([from ?? '', to ?? '', status, ...more]);
+    const isRule = typeof rule !== 'string';
+    if (isRule && rules.length === maxRules) {
+      problems.push({ line, problem: `exceeds the maximum of ${maxRules} rules, like every line after it` });
+      break;
+    }
+    if (isRule) rules.push(rule);
+    else if (isSpa) spa = true;
+    else problems.push({ line, problem: rule });
+    if (isForced && (isRule || isSpa))
+      problems.push({
+        line,
+        problem: `has the status ${written}; it applies without the !, where no file answers`,
+      });
   }
-  return { rules, problems };
+  return { rules, spa, problems };
 }
 
-function redirectOf([from = '', to = '', status = '301', ...more]: readonly string[]): RedirectRule | string {
+/** Targets that mean the start page in a line that other hosts read as a rewrite of every address. */
+const startPages: ReadonlySet<string> = new Set(['/', '/index.html', '/200.html']);
+
+function redirectOf([from = '', to = '', status = '', ...more]: readonly string[]): RedirectRule | string {
   if (more.length > 0) return 'has more parts than "from to status"';
   if (!from.startsWith('/')) return 'must begin with a path of this site, such as /old';
   const target = targetProblem(to);
   if (target !== undefined) return target;
   const code = redirectStatuses.find((one) => String(one) === status);
-  if (code === undefined) return `has the status ${status}; use 301, 302, 303, 307 or 308`;
+  if (code === undefined)
+    return `has the status ${status.slice(0, 20)}; use 301, 302, 303, 307 or 308, or "/* /index.html 200" for an app with client-side routing`;
   const segments = from.slice(1).split('/');
   if (segments.length > 25) return 'has more than 25 path segments';
   if (segments.slice(0, -1).includes('*')) return 'has a * that is not at the end of its path';
@@ -130,14 +158,34 @@ function valuesOf(from: readonly string[], encoded: readonly string[]): Readonly
   return values;
 }
 
-/** A second Content-Security-Policy can only forbid more than the first (CSP3 section 3.3). */
+/** What a header may have as its value. A second Content-Security-Policy can only forbid more (CSP3 section 3.3). */
 const valueProblems: Readonly<Record<string, (value: string) => string | undefined>> = {
   'content-security-policy': anything,
   'content-language': anything,
   'x-robots-tag': anything,
   'permissions-policy': permissionsProblem,
   'referrer-policy': referrerProblem,
+  'x-content-type-options': only('nosniff'),
+  'x-frame-options': only('DENY', 'SAMEORIGIN'),
+  'cross-origin-opener-policy': only('same-origin', 'same-origin-allow-popups', 'noopener-allow-popups'),
+  'cross-origin-embedder-policy': only('require-corp', 'credentialless'),
+  'cross-origin-resource-policy': only('same-origin', 'same-site'),
+  'origin-agent-cluster': only('?1'),
+  'x-permitted-cross-domain-policies': only('none'),
+  'access-control-allow-origin': only('*'),
 };
+
+/** Headers that the gateway sends with every file, with the one value that is taken. */
+const sentAnyway: ReadonlySet<string> = new Set(['x-content-type-options', 'origin-agent-cluster']);
+
+/** Headers that the gateway does not send on a private site: everyone may read what carries them. */
+const onPublicSitesAlone: ReadonlySet<string> = new Set(['access-control-allow-origin']);
+
+function only(...values: readonly string[]): (value: string) => string | undefined {
+  const lower = values.map((one) => one.toLowerCase());
+  return (value) =>
+    lower.includes(value.toLowerCase()) ? undefined : `has a value that is not ${values.join(' or ')}`;
+}
 
 function anything(): undefined {
   return undefined;
@@ -180,22 +228,40 @@ function referrerProblem(value: string): string | undefined {
 export function parseHeaders(text: string): { rules: HeaderRule[]; problems: RuleProblem[] } {
   const rules: { pattern: HeaderRule['pattern']; headers: [string, string][] }[] = [];
   const problems: RuleProblem[] = [];
+  /** Null below a path that is not applied: its headers belong to no other path. */
+  let current: (typeof rules)[number] | null | undefined;
   for (const { line, raw } of linesOf(text)) {
     if (!/^\s/.test(raw)) {
       const path = raw.trim();
-      if (!path.startsWith('/')) problems.push({ line, problem: 'must be a path that begins with a slash' });
+      current = null;
+      if (!path.startsWith('/'))
+        problems.push({
+          line,
+          problem: 'is not a path that begins with a slash, so the headers below it are not applied either',
+        });
       else if (rules.length === maxHeaderRules) {
-        problems.push({ line, problem: `exceeds the maximum of ${maxHeaderRules} paths` });
+        problems.push({
+          line,
+          problem: `exceeds the maximum of ${maxHeaderRules} paths, like every line after it`,
+        });
         return { rules, problems };
-      } else rules.push({ pattern: patternOf(path), headers: [] });
+      } else rules.push((current = { pattern: patternOf(path), headers: [] }));
       continue;
     }
+    if (current === null) continue;
     const header = headerOf(raw.trim());
-    const rule = rules.at(-1);
     if (typeof header === 'string') problems.push({ line, problem: header });
-    else if (rule === undefined) problems.push({ line, problem: 'sets a header before the first path' });
-    else if (fit([...rule.headers, header])) rule.headers.push(header);
-    else
+    else if (current === undefined) problems.push({ line, problem: 'sets a header before the first path' });
+    else if (sentAnyway.has(header[0])) continue;
+    else if (fit([...current.headers, header])) {
+      current.headers.push(header);
+      if (onPublicSitesAlone.has(header[0]))
+        problems.push({
+          line,
+          problem: `sets ${header[0]}, which only public sites send`,
+          onlyPrivate: true,
+        });
+    } else
       problems.push({
         line,
         problem: `exceeds the maximum of ${maxHeadersOfPath} headers, or ${maxHeadersOfPathLength} characters of headers, for a path`,
@@ -220,7 +286,8 @@ function headerOf(text: string): [string, string] | string {
   if (value === '' || value.length > maxValueLength)
     return `must have a value of 1 to ${maxValueLength} characters`;
   if (!/^[\x20-\x7e]+$/.test(value)) return 'has a value with characters that a header cannot contain';
-  return problemOf(value) ?? [name, value];
+  const problem = problemOf(value);
+  return problem === undefined ? [name, value] : problem;
 }
 
 /**

@@ -14,8 +14,8 @@ export function PublishedNothing({ state }: { state: UploadState }) {
   if (state.warnings.length > 0)
     return (
       <Alert className={sizes['whole']} color="yellow" title="It can be published, with a warning">
-        {state.warnings.map(({ code, message }) => (
-          <Text size="sm" key={code}>
+        {state.warnings.map(({ message }) => (
+          <Text size="sm" key={message}>
             {message}
           </Text>
         ))}
