@@ -269,6 +269,37 @@ test('T45 T46 redirects stay on the site and headers only tighten; other rules r
   });
 });
 
+test('a redirect keeps the query of the request, before the fragment of its target', async () => {
+  const _redirects = '/frag /docs/#sec\n/both /docs/?a=1#sec\n/odd /docs/#sec?b\n';
+  const { data } = await upload(h, key, { 'index.html': page('x'), _redirects });
+  const where = async (path: string) => (await h.open(data.url + path)).headers['location'];
+  expect(await where('frag?x=1')).toBe('/docs/?x=1#sec');
+  expect(await where('frag')).toBe('/docs/#sec');
+  expect(await where('both?x=1')).toBe('/docs/?a=1#sec');
+  expect(await where('odd?x=1')).toBe('/docs/?x=1#sec?b');
+});
+
+test('a rule matches an address however both are encoded, and one that could match none is named', async () => {
+  const { data } = await upload(h, key, {
+    'index.html': page('x'),
+    'größe/index.html': page('g'),
+    _redirects:
+      '/caf%C3%A9 /1\n/old%20page /2\n/cafe\u0301s/* /3/:splat\n/x?a=1 /4\n/a%2Fb /5\n/%zz /6\n/%2A /7\n/%3Aa /8\n',
+    _headers: '/gr%C3%B6%C3%9Fe/*\n  Content-Language: de\n/a?b\n  Content-Language: en\n',
+  });
+  const where = async (path: string) => (await h.open(data.url + path)).headers['location'];
+  for (const path of ['caf%C3%A9', 'cafe%CC%81']) expect(await where(path)).toBe('/1');
+  expect(await where('old%20page')).toBe('/2');
+  expect(await where('caf%C3%A9s/a%20b')).toBe('/3/a%20b');
+  expect(await where('anything')).toBeUndefined();
+  expect((await h.open(`${data.url}gr%C3%B6%C3%9Fe/`)).headers['content-language']).toBe('de');
+  const named = data.warnings.map(({ message }: { message: string }) => message.split(' is not ')[0]);
+  expect(named).toEqual([
+    ...[4, 5, 6, 7, 8].map((line) => `Line ${line} of _redirects`),
+    'Line 3 of _headers',
+  ]);
+});
+
 test('T45 T46 unsafe lines of _redirects and _headers are not applied and named, and the rest of the site works', async () => {
   const made = await upload(h, key, {
     'index.html': page('x'),
@@ -304,6 +335,7 @@ test.each([
   ['/* /index.html 200', { 'index.html': page('start') }, 'start'],
   ['/* / 200', { 'index.html': page('start') }, 'start'],
   ['/* /index.html 200!', { 'index.html': page('start') }, 'start'],
+  ['/* /200.html 200', { 'index.html': page('front'), '200.html': page('start') }, 'start'],
 ])(
   'the line “%s” shows the start page at every address of a page, as spa does',
   async (rules, files, text) => {

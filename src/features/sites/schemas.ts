@@ -19,7 +19,7 @@ const ttlHours = z
 const spa = z
   .boolean()
   .describe(
-    'Serve index.html for paths without a file, for apps with client-side routing. The line `/* /index.html 200` in `_redirects` does the same for its version',
+    'Serve 200.html, or else index.html, for paths without a file, for apps with client-side routing. The line `/* /index.html 200` in `_redirects` does the same for its version',
   );
 
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true');

@@ -70,7 +70,11 @@ function headersOfKind(kind: Kind): Record<string, string> {
   return Object.fromEntries(pairs);
 }
 
+/** Adds the query of the request to a target without one, before its fragment (RFC 3986 section 3). */
 function withQuery(to: string, url: string): string {
   const query = url.indexOf('?');
-  return query < 0 || to.includes('?') ? to : to + url.slice(query);
+  const hash = to.indexOf('#');
+  const end = hash < 0 ? to.length : hash;
+  if (query < 0 || to.slice(0, end).includes('?')) return to;
+  return to.slice(0, end) + url.slice(query) + to.slice(end);
 }

@@ -3985,7 +3985,7 @@ export interface components {
             visibility?: "public" | "private";
             /** @description Hours from now until the site expires; at most ttl.maxHours of the capabilities */
             ttlHours?: number;
-            /** @description Serve index.html for paths without a file, for apps with client-side routing. The line `/* /index.html 200` in `_redirects` does the same for its version */
+            /** @description Serve 200.html, or else index.html, for paths without a file, for apps with client-side routing. The line `/* /index.html 200` in `_redirects` does the same for its version */
             spa?: boolean;
         };
         PublishedSite: {
@@ -4069,7 +4069,7 @@ export interface components {
             name?: string;
             /** @enum {string} */
             visibility?: "public" | "private";
-            /** @description Serve index.html for paths without a file, for apps with client-side routing. The line `/* /index.html 200` in `_redirects` does the same for its version */
+            /** @description Serve 200.html, or else index.html, for paths without a file, for apps with client-side routing. The line `/* /index.html 200` in `_redirects` does the same for its version */
             spa?: boolean;
         };
         SiteVersion: {
@@ -4208,7 +4208,7 @@ export interface components {
             files: {
                 [key: string]: components["schemas"]["UploadStartFilesValue"];
             };
-            /** @description Serve index.html for paths without a file, for apps with client-side routing. The line `/* /index.html 200` in `_redirects` does the same for its version */
+            /** @description Serve 200.html, or else index.html, for paths without a file, for apps with client-side routing. The line `/* /index.html 200` in `_redirects` does the same for its version */
             spa?: boolean;
         };
         Upload: {

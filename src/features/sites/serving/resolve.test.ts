@@ -185,6 +185,16 @@ test('a file of an earlier version is shown by its own name, until its time, and
   );
 });
 
+test('the start page of an app is 200.html where the site has one', () => {
+  const at = (...paths: string[]) => {
+    const found = resolve(contentOf(paths, { spa: true }), '/deep', { isDocument: true, now: 0 });
+    return found.kind === 'file' ? [found.file.path, found.status] : found.kind;
+  };
+  expect(at('index.html', '200.html')).toEqual(['200.html', 200]);
+  expect(at('index.html')).toEqual(['index.html', 200]);
+  expect(at('200.html')).toEqual(['200.html', 200]);
+});
+
 test('T46 an author’s rule never takes the place of a file', () => {
   const { rules } = parseRedirects('/* /elsewhere 302');
   fc.assert(

@@ -45,7 +45,7 @@ export function resolve(
   return (
     existing(content, path, now) ??
     redirected(content, path) ??
-    (content.spa && isDocument ? fileAt(content, 'index.html', 200) : undefined) ??
+    (content.spa && isDocument ? startPage(content) : undefined) ??
     notFound(content, path)
   );
 }
@@ -70,6 +70,11 @@ function existing(content: ServedContent, path: string, now: number): Resolved |
 function fileAt({ files }: ServedContent, path: string, status: 200 | 404): Resolved | undefined {
   const file = hidden.has(path) ? undefined : files.get(path);
   return file && { kind: 'file', file, status };
+}
+
+/** Generators that also make a page of index.html write the start of their app to 200.html. */
+function startPage(content: ServedContent): Resolved | undefined {
+  return fileAt(content, '200.html', 200) ?? fileAt(content, 'index.html', 200);
 }
 
 function moved(path: string): Resolved {

@@ -90,11 +90,29 @@ function redirectOf([from = '', to = '', status = '', ...more]: readonly string[
   const code = redirectStatuses.find((one) => String(one) === status);
   if (code === undefined)
     return `has the status ${status.slice(0, 20)}; use 301, 302, 303, 307 or 308, or "/* /index.html 200" for an app with client-side routing`;
-  const segments = from.slice(1).split('/');
+  const segments = pathIn(from)?.slice(1).split('/');
+  if (segments === undefined) return undecodable;
   if (segments.length > 25) return 'has more than 25 path segments';
   if (segments.slice(0, -1).includes('*')) return 'has a * that is not at the end of its path';
   // A header can carry only ASCII.
   return { from: segments, to: to.replaceAll(/[^\x21-\x7e]+/g, encodeURIComponent), status: code };
+}
+
+const undecodable =
+  'has a path that no address has: it holds ? or #, a % that encodes no character, or an encoded /, *, : or control character';
+
+/**
+ * A path as authors write it, decoded once as the path of a request is (serving/paths.ts). Undefined when it could match
+ * no request, or when its decoded form would be a wildcard.
+ */
+function pathIn(written: string): string | undefined {
+  if (/[?#]|%(?:2[af]|3a|5c)/i.test(written)) return undefined;
+  try {
+    const path = decodeURIComponent(written).normalize('NFC');
+    return /[\p{Cc}\p{Cs}\u2028\u2029\\]/u.test(path) ? undefined : path;
+  } catch {
+    return undefined;
+  }
 }
 
 const redirectStatuses = [301, 302, 303, 307, 308] as const;
@@ -232,9 +250,11 @@ export function parseHeaders(text: string): { rules: HeaderRule[]; problems: Rul
   let current: (typeof rules)[number] | null | undefined;
   for (const { line, raw } of linesOf(text)) {
     if (!/^\s/.test(raw)) {
-      const path = raw.trim();
+      const path = pathIn(raw.trim());
       current = null;
-      if (!path.startsWith('/'))
+      if (path === undefined)
+        problems.push({ line, problem: `${undecodable}, so the headers below it are not applied either` });
+      else if (!path.startsWith('/'))
         problems.push({
           line,
           problem: 'is not a path that begins with a slash, so the headers below it are not applied either',
