@@ -76,6 +76,13 @@ test('with documents of a newer release every process goes on answering, starts,
   await other.close();
 });
 
+test('an allow-list of extensions that an older release stored stays, and nothing is forbidden beside it', async () => {
+  const { forbiddenExtensions: _later, ...upload } = defaultSitesConfig.upload;
+  await store('sites', { ...defaultSitesConfig, upload: { ...upload, allowedExtensions: ['html', 'css'] } });
+  const { config } = (await h.call('GET', '/config/sites', { as: root })).data;
+  expect(config.upload).toMatchObject({ allowedExtensions: ['html', 'css'], forbiddenExtensions: [] });
+});
+
 test('a document that an older release wrote has the defaults where it has no field yet', async () => {
   const {
     rateLimitPerMinute: _limit,

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
+import { systemAuditContext } from '../../src/core/caller.ts';
 import type { Person } from '../harness.ts';
 import { visit } from './app-pages.ts';
 import { signIn, type World } from './real-ports.ts';
@@ -90,3 +91,13 @@ export async function addressShown(page: Page): Promise<string> {
 export const noise = (bytes: number) => randomBytes(bytes);
 
 export const html = (text: string) => `<!doctype html><title>${text}</title><p>${text}</p>`;
+
+/** What an administrator may set: uploads with such files are refused. */
+export async function forbidExtensions({ h }: World, forbiddenExtensions: string[]): Promise<void> {
+  const { sitesConfig } = h.app.services.sitesServices;
+  const { etag, value } = await sitesConfig.read();
+  await sitesConfig.put(systemAuditContext, etag, {
+    ...value,
+    upload: { ...value.upload, forbiddenExtensions },
+  });
+}

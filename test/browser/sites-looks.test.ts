@@ -39,7 +39,11 @@ beforeAll(async () => {
   await world.call('PUT', '/config/sites', {
     as: ada,
     headers: { 'if-match': headers['etag'] ?? '' },
-    body: { ...data.config, quotas: { ...data.config.quotas, sitesPerOwner: 30 } },
+    body: {
+      ...data.config,
+      quotas: { ...data.config.quotas, sitesPerOwner: 30 },
+      upload: { ...data.config.upload, forbiddenExtensions: ['exe'] },
+    },
   });
   const make = async (as: Parameters<typeof upload>[1], name: string, query: Record<string, string> = {}) =>
     (await upload(world.h, as, files, { name, visibility: 'public', ...query })).data as { id: string };

@@ -10,6 +10,7 @@ import {
   chooseFile,
   chooseFolder,
   drop,
+  forbidExtensions,
   type Folders,
   html,
   noise,
@@ -33,6 +34,7 @@ beforeAll(async () => {
   nell = await world.h.person('Nell');
   dev = await world.h.person('Dev');
   ada = await world.h.person('Ada');
+  await forbidExtensions(world, ['exe']);
 });
 afterAll(async () => {
   await world.close();

@@ -21,6 +21,7 @@ const limits: SitesConfig['upload'] = {
   maxFileBytes: 20_000,
   maxExtractedBytes: 50_000,
   allowedExtensions: ['html', 'css', 'txt', 'gz'],
+  forbiddenExtensions: [],
 };
 
 /** Mulberry32: the same archives for the same seed. */

@@ -39,6 +39,6 @@ function toResponse({ version, value, changedAt, changedBy }: InForce<SitesConfi
     version,
     changedAt: timestampOrNull(changedAt),
     changedBy,
-    config: { ...value, upload: { ...value.upload, allowedExtensions: [...value.upload.allowedExtensions] } },
+    config: value,
   };
 }

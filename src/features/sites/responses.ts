@@ -155,7 +155,7 @@ export function toCapabilitiesResponse(capabilities: Capabilities, now: number) 
   const { enabled, upload, ttl, quotas } = config;
   return {
     enabled,
-    upload: { ...upload, allowedExtensions: [...upload.allowedExtensions] },
+    upload,
     allowedVisibility: [...allowedVisibility],
     visibilityReasons: { ...visibilityReasons },
     defaultVisibility,

@@ -6,6 +6,10 @@ import { z } from 'zod';
  */
 const mib = 1024 * 1024;
 const whole = (min: number, max: number) => z.number().int().min(min).max(max);
+const extensions = z
+  .array(z.string().regex(/^[a-z0-9]{1,16}$/, 'must be lower-case letters and digits, without a dot'))
+  .max(200)
+  .refine((all) => new Set(all).size === all.length, 'must not repeat an extension');
 
 export const sitesConfigSchema = z
   .strictObject({
@@ -17,12 +21,10 @@ export const sitesConfigSchema = z
       maxExtractedBytes: whole(1, 16_384 * mib).describe('Size of all files of a version, unpacked'),
       maxFiles: whole(1, 100_000).describe('Number of files and folders of a version'),
       maxFileBytes: whole(1, 4_096 * mib),
-      allowedExtensions: z
-        .array(z.string().regex(/^[a-z0-9]{1,16}$/, 'must be lower-case letters and digits, without a dot'))
-        .min(1)
-        .max(200)
-        .refine((all) => new Set(all).size === all.length, 'must not repeat an extension')
-        .describe('Files without an extension are always allowed'),
+      allowedExtensions: extensions.describe(
+        'Empty: any extension. Files without an extension are always allowed',
+      ),
+      forbiddenExtensions: extensions.describe('Refused even if allowedExtensions has them'),
     }),
     ttl: z
       .strictObject({
@@ -71,10 +73,8 @@ export const defaultSitesConfig: SitesConfig = {
     maxExtractedBytes: 250 * mib,
     maxFiles: 10_000,
     maxFileBytes: 50 * mib,
-    allowedExtensions:
-      'html htm xhtml css js mjs map json jsonld xml txt md csv pdf webmanifest wasm svg png jpg jpeg gif webp avif ico bmp woff woff2 ttf otf eot mp3 mp4 m4a ogg oga ogv wav webm vtt gz br zip'.split(
-        ' ',
-      ),
+    allowedExtensions: [],
+    forbiddenExtensions: [],
   },
   ttl: { enabled: true, defaultDays: 30, extensionDays: 30, maxDays: 365 },
   visibility: { allowPublic: true, allowPrivate: true },

@@ -43,13 +43,15 @@ export function fileProblem(
   return { code: 'file_too_large', problem: `is larger than ${maxFileBytes} bytes` };
 }
 
-/** A name without an extension, such as `LICENSE` and `.nojekyll`, is always allowed. */
+/** A name without an extension, such as `LICENSE` and `.nojekyll`, is always allowed. Dots at the end hide no extension. */
 export function extensionProblem(
   path: string,
-  { allowedExtensions }: Pick<UploadLimits, 'allowedExtensions'>,
+  { allowedExtensions, forbiddenExtensions }: Pick<UploadLimits, 'allowedExtensions' | 'forbiddenExtensions'>,
 ): LimitProblem | undefined {
-  const extension = /[^/]\.([^./]+)$/.exec(path)?.[1]?.toLowerCase();
-  if (extension === undefined || allowedExtensions.includes(extension)) return undefined;
+  const extension = /[^/]\.([^./]+)\.*$/.exec(path)?.[1]?.toLowerCase();
+  if (extension === undefined) return undefined;
+  const isAllowed = allowedExtensions.length === 0 || allowedExtensions.includes(extension);
+  if (isAllowed && !forbiddenExtensions.includes(extension)) return undefined;
   return { code: 'extension_not_allowed', problem: `ends in .${extension}, which is not allowed here` };
 }
 

@@ -51,7 +51,7 @@ async function eventsOf(id: string): Promise<string[]> {
 
 test('bytes that nothing needs are removed an hour after they came, and not before', async () => {
   await upload(h, key, { 'index.html': page('kept') });
-  const refused = await upload(h, key, { 'index.html': page('refused'), 'x.exe': 'MZ' });
+  const refused = await upload(h, key, { 'index.html': page('refused'), '.env': 'A=1' });
   expect(refused.status).toBe(422);
   await h.blobs.write(Readable.from([Buffer.from('of an upload that was never published')]));
   expect(await stored()).toEqual(

@@ -1,7 +1,8 @@
 // @module-tag sql
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { systemAuditContext } from '../../../src/core/caller.ts';
 import { day, hour } from '../../../src/core/clock.ts';
-import { type Harness, openHarness, type Person, type TestKey } from '../../harness.ts';
+import { type Answer, type Harness, openHarness, type Person, type TestKey } from '../../harness.ts';
 import { tarGzOf } from '../../archives/tar.ts';
 import { archiveOf, formOf, page, replace, start, upload } from './uploads.ts';
 
@@ -98,7 +99,7 @@ test('UP-01 a bad upload is refused whole, names every file, and the live versio
   const bad = await replace(h, key, made.data.id, {
     'index.html': page('worse'),
     '../evil.html': 'x',
-    'tool.exe': 'MZ',
+    'a\\b.html': 'x',
     '.env': 'SECRET=1',
   });
   expect([bad.status, bad.error.code]).toEqual([422, 'upload_rejected']);
@@ -106,7 +107,7 @@ test('UP-01 a bad upload is refused whole, names every file, and the live versio
     bad.error.details.files.map((file: { path: string; code: string }) => [file.path, file.code]),
   ).toEqual([
     ['../evil.html', 'bad_path'],
-    ['tool.exe', 'extension_not_allowed'],
+    ['a\\b.html', 'bad_path'],
     ['.env', 'private_file'],
   ]);
   const after = await h.call('GET', `/sites/${made.data.id}`, { as: key });
@@ -287,4 +288,54 @@ test('with If-Match a roll-back loses to a publish that came between', async () 
   expect((await h.call('GET', `/sites/${id}`, { as: key })).data.version.number).toBe(2);
   const done = await back(second.headers['etag']);
   expect([done.status, done.data.version.number]).toEqual([200, 1]);
+});
+
+describe('extensions of files', () => {
+  const files = {
+    'index.html': page('x'),
+    'objects.inv': 'x',
+    'rss.xsl': '<x/>',
+    'lab.ipynb': '{}',
+    'run.exe': 'MZ',
+    LICENSE: 'x',
+  };
+  /** Publishes under these lists. */
+  async function published(
+    lists: { allowedExtensions?: string[]; forbiddenExtensions?: string[] },
+    sent = files,
+  ) {
+    const { sitesConfig } = h.app.services.sitesServices;
+    const before = await sitesConfig.read();
+    const next = { ...before.value, upload: { ...before.value.upload, ...lists } };
+    const { etag } = await sitesConfig.put(systemAuditContext, before.etag, next);
+    const answer = await upload(h, ada, sent, { visibility: 'public' });
+    await sitesConfig.put(systemAuditContext, etag, before.value);
+    return answer;
+  }
+  const refused = ({ error }: Answer) => error.details.files.map(({ path }: { path: string }) => path);
+
+  test('T44 any is published by default, and one that the gateway does not know is a download', async () => {
+    const { status, data } = await upload(h, ada, files, { visibility: 'public' });
+    expect(status).toBe(201);
+    for (const name of ['objects.inv', 'run.exe']) {
+      expect((await h.open(data.url + name)).headers).toMatchObject({
+        'content-type': 'application/octet-stream',
+        'content-disposition': 'attachment',
+        'x-content-type-options': 'nosniff',
+      });
+    }
+  });
+
+  test('a list of allowed extensions refuses all others, and a list of forbidden ones refuses those', async () => {
+    expect(refused(await published({ allowedExtensions: ['html', 'inv', 'xsl'] }))).toEqual([
+      'lab.ipynb',
+      'run.exe',
+    ]);
+    expect(refused(await published({ forbiddenExtensions: ['exe', 'inv'] }))).toEqual([
+      'objects.inv',
+      'run.exe',
+    ]);
+    const both = { allowedExtensions: ['html', 'exe'], forbiddenExtensions: ['exe'] };
+    expect(refused(await published(both))).toEqual(['objects.inv', 'rss.xsl', 'lab.ipynb', 'run.exe']);
+  });
 });

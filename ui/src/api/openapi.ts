@@ -6126,8 +6126,10 @@ export interface components {
             maxFiles: number;
             /** Format: int64 */
             maxFileBytes: number;
-            /** @description Files without an extension are always allowed */
+            /** @description Empty: any extension. Files without an extension are always allowed */
             allowedExtensions: string[];
+            /** @description Refused even if allowedExtensions has them */
+            forbiddenExtensions: string[];
         };
         SiteCapabilitiesVisibilityReasons: {
             private?: string;
@@ -6273,8 +6275,10 @@ export interface components {
             maxFiles: number;
             /** Format: int64 */
             maxFileBytes: number;
-            /** @description Files without an extension are always allowed */
+            /** @description Empty: any extension. Files without an extension are always allowed */
             allowedExtensions: string[];
+            /** @description Refused even if allowedExtensions has them */
+            forbiddenExtensions: string[];
         };
         SitesConfigTtl: {
             /** @description False: sites do not expire */

@@ -63,7 +63,7 @@ test('static files are kept one by one, under their own names, also when all are
 });
 
 test.each([
-  [{ 'a.exe': 'x' }, 'a.exe ends in .exe, which is not allowed here.', 'Correct the files'],
+  [{ 'a/.env': 'x' }, '.env usually contains secrets', 'Correct the files'],
   [{ 'a\\b.txt': 'x' }, 'a\\b.txt ', 'Correct the files'],
   [{}, 'The output contains no files.', 'set build.output'],
 ])('output that cannot be served fails in words: %o', async (files, words, fix) => {

@@ -28,6 +28,7 @@ const limits: UploadLimits = {
   maxFileBytes: 100_000,
   maxExtractedBytes: 300_000,
   allowedExtensions: ['html', 'css', 'txt', 'gz', 'bin'],
+  forbiddenExtensions: [],
 };
 
 async function take(parts: readonly TarPart[], more: Partial<UploadLimits> = {}, budget = 100_000_000) {

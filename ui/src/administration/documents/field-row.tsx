@@ -99,7 +99,15 @@ function Control({ field, value, said, hasError, errorsInside, onChange }: Contr
       );
     case 'words':
       return (
-        <TagsInput {...said} radius="md" placeholder="Add" value={stringsOf(value)} onChange={onChange} />
+        <TagsInput
+          {...said}
+          radius="md"
+          placeholder={
+            field.empty === undefined || stringsOf(value).length > 0 ? 'Add' : `Add (now: ${field.empty})`
+          }
+          value={stringsOf(value)}
+          onChange={onChange}
+        />
       );
     case 'choice':
       return (

@@ -16,7 +16,8 @@ export type Field = {
   | { readonly kind: 'number'; readonly unit: string; readonly min: number; readonly max: number }
   | { readonly kind: 'bytes'; readonly max: number }
   | { readonly kind: 'numbers'; readonly unit: string }
-  | { readonly kind: 'words' }
+  /** `empty`: what a list without entries means. */
+  | { readonly kind: 'words'; readonly empty?: string }
   | { readonly kind: 'choices'; readonly choices: readonly string[] }
   /** One of a few, each with its label. */
   | { readonly kind: 'choice'; readonly labels: Readonly<Record<string, string>> }
@@ -55,7 +56,7 @@ export function valueInWords(field: Field | undefined, value: unknown): string {
   if (field?.kind === 'number' && typeof value === 'number')
     return `${value.toLocaleString()} ${field.unit}${inBrackets(inDays(field, value))}`.trim();
   if (Array.isArray(value)) {
-    if (value.length === 0) return 'none';
+    if (value.length === 0) return (field?.kind === 'words' ? field.empty : undefined) ?? 'none';
     // A longer list is visible in the control beside it.
     if (value.length > 12) return `${value.length} entries`;
     const unit = field?.kind === 'numbers' ? ` ${field.unit}` : '';

@@ -40,6 +40,7 @@ export const sitesApi: DocumentApi = {
       'upload.maxFiles': upload.maxFiles,
       'upload.maxFileBytes': upload.maxFileBytes,
       'upload.allowedExtensions': upload.allowedExtensions,
+      'upload.forbiddenExtensions': upload.forbiddenExtensions,
       'ttl.enabled': ttl.enabled,
       'ttl.defaultDays': ttl.defaultHours / 24,
       'ttl.extensionDays': ttl.extensionHours / 24,

@@ -2,10 +2,6 @@ import type { Section } from '../documents/fields.ts';
 
 /** The Sites configuration in the words of its page. fields.test.ts holds paths and defaults to the server's. */
 const mib = 1024 * 1024;
-const extensions =
-  'html htm xhtml css js mjs map json jsonld xml txt md csv pdf webmanifest wasm svg png jpg jpeg gif webp avif ico bmp woff woff2 ttf otf eot mp3 mp4 m4a ogg oga ogv wav webm vtt gz br zip'.split(
-    ' ',
-  );
 const days = { kind: 'number', unit: 'days', min: 1, max: 3_650 } as const;
 
 export const sitesSections: readonly Section[] = [
@@ -124,10 +120,18 @@ export const sitesSections: readonly Section[] = [
       },
       {
         path: 'upload.allowedExtensions',
-        label: 'File types',
-        says: 'File name extensions, without the dot. Names without an extension are always allowed.',
+        label: 'Allowed file types',
+        says: 'File name extensions, without the dot. An empty list allows any. Names without an extension are always allowed.',
         kind: 'words',
-        standard: extensions,
+        empty: 'any',
+        standard: [],
+      },
+      {
+        path: 'upload.forbiddenExtensions',
+        label: 'Forbidden file types',
+        says: 'File name extensions, without the dot, that Postern refuses even if they are allowed above.',
+        kind: 'words',
+        standard: [],
       },
     ],
   },

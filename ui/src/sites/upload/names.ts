@@ -71,7 +71,7 @@ function isPrivate(segment: string): boolean {
 
 /** Undefined for names that have none. */
 export function extensionOf(path: string): string | undefined {
-  return /[^/]\.([^./]+)$/.exec(path)?.[1]?.toLowerCase();
+  return /[^/]\.([^./]+)\.*$/.exec(path)?.[1]?.toLowerCase();
 }
 
 /** What a reader that ignores case and accents' spelling takes for the same name. */

@@ -145,7 +145,10 @@ function fileProblem(
   if (other !== undefined)
     return other === path ? 'appears twice in the upload' : `differs from ${other} only in case or accents`;
   const extension = extensionOf(path);
-  if (extension !== undefined && !upload.allowedExtensions.includes(extension))
+  const { allowedExtensions: allowed, forbiddenExtensions: forbidden } = upload;
+  const isAllowed = (one: string) =>
+    (allowed.length === 0 || allowed.includes(one)) && !forbidden.includes(one);
+  if (extension !== undefined && !isAllowed(extension))
     return `ends in .${extension}, which is not allowed here`;
   return size > upload.maxFileBytes ? `is larger than ${bytesInWords(upload.maxFileBytes)}` : undefined;
 }
