@@ -115,6 +115,7 @@ test('UP-01 T38 T42 T43 names, kinds and sizes are judged by the same rules as i
     '.git/config': 'f',
     'Same.html': 'h',
     'same.html': 'i',
+    dir: 'm',
     'dir/x.html': 'j',
     '.postern/x.html': 'k',
     'good.html': 'l',

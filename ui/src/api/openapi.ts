@@ -6106,7 +6106,7 @@ export interface components {
         };
         PublishedSiteWarningsItem: {
             /** @enum {string} */
-            code: "no_start_page" | "rule_not_applied";
+            code: "no_start_page" | "rule_not_applied" | "similar_names";
             message: string;
             /** @description For `no_start_page`: pages of the site that could be the target; at most 100 */
             pages: string[];
@@ -6193,7 +6193,7 @@ export interface components {
         };
         SiteVersionReportReportWarningsItem: {
             /** @enum {string} */
-            code: "no_start_page" | "rule_not_applied";
+            code: "no_start_page" | "rule_not_applied" | "similar_names";
             message: string;
             /** @description For `no_start_page`: pages of the site that could be the target; at most 100 */
             pages: string[];

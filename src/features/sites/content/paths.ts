@@ -1,6 +1,6 @@
 /**
  * Names inside an upload (private-access.md 2.5, threats T38, T42, T43). A name becomes a path of a URL and a key of a
- * manifest, never a path on a disk. A name is refused when any reader could interpret it differently from how it looks.
+ * manifest, never a path on a disk. A name is refused when a reader could take it for another file than it looks like.
  */
 export type NamedEntry =
   | { readonly kind: 'file'; readonly path: string }
@@ -48,16 +48,20 @@ const plainName = new RegExp(`^${plainSegment}(?:/${plainSegment}){0,${deepest -
 
 /**
  * Format characters (bidirectional marks, zero-width), fillers and other characters that are not drawn, controls, lone
- * surrogates, line separators, U+FFFD. The two selectors that choose between emoji and text are allowed.
+ * surrogates, line separators. The two selectors that choose between emoji and text are allowed.
  */
-const unseen =
-  /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\u2800\ufffd]|(?![\ufe0e\ufe0f])\p{Default_Ignorable_Code_Point}/u;
+const unseen = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\u2800]|(?![\ufe0e\ufe0f])\p{Default_Ignorable_Code_Point}/u;
+/** Joiners that are spelling: U+200C and U+200D between letters, as in Persian and Hindi, and U+200D in emoji. */
+const joiners =
+  /(?<=[\p{L}\p{M}])\p{Join_Control}(?=\p{L})|(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d(?=\p{Extended_Pictographic})/gu;
 /** Characters that look like a slash or a backslash. */
 const slashLike = /[\u2044\u2215\u2216\u29f5\u29f8\u29f9\ufe68\uff0f\uff3c]/u;
 
 function problemOfWhole(name: string): string | undefined {
   if (name === '' || name === '/') return 'has no name';
-  if (unseen.test(name)) return 'contains an invisible character; rename it';
+  if (name.includes('\ufffd'))
+    return 'has a name that is not UTF-8; drop the folder in the browser, or pack it with a program that writes names in UTF-8';
+  if (unseen.test(name.replace(joiners, ''))) return 'contains an invisible character; rename it';
   if (name.includes('\\')) return 'contains a backslash; separate folders with /';
   if (slashLike.test(name)) return 'contains a character that looks like a slash; rename it';
   if (name.startsWith('/')) return 'is an absolute path; use paths relative to the site';
@@ -76,7 +80,6 @@ function problemOfSegments(name: string): string | undefined {
     if (/^\.+$/.test(segment.normalize('NFKC')))
       return 'contains . or .. as a folder name; use a path without them';
     if (segment !== segment.trim()) return 'begins or ends with a space; rename it';
-    if (segment.endsWith('.')) return 'ends with a dot; rename it';
     if (Buffer.byteLength(segment) > maxSegmentBytes)
       return `has a name longer than ${maxSegmentBytes} bytes`;
   }
@@ -85,16 +88,11 @@ function problemOfSegments(name: string): string | undefined {
 
 const leftBehind = new Set(['__macosx', '.ds_store', 'thumbs.db', 'desktop.ini']);
 
-/** `.well-known` holds files that other programs read in a host's name (RFC 8615), so only these may be published there. */
-const wellKnown = new Set(['security.txt', 'apple-app-site-association', 'assetlinks.json', 'gpc.json']);
-
-function reservedProblem([first = '', ...rest]: readonly string[]): string | undefined {
-  const top = first.toLowerCase();
-  if (top === '.postern') return '.postern/ is reserved for Postern; rename the folder';
-  if (top !== '.well-known' || rest.length === 0) return undefined;
-  return rest.length === 1 && wellKnown.has(rest[0] ?? '')
-    ? undefined
-    : `in .well-known/, only ${[...wellKnown].join(', ')} can be published`;
+/** Names that the gateway answers itself. It answers none below `.well-known/` (RFC 8615), where each site speaks for its own host. */
+function reservedProblem([first = '']: readonly string[]): string | undefined {
+  return first.toLowerCase() === '.postern'
+    ? '.postern/ is reserved for Postern; rename the folder'
+    : undefined;
 }
 
 const privateNames = new Set([
@@ -112,9 +110,13 @@ const privateNames = new Set([
   'id_ed25519',
 ]);
 
+/** Files that show which variables a program needs. Like every file, they are scanned for keys. */
+const sampleNames = new Set(['.env.example', '.env.sample', '.env.template']);
+
 function isPrivateName(segment: string): boolean {
   const name = segment.toLowerCase();
-  return privateNames.has(name) || name === '.env' || name.startsWith('.env.');
+  if (privateNames.has(name) || name === '.env') return true;
+  return name.startsWith('.env.') && !sampleNames.has(name);
 }
 
 /** Those of the names above that a plain name can contain: no segment of a plain name begins with a dot. */
@@ -126,7 +128,7 @@ const notablePlain = new RegExp(
   'i',
 );
 
-/** Finds names that some file system, browser or reader would treat as the same name. */
+/** Finds names that no tree of files can hold together: the same name twice, and a file with the name of a folder. */
 export type NameRegister = {
   /** Adds an entry. Returns why it cannot stand beside the earlier ones, or undefined when it was added. */
   add(kind: 'file' | 'directory', path: string): string | undefined;
@@ -138,9 +140,9 @@ export type NameRegister = {
  */
 type Place = {
   readonly kind: 'file' | 'directory';
-  /** Relative to the parent node: one or more segments, as they were first spelled. */
+  /** Relative to the parent node: one or more segments. */
   spelling: string;
-  /** By the folded first segment of each child; undefined while there are none. */
+  /** By the first segment of each child; undefined while there are none. */
   below: Map<string, Place> | undefined;
 };
 
@@ -149,7 +151,7 @@ const maxLatest = 1_000;
 export function createNameRegister(): NameRegister {
   const top: Place = { kind: 'directory', spelling: '', below: undefined };
 
-  /** Recently used folders as they are spelled, with a slash: most files lie in one of them. */
+  /** Recently used folders, with a slash: most files lie in one of them. */
   const latest = new Map<string, Place>();
 
   return {
@@ -159,8 +161,7 @@ export function createNameRegister(): NameRegister {
       let place = folder ?? top;
       let ours = folder === undefined ? path.split('/') : [path.slice(name)];
       for (;;) {
-        const key = folded(ours[0] ?? '');
-        const next = place.below?.get(key);
+        const next = place.below?.get(ours[0] ?? '');
         if (next === undefined) {
           put(place, { kind, spelling: ours.join('/'), below: undefined });
           if (latest.size >= maxLatest) latest.clear();
@@ -169,11 +170,7 @@ export function createNameRegister(): NameRegister {
         }
         const theirs = next.spelling.split('/');
         const shared = sharedBy(ours, theirs);
-        const there = {
-          kind: next.kind,
-          segments: theirs.slice(0, shared),
-          isWhole: shared === theirs.length,
-        };
+        const there = { kind: next.kind, shared, isWhole: shared === theirs.length };
         const problem = clashOf(there, { kind, path, rest: ours });
         if (problem !== undefined || shared === ours.length) return problem;
         ours = ours.slice(shared);
@@ -183,34 +180,24 @@ export function createNameRegister(): NameRegister {
   };
 }
 
-/** The number of leading segments that are equal after folding. */
+/** The number of leading segments that are equal. */
 function sharedBy(ours: readonly string[], theirs: readonly string[]): number {
-  const differs = ours.findIndex((one, at) => {
-    const other = theirs[at];
-    return other === undefined || (one !== other && folded(one) !== folded(other));
-  });
+  const differs = ours.findIndex((one, at) => one !== theirs[at]);
   return differs < 0 ? ours.length : differs;
 }
 
 /** Checks the shared segments for a clash: `rest` is the part of the entry's path below the nodes already passed. */
 function clashOf(
-  there: { readonly kind: Place['kind']; readonly segments: readonly string[]; readonly isWhole: boolean },
+  there: { readonly kind: Place['kind']; readonly shared: number; readonly isWhole: boolean },
   { kind, path, rest }: { kind: Place['kind']; path: string; rest: readonly string[] },
 ): string | undefined {
   const passed = path.split('/').slice(0, -rest.length);
-  for (const [at, theirs] of there.segments.entries()) {
-    const folder = [...passed, ...rest.slice(0, at)];
-    const isFolder = at < rest.length - 1;
-    const ownKind = isFolder ? 'directory' : kind;
-    const theirKind = there.isWhole && at === there.segments.length - 1 ? there.kind : 'directory';
-    const problem =
-      theirs !== rest[at]
-        ? `differs from ${[...folder, theirs].join('/')} only in case or accents; rename one of them`
-        : problemOfBoth(ownKind, theirKind);
-    if (problem === undefined) continue;
-    return isFolder ? `its folder ${[...folder, rest[at]].join('/')} ${problem}` : problem;
-  }
-  return undefined;
+  const last = there.shared - 1;
+  // Only the last segment of each can be a file.
+  const isFolder = last < rest.length - 1;
+  const problem = problemOfBoth(isFolder ? 'directory' : kind, there.isWhole ? there.kind : 'directory');
+  if (problem === undefined || !isFolder) return problem;
+  return `its folder ${[...passed, ...rest.slice(0, there.shared)].join('/')} ${problem}`;
 }
 
 function problemOfBoth(kind: Place['kind'], earlier: Place['kind']): string | undefined {
@@ -220,7 +207,7 @@ function problemOfBoth(kind: Place['kind'], earlier: Place['kind']): string | un
 
 function put(above: Place, place: Place): void {
   above.below ??= new Map();
-  above.below.set(folded(place.spelling.split('/', 1)[0] ?? ''), place);
+  above.below.set(place.spelling.split('/', 1)[0] ?? '', place);
 }
 
 /** Splits `place`: its shared leading folders become a node of their own between it and its parent. */
@@ -234,8 +221,12 @@ function forkAt(above: Place, place: Place, shared: readonly string[]): Place {
 
 const ascii = /^[\0-\x7f]*$/;
 
-/** Converts to upper case first, because only then ß equals SS, and ſ equals s. */
-function folded(path: string): string {
+/**
+ * Equal for names that differ only in case or look the same. Converts to upper case first, because only then ß equals SS,
+ * and ſ equals s.
+ */
+export function foldedName(path: string): string {
   if (ascii.test(path)) return path.toLowerCase();
-  return path.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFC');
+  const drawn = path.replace(/\p{Default_Ignorable_Code_Point}/gu, '');
+  return drawn.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFC');
 }

@@ -83,7 +83,7 @@ test('one answer names every bad file, and what is good beside it is not kept ba
     page,
     { name: '../secret.html', content: 'x' },
     { name: 'link.html', type: '2', link: '/etc/passwd' },
-    { name: 'INDEX.html', content: 'x' },
+    { ...page, content: 'y' },
     { name: 'run.exe', content: 'x' },
     { name: '.env', content: 'x' },
     { name: 'big.bin', content: Buffer.alloc(100_001, 1) },
@@ -92,7 +92,7 @@ test('one answer names every bad file, and what is good beside it is not kept ba
   expect(problems.map(({ path, code }) => [path, code])).toEqual([
     ['../secret.html', 'bad_path'],
     ['link.html', 'bad_entry'],
-    ['INDEX.html', 'name_collision'],
+    ['index.html', 'name_collision'],
     ['run.exe', 'extension_not_allowed'],
     ['.env', 'private_file'],
     ['big.bin', 'file_too_large'],

@@ -1,13 +1,14 @@
 import { followRedirects } from '../serving/site-rules.ts';
 import type { Site } from '../site.ts';
 import type { Manifest } from './manifest.ts';
+import { foldedName } from './paths.ts';
 import type { RuleNotApplied, VersionRules } from './version-rules.ts';
 
 /**
  * Content that is allowed but probably not intended. A warning never refuses: the content is published, and the
  * response includes the warning.
  */
-export const warningCodes = ['no_start_page', 'rule_not_applied'] as const;
+export const warningCodes = ['no_start_page', 'rule_not_applied', 'similar_names'] as const;
 
 export type SiteWarning = {
   readonly code: (typeof warningCodes)[number];
@@ -23,7 +24,7 @@ const maxPages = 100;
 const maxLines = 50;
 
 export function warningsOf(files: Manifest, rules: VersionRules): SiteWarning[] {
-  return [...withoutStartPage(files, rules), ...linesNotApplied(rules)];
+  return [...withoutStartPage(files, rules), ...linesNotApplied(rules), ...similarNames(files)];
 }
 
 /** Warnings that concern a site of this visibility. */
@@ -32,6 +33,23 @@ export function warningsFor(
   warnings: readonly SiteWarning[],
 ): SiteWarning[] {
   return warnings.filter(({ onlyPrivate }) => onlyPrivate !== true || visibility === 'private');
+}
+
+function similarNames(files: Manifest): SiteWarning[] {
+  const first = new Map<string, string>();
+  const similar: [string, string][] = [];
+  for (const path of files.keys()) {
+    const key = foldedName(path);
+    const other = first.get(key);
+    if (other === undefined) first.set(key, path);
+    else similar.push([other, path]);
+  }
+  const [example] = similar;
+  if (example === undefined) return [];
+  const pair = example.map((path) => (path.length > 200 ? `${path.slice(0, 200)}…` : path)).join(' and ');
+  const names = similar.length === 1 ? pair : `${similar.length} pairs of names, such as ${pair},`;
+  const message = `${names} differ only in case, or look the same. Postern serves both, but a copy on Windows or macOS may hold only one.`;
+  return [{ code: 'similar_names', message, pages: [] }];
 }
 
 function linesNotApplied({ notApplied }: VersionRules): SiteWarning[] {

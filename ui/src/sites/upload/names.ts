@@ -22,13 +22,16 @@ export function nameFile(raw: string): NamedFile {
   return secret === undefined ? { kind: 'file', path } : { kind: 'private', name: secret };
 }
 
-const unseen = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\ufffd]/u;
+const unseen = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\u2800]|(?![\ufe0e\ufe0f])\p{Default_Ignorable_Code_Point}/u;
+const joiners =
+  /(?<=[\p{L}\p{M}])\p{Join_Control}(?=\p{L})|(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d(?=\p{Extended_Pictographic})/gu;
 const slashLike = /[\u2044\u2215\u2216\u29f5\u29f8\u29f9\ufe68\uff0f\uff3c]/u;
 const bytesOf = (text: string) => new TextEncoder().encode(text).length;
 
 function problemOfWhole(path: string): string | undefined {
   if (path === '') return 'has no name';
-  if (unseen.test(path)) return 'contains an invisible character; rename it';
+  if (path.includes('\ufffd')) return 'has a name that is not UTF-8; rename it';
+  if (unseen.test(path.replace(joiners, ''))) return 'contains an invisible character; rename it';
   if (path.includes('\\')) return 'contains a backslash; rename it';
   if (slashLike.test(path)) return 'contains a character that looks like a slash; rename it';
   if (path.startsWith('/')) return 'is an absolute path';
@@ -44,29 +47,28 @@ function problemOfSegments(path: string): string | undefined {
     if (segment === '') return 'has an empty folder name';
     if (/^\.+$/.test(segment.normalize('NFKC'))) return 'contains . or .. as a folder name';
     if (segment !== segment.trim()) return 'begins or ends with a space; rename it';
-    if (segment.endsWith('.')) return 'ends with a dot; rename it';
     if (bytesOf(segment) > 255) return 'has a name longer than 255 bytes';
   }
   return undefined;
 }
 
 const leftBehind = new Set(['__macosx', '.ds_store', 'thumbs.db', 'desktop.ini']);
-const wellKnown = new Set(['security.txt', 'apple-app-site-association', 'assetlinks.json', 'gpc.json']);
 const privateNames = new Set(
   '.git .svn .hg .ssh .aws .gnupg .npmrc .netrc .pgpass .htpasswd id_rsa id_ed25519'.split(' '),
 );
 
-function reservedProblem([first = '', ...rest]: readonly string[]): string | undefined {
-  const top = first.toLowerCase();
-  if (top === '.postern') return 'is in .postern/, which belongs to the service; rename the folder';
-  if (top !== '.well-known' || rest.length === 0) return undefined;
-  if (rest.length === 1 && wellKnown.has(rest[0] ?? '')) return undefined;
-  return `is in .well-known/, of which only ${[...wellKnown].join(', ')} can be published`;
+const sampleNames = new Set(['.env.example', '.env.sample', '.env.template']);
+
+function reservedProblem([first = '']: readonly string[]): string | undefined {
+  return first.toLowerCase() === '.postern'
+    ? 'is in .postern/, which belongs to the service; rename the folder'
+    : undefined;
 }
 
 function isPrivate(segment: string): boolean {
   const name = segment.toLowerCase();
-  return privateNames.has(name) || name === '.env' || name.startsWith('.env.');
+  if (privateNames.has(name) || name === '.env') return true;
+  return name.startsWith('.env.') && !sampleNames.has(name);
 }
 
 /** Undefined for names that have none. */
@@ -74,7 +76,8 @@ export function extensionOf(path: string): string | undefined {
   return /[^/]\.([^./]+)\.*$/.exec(path)?.[1]?.toLowerCase();
 }
 
-/** What a reader that ignores case and accents' spelling takes for the same name. */
+/** Equal for names that differ only in case or look the same. */
 export function foldedName(path: string): string {
-  return path.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFC');
+  const drawn = path.replace(/\p{Default_Ignorable_Code_Point}/gu, '');
+  return drawn.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFC');
 }

@@ -90,7 +90,7 @@ export function PickedCard({ checked, onPicked }: CardProps) {
           {isFolder && pages.length > 0 && (
             <StartPageField
               pages={pages}
-              value={null}
+              value={picked.startPage ?? null}
               onChange={(startPage) => onPicked({ ...picked, startPage })}
             />
           )}

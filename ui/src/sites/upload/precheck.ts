@@ -73,7 +73,7 @@ function checkSingle(picked: Exclude<Picked, { kind: 'folder' }>, { upload }: Ca
 function checkFolder(picked: Extract<Picked, { kind: 'folder' }>, { upload }: Capabilities): Checked {
   const problems: Finding[] = [];
   const leftOut = new Map<string, Finding>();
-  const seen = new Map<string, string>();
+  const seen = new Set<string>();
   const files: PickedFile[] = [];
   let ignored = 0;
   let bytes = 0;
@@ -112,7 +112,10 @@ function checkFolder(picked: Extract<Picked, { kind: 'folder' }>, { upload }: Ca
     problems,
     leftOut: [...(picked.without ?? []), ...leftOut.values()],
     ignored,
-    warnings: hasStart || files.length === 0 || startPage !== null ? [] : [noStartWords(files)],
+    warnings: [
+      ...(hasStart || files.length === 0 || startPage !== null ? [] : [noStartWords(files)]),
+      ...similarNames(files),
+    ],
     pages: hasStart ? [] : pagesOf(files.map(({ path }) => path)),
     startFolder: hasStart || startPage !== null ? null : startFolderOf(files),
   };
@@ -122,6 +125,17 @@ function noStartWords(files: readonly PickedFile[]): string {
   return files.some(({ path }) => path === redirectsFile)
     ? 'There is no index.html at the top. Unless _redirects has a rule for “/”, the site’s address will show “Not found”.'
     : 'There is no index.html at the top, so the site’s address will show “Not found”.';
+}
+
+function similarNames(files: readonly PickedFile[]): string[] {
+  const seen = new Map<string, string>();
+  for (const { path } of files) {
+    const other = seen.get(foldedName(path));
+    if (other !== undefined && other !== path)
+      return [`There are names that differ only in case or look the same, such as ${other} and ${path}.`];
+    seen.set(foldedName(path), path);
+  }
+  return [];
 }
 
 /** The folder without the files that cannot be published; what else is wrong stays. */
@@ -137,13 +151,10 @@ function fileProblem(
   path: string,
   size: number,
   upload: Capabilities['upload'],
-  seen: Map<string, string>,
+  seen: Set<string>,
 ): string | undefined {
-  const key = foldedName(path);
-  const other = seen.get(key);
-  seen.set(key, path);
-  if (other !== undefined)
-    return other === path ? 'appears twice in the upload' : `differs from ${other} only in case or accents`;
+  if (seen.has(path)) return 'appears twice in the upload';
+  seen.add(path);
   const extension = extensionOf(path);
   const { allowedExtensions: allowed, forbiddenExtensions: forbidden } = upload;
   const isAllowed = (one: string) =>
