@@ -10,6 +10,8 @@ export type TarPart = {
   /** What the header says instead of the truth. */
   readonly size?: number;
   readonly checksum?: number;
+  /** A header of the format v7, which has no magic number. */
+  readonly isV7?: true;
 };
 
 const block = 512;
@@ -52,9 +54,10 @@ function headerOf(part: TarPart, length: number): Buffer {
   octal(0, 116, 8);
   octal(part.size ?? length, 124, 12);
   octal(0, 136, 12);
-  header.write(part.type ?? (part.name.endsWith('/') ? '5' : '0'), 156);
+  if (!part.isV7) header.write(part.type ?? (part.name.endsWith('/') ? '5' : '0'), 156);
+  else if (part.type !== undefined) header.write(part.type, 156);
   header.write(part.link ?? '', 157, 100);
-  header.write('ustar\u000000', 257, 'latin1');
+  if (!part.isV7) header.write('ustar\u000000', 257, 'latin1');
   header.fill(' ', 148, 156);
   const sum = header.reduce((total, byte) => total + byte, 0);
   header.write(`${(part.checksum ?? sum).toString(8).padStart(6, '0')}\0 `, 148, 'latin1');

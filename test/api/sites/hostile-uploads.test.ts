@@ -77,7 +77,7 @@ describe('T38 UP-01 names that lead elsewhere', () => {
 
   test('a name in overlong UTF-8', async () => {
     const name = Buffer.from([0xc0, 0xae, 0xc0, 0xae, 0x2f, 0x78]);
-    expect(await outcomeOf(await putZip([good, { name, content: 'x' }]))).toEqual(refusedFor('bad_entry'));
+    expect(await outcomeOf(await putZip([good, { name, content: 'x' }]))).toEqual(refusedFor('bad_path'));
   });
 });
 
@@ -186,6 +186,19 @@ test('T42 names that differ only in case are published, each as its own file, wi
     ['struct.foo', 'lower'],
   ] as const)
     expect((await h.open(made.data.url + name)).body).toBe(page(text));
+});
+
+test('a name that is not UTF-8 is refused for that, and the way out is named', async () => {
+  // "Über uns.html" as Windows Explorer writes it, in code page 437.
+  const name = Buffer.from([0x9a, ...Buffer.from('ber uns.html')]);
+  const { error } = await putZip([{ name, content: 'x' }]);
+  expect(error.details.files).toEqual([
+    {
+      path: '\ufffdber uns.html',
+      code: 'bad_path',
+      problem: expect.stringMatching(/not UTF-8; drop the folder in the browser/),
+    },
+  ]);
 });
 
 test('names that generators write are published, and served at their address', async () => {

@@ -132,8 +132,14 @@ describe('T43 special names', () => {
     expect(nameEntry(name)).toEqual({ kind: 'file', path: name });
   });
 
-  test.each(['__MACOSX/index.html', '.DS_Store', 'a/Thumbs.db'])('%s is left out without a word', (name) => {
-    expect(nameEntry(name)).toEqual({ kind: 'ignored' });
+  test.each([
+    ['__MACOSX/index.html', '__MACOSX'],
+    ['.DS_Store', '.DS_Store'],
+    ['a/thumbs.DB', 'Thumbs.db'],
+    ['a/._index.html', '._*'],
+    ['._a/b.html', '._*'],
+  ])('%s is left out by the rule %s', (name, rule) => {
+    expect(nameEntry(name)).toEqual({ kind: 'ignored', rule });
   });
 });
 

@@ -1,3 +1,5 @@
+import { notUtf8 } from './archive.ts';
+
 /**
  * Names inside an upload (private-access.md 2.5, threats T38, T42, T43). A name becomes a path of a URL and a key of a
  * manifest, never a path on a disk. A name is refused when a reader could take it for another file than it looks like.
@@ -5,8 +7,8 @@
 export type NamedEntry =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'directory'; readonly path: string }
-  /** Files that file managers create; nobody means to publish them. */
-  | { readonly kind: 'ignored' }
+  /** Files that operating systems create; nobody means to publish them. `rule`: the pattern of names that decided. */
+  | { readonly kind: 'ignored'; readonly rule: string }
   | { readonly kind: 'refused'; readonly code: PathProblemCode; readonly problem: string };
 
 export type PathProblemCode = 'bad_path' | 'reserved_path' | 'private_file';
@@ -25,7 +27,8 @@ export function nameEntry(raw: string): NamedEntry {
   if (problem !== undefined) return { kind: 'refused', code: 'bad_path', problem };
   const entry = named(name);
   const segments = entry.path.split('/');
-  if (segments.some((segment) => leftBehind.has(segment.toLowerCase()))) return { kind: 'ignored' };
+  const rule = leftOutBy(segments);
+  if (rule !== undefined) return { kind: 'ignored', rule };
   const reserved = reservedProblem(segments);
   if (reserved !== undefined) return { kind: 'refused', code: 'reserved_path', problem: reserved };
   const secret = segments.find(isPrivateName);
@@ -59,8 +62,7 @@ const slashLike = /[\u2044\u2215\u2216\u29f5\u29f8\u29f9\ufe68\uff0f\uff3c]/u;
 
 function problemOfWhole(name: string): string | undefined {
   if (name === '' || name === '/') return 'has no name';
-  if (name.includes('\ufffd'))
-    return 'has a name that is not UTF-8; drop the folder in the browser, or pack it with a program that writes names in UTF-8';
+  if (name.includes('\ufffd')) return notUtf8;
   if (unseen.test(name.replace(joiners, ''))) return 'contains an invisible character; rename it';
   if (name.includes('\\')) return 'contains a backslash; separate folders with /';
   if (slashLike.test(name)) return 'contains a character that looks like a slash; rename it';
@@ -86,7 +88,19 @@ function problemOfSegments(name: string): string | undefined {
   return undefined;
 }
 
-const leftBehind = new Set(['__macosx', '.ds_store', 'thumbs.db', 'desktop.ini']);
+/** Names in lower case, with the rule as people read it. */
+const leftBehind: ReadonlyMap<string, string> = new Map(
+  ['__MACOSX', '.DS_Store', 'Thumbs.db', 'desktop.ini'].map((rule) => [rule.toLowerCase(), rule]),
+);
+
+/** `._*` has what other systems cannot keep of a file of macOS (AppleDouble). */
+function leftOutBy(segments: readonly string[]): string | undefined {
+  for (const segment of segments) {
+    const rule = segment.startsWith('._') ? '._*' : leftBehind.get(segment.toLowerCase());
+    if (rule !== undefined) return rule;
+  }
+  return undefined;
+}
 
 /** Names that the gateway answers itself. It answers none below `.well-known/` (RFC 8615), where each site speaks for its own host. */
 function reservedProblem([first = '']: readonly string[]): string | undefined {
@@ -121,7 +135,7 @@ function isPrivateName(segment: string): boolean {
 
 /** Those of the names above that a plain name can contain: no segment of a plain name begins with a dot. */
 const notablePlain = new RegExp(
-  `(?:^|/)(?:${[...leftBehind, ...privateNames]
+  `(?:^|/)(?:${[...leftBehind.keys(), ...privateNames]
     .filter((name) => !name.startsWith('.'))
     .join('|')
     .replaceAll('.', String.raw`\.`)})(?:/|$)`,

@@ -68,6 +68,15 @@ describe('the one folder that was packed', () => {
     expect(problems).toMatchObject([{ path: '.postern/x.html', code: 'reserved_path' }]);
   });
 
+  test('is taken off beside leftovers of macOS', async () => {
+    const leftovers = ['._site', 'site/._index.html', '__MACOSX/site/._a', 'site/.DS_Store'];
+    const { files, problems } = await take([
+      ...leftovers.map((name) => ({ name, content: 'x' })),
+      { ...page, name: 'site/index.html' },
+    ]);
+    expect([[...files.keys()], problems]).toEqual([['index.html'], []]);
+  });
+
   test('stays where it is without an entry page, or beside others', async () => {
     expect([...(await take([{ name: 'site/a.html', content: 'x' }])).files.keys()]).toEqual(['site/a.html']);
     const two = await take([

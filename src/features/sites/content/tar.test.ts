@@ -38,6 +38,25 @@ test('an archive of files and folders is read as it was packed, also as `tar -C 
   ]);
 });
 
+test('an archive in the format v7, which has no magic number, is read too', async () => {
+  const isV7 = true;
+  const parts: TarPart[] = [
+    { ...page, isV7 },
+    { name: 'a/', isV7 },
+    { name: 'a/b.txt', content: 'x', isV7 },
+  ];
+  expect(await read(tarGzOf(parts))).toEqual([
+    { name: 'index.html', content: page.content },
+    { name: 'a/', content: '' },
+    { name: 'a/b.txt', content: 'x' },
+  ]);
+  await expect(read(tarGzOf([{ ...page, isV7, checksum: 1 }]))).rejects.toThrow(ArchiveRefused);
+  await expect(read(tarGzOf([{ name: 'a/', content: 'x', isV7 }]))).rejects.toThrow(/folder with content/);
+  expect(await read(tarGzOf([{ name: 'a', type: '2', link: 'b', isV7 }]))).toMatchObject([
+    { problem: expect.stringContaining('symbolic link') },
+  ]);
+});
+
 test('a file that nobody reads is skipped, and the next one is whole', async () => {
   const bytes = tarGzOf([{ name: 'big', content: 'x'.repeat(200_000) }, page]);
   const names: string[] = [];

@@ -2,10 +2,10 @@ import { PassThrough, pipeline, Readable, Transform } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { type Extract, extract, type Header } from 'tar-stream';
 import { AppError } from '../../../core/errors.ts';
-import { type ArchiveEntry, ArchiveRefused, modeProblem } from './archive.ts';
+import { type ArchiveEntry, ArchiveRefused, modeProblem, withoutDots } from './archive.ts';
 
 /**
- * Reads a gzipped tar as it arrives (POSIX.1-2017 pax, ustar, GNU long names). `maxBytes` limits the unpacked size,
+ * Reads a gzipped tar as it arrives (POSIX.1-2017 pax, ustar, GNU long names, and v7, which has no magic number). `maxBytes` limits the unpacked size,
  * including headers and padding, before any of it is kept.
  */
 export function readTarGz(source: Readable, maxBytes: number): AsyncGenerator<ArchiveEntry<Readable>> {
@@ -19,10 +19,15 @@ export function readTar(source: Readable, maxBytes: number): AsyncGenerator<Arch
   return read((reader, sizes, done) => pipeline(source, guard(maxBytes, sizes), reader, done));
 }
 
+/** An option that the types of tar-stream lack. It accepts headers without a magic number; their checksum must still be right. */
+const alsoV7: Parameters<typeof extract>[0] & { readonly allowUnknownFormat: boolean } = {
+  allowUnknownFormat: true,
+};
+
 async function* read(
   feed: (reader: Extract, sizes: number[], done: (error?: Error | null) => void) => void,
 ): AsyncGenerator<ArchiveEntry<Readable>> {
-  const reader = extract();
+  const reader = extract(alsoV7);
   /** Sizes of the coming entries, as their headers state them. */
   const sizes: number[] = [];
   let opened: Readable | undefined;
@@ -83,18 +88,17 @@ function asRefusal(error: Error): Error {
 }
 
 /** When two readers disagree about what is content, one of them finds entries that the other does not. */
-function requireOneSize({ type, size }: Header, inHeader: number | undefined): void {
+function requireOneSize({ name, type, size }: Header, inHeader: number | undefined): void {
   if (size !== inHeader)
     throw new ArchiveRefused('has an entry with two different sizes; pack it with another program');
-  if (type === 'directory' && size !== 0)
+  if ((type === 'directory' || name.endsWith('/')) && size !== 0)
     throw new ArchiveRefused('has a folder with content; pack it with another program');
 }
 
 function describe(header: Header): Pick<ArchiveEntry, 'name' | 'problem'> | undefined {
   const isDirectory = header.type === 'directory';
-  // `tar -C folder -cz .` writes ./ before every name.
-  const plain = header.name.replace(/^(?:\.\/)+/, '');
-  if (plain === '' || plain === '.') return undefined;
+  const plain = withoutDots(header.name);
+  if (plain === '') return undefined;
   const name = isDirectory && !plain.endsWith('/') ? `${plain}/` : plain;
   const problem = typeProblem(header) ?? modeProblem((header.mode ?? 0) & 0o7_777);
   return problem === undefined ? { name } : { name, problem };

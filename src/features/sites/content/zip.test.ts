@@ -43,6 +43,24 @@ async function readAs(path: string, maxEntries: number, wholeUpTo: number) {
 
 const page: ZipPart = { name: 'index.html', content: '<h1>Hello</h1>'.repeat(20) };
 
+test('./ in front of every name, as tar writes a ZIP, is left out', async () => {
+  const parts: ZipPart[] = [
+    { name: './', mode: 0o040_755 },
+    { ...page, name: './index.html' },
+    { name: './a/', mode: 0o040_755 },
+    { name: '././a/b.txt', content: 'x' },
+  ];
+  expect(await read(zipOf(parts))).toEqual([
+    { name: 'index.html', content: String(page.content) },
+    { name: 'a/', content: '' },
+    { name: 'a/b.txt', content: 'x' },
+  ]);
+});
+
+test('a ZIP padded with zero bytes is refused with the command that does not pad it', async () => {
+  await expect(read(zipOf([page], { after: Buffer.alloc(9_000) }))).rejects.toThrow(/zero bytes.*tar -a -cf/);
+});
+
 test('an archive of files and folders is read as it was packed, deflated or stored', async () => {
   const parts: ZipPart[] = [
     page,

@@ -2,7 +2,15 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { type Readable, Transform } from 'node:stream';
 import { crc32, inflateRawSync } from 'node:zlib';
 import { type Entry, fromFdPromise, type LocalFileHeader, type ZipFile } from 'yauzl';
-import { type ArchiveEntry, ArchiveRefused, isDirectoryMode, modeProblem, smallFile } from './archive.ts';
+import {
+  type ArchiveEntry,
+  ArchiveRefused,
+  isDirectoryMode,
+  modeProblem,
+  notUtf8,
+  smallFile,
+  withoutDots,
+} from './archive.ts';
 
 /**
  * Reads a ZIP file from disk (PKWARE APPNOTE 6.3.10). Strict where readers differ (threats T40, T41). The file consists
@@ -25,8 +33,10 @@ export async function* readZip(
     const zip = await refused(() => fromFdPromise(file.fd, { decodeStrings: false, autoClose: false }));
     const entries = await readDirectory(zip, end);
     const headers = await checkLayout(zip, entries, end.directoryAt);
-    for (const [index, entry] of entries.entries())
-      yield describe({ file, zip, wholeUpTo }, entry, headers[index]);
+    for (const [index, entry] of entries.entries()) {
+      const described = describe({ file, zip, wholeUpTo }, entry, headers[index]);
+      if (described.name !== '' || described.problem !== undefined) yield described;
+    }
   } finally {
     await file.close();
   }
@@ -45,8 +55,8 @@ async function readEnd(file: FileHandle, size: number): Promise<End> {
   const tail = await readAt(file, Math.max(0, size - endLength - maxCommentBytes), size);
   const at = tail.lastIndexOf(endSignature);
   if (at < 0 || at + endLength > tail.length) throw new ArchiveRefused('is not a ZIP file, or is truncated');
-  if (at + endLength + tail.readUInt16LE(at + 20) !== tail.length)
-    throw new ArchiveRefused('has bytes after its end record; pack it again');
+  const after = at + endLength + tail.readUInt16LE(at + 20);
+  if (after !== tail.length) throw new ArchiveRefused(afterEndProblem(tail.subarray(after)));
   const endAt = size - (tail.length - at);
   const isZip64 = tail.readUInt32LE(at + 16) === 0xff_ff_ff_ff || tail.readUInt16LE(at + 10) === 0xff_ff;
   const end = isZip64 ? await readZip64End(file, endAt) : plainEnd(tail, at, endAt);
@@ -60,6 +70,13 @@ async function readEnd(file: FileHandle, size: number): Promise<End> {
   if (end.directoryAt + end.directorySize !== end.endsAt)
     throw new ArchiveRefused('has bytes between its central directory and its end record; pack it again');
   return end;
+}
+
+/** bsdtar fills a ZIP that it writes to a pipe up to a whole block, as a tar is filled. */
+function afterEndProblem(bytes: Buffer): string {
+  return bytes.length > 0 && bytes.every((byte) => byte === 0)
+    ? 'is padded with zero bytes, as bsdtar pads a ZIP that it writes to a pipe; let it write to a file: tar -a -cf site.zip .'
+    : 'has bytes after its end record; pack it again';
 }
 
 function plainEnd(tail: Buffer, at: number, endsAt: number): End & { endsAt: number } {
@@ -179,8 +196,9 @@ function gapProblem(gap: number): string {
 
 function describe(opened: Opened, entry: Entry, header: LocalFileHeader | undefined): ArchiveEntry {
   const mode = entry.externalFileAttributes >>> 16;
-  const { name, problem } = decodeName(entry);
-  const isDirectory = name.endsWith('/');
+  const { whole, problem } = decodeName(entry);
+  const isDirectory = whole.endsWith('/');
+  const name = withoutDots(whole);
   const found =
     problem ??
     modeProblem(mode) ??
@@ -197,21 +215,18 @@ function describe(opened: Opened, entry: Entry, header: LocalFileHeader | undefi
   };
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 const unicodePathField = 0x70_75;
 
-/** Names are UTF-8, declared or not, because readers guess older code pages differently. */
-function decodeName(entry: Entry): { name: string; problem?: string } {
+/** Names are UTF-8, declared or not, because readers guess older code pages differently. U+FFFD stands for other bytes. */
+function decodeName(entry: Entry): { whole: string; problem?: string } {
   const { fileNameRaw } = entry;
   // Info-ZIP's second name (4.6.9): version, CRC-32, then UTF-8.
   const second = entry.extraFields.find(({ id }) => id === unicodePathField)?.data.subarray(5);
   const isTwofold = second !== undefined && !second.equals(fileNameRaw);
-  try {
-    const name = utf8.decode(fileNameRaw);
-    return isTwofold ? { name, problem: 'has two different names; pack it again' } : { name };
-  } catch {
-    return { name: fileNameRaw.toString('latin1'), problem: 'has a name that is not UTF-8; pack it again' };
-  }
+  const whole = utf8.decode(fileNameRaw);
+  if (whole.includes('\ufffd')) return { whole, problem: notUtf8 };
+  return isTwofold ? { whole, problem: 'has two different names; pack it again' } : { whole };
 }
 
 const isEncrypted = 0x20_41;

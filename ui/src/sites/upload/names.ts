@@ -15,7 +15,8 @@ export function nameFile(raw: string): NamedFile {
   const problem = problemOfWhole(path) ?? problemOfSegments(path);
   if (problem !== undefined) return { kind: 'refused', problem };
   const segments = path.split('/');
-  if (segments.some((segment) => leftBehind.has(segment.toLowerCase()))) return { kind: 'ignored' };
+  if (segments.some((segment) => segment.startsWith('._') || leftBehind.has(segment.toLowerCase())))
+    return { kind: 'ignored' };
   const reserved = reservedProblem(segments);
   if (reserved !== undefined) return { kind: 'refused', problem: reserved };
   const secret = segments.find(isPrivate);

@@ -25,6 +25,8 @@ const names = [
     '.DS_Store',
     'a/Thumbs.db',
     '__MACOSX/x',
+    'a/._x.html',
+    '._x/y',
     'desktop.ini',
     '.git/HEAD',
     'a/.ENV',
