@@ -112,6 +112,43 @@ test('T25 T04 GR-04 a private site opens in Chromium, with its assets, no worker
   await context.close();
 });
 
+test('a private address keeps its query and its fragment, with and without a sign-in and a grant', async () => {
+  const { context, page } = await signedIn();
+  const site = await upload(page);
+  const address = `${site.url}deep/page?x=1&y=a%20b#/route?testId=7`;
+  const arrives = async (at: Page, from = address, to = address) => {
+    await at.goto(from);
+    await at.waitForURL(to);
+    await expect.poll(() => at.evaluate<string>('location.hash')).toBe('#/route?testId=7');
+  };
+  await arrives(page);
+  await context.clearCookies({ name: '__Host-postern_grant' });
+  // Leaves the document first: a new fragment alone loads nothing.
+  await page.goto('about:blank');
+  await arrives(page);
+
+  for (const [from, to] of [
+    [address, address],
+    [`${site.link}#/route?testId=7`, `${site.url}#/route?testId=7`],
+  ] as const) {
+    const fresh = await browser.newContext();
+    const other = await fresh.newPage();
+    const complaints: string[] = [];
+    other.on('console', (message) => void complaints.push(message.text()));
+    await other.goto(from);
+    await other.fill('input[name=email]', administrator.email);
+    await other.fill('input[name=password]', 'not the password');
+    await other.click('button');
+    await other.getByRole('alert').waitFor();
+    await fillIn(other);
+    await other.waitForURL(to);
+    await expect.poll(() => other.evaluate<string>('location.hash')).toBe('#/route?testId=7');
+    expect(complaints.filter((text) => /Content Security Policy|Refused/.test(text))).toEqual([]);
+    await fresh.close();
+  }
+  await context.close();
+});
+
 test('T06 another browser signs in first, and only the owner’s account gets in', async () => {
   const { context, page } = await signedIn();
   const site = await upload(page);

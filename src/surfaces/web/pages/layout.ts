@@ -29,14 +29,14 @@ export function page(options: {
   body: Html;
   formTarget?: string | null;
   script?: string;
-  /** One of our pages that the browser opens at once, also without scripts. */
+  /** One of our pages that a browser without scripts opens at once. */
   movesOnTo?: string;
 }): Page {
   const script = options.script === undefined ? null : { html: `<script>${options.script}</script>` };
   const refresh =
     options.movesOnTo === undefined
       ? null
-      : html`<meta http-equiv="refresh" content="0;url=${options.movesOnTo}">
+      : html`<noscript><meta http-equiv="refresh" content="0;url=${options.movesOnTo}"></noscript>
 `;
   // The style sheet is ours and constant; escaping would change its hash.
   const style = { html: `<style>${styleSheet}</style>` };

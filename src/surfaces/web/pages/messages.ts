@@ -16,14 +16,19 @@ ${howToSetUp}
   });
 }
 
-/** Ends a chain of redirects: the browser opens `to`, one of our pages, as a new navigation. */
+/**
+ * Ends a chain of redirects: the browser opens `to`, one of our pages, as a new navigation. Only a script can take the
+ * fragment of this page along.
+ */
 export function continuePage({ title, to }: { title: string; to: string }): Page {
   return page({
     title,
     body: html`<h1>${title}</h1>
 <p class="lead">The next page opens now. If it does not, press the button.</p>
-<a class="button" href="${to}">Continue</a>`,
+<a class="button" href="${to}" id="next">Continue</a>`,
     movesOnTo: to,
+    script:
+      "const next = document.getElementById('next'); if (next.hash === '') next.hash = location.hash; location.replace(next.href)",
   });
 }
 

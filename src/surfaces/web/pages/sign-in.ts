@@ -5,12 +5,14 @@ import { type Page, page, problemBox } from './layout.ts';
  * A person who comes from the set-up form has no administrator who could give them an account. Only a completed set-up
  * leads from that form to this page, so the referrer is enough.
  */
-const script = `(function () {
-'use strict';
+const setupScript = `(function () {
 const from = document.referrer === '' ? null : new URL(document.referrer);
 if (from === null || from.origin !== location.origin || !/^\\/(?:auth\\/)?setup$/.test(from.pathname)) return;
 document.getElementById('lead').textContent = 'The administrator account was created. Sign in with it.';
 })()`;
+
+/** The fragment of a private address comes along with every redirect; only the form would lose it. */
+const fragmentScript = "document.getElementById('sign-in').action += location.hash;";
 
 export function signInPage(view: {
   action: string;
@@ -29,7 +31,7 @@ export function signInPage(view: {
   const body = html`<h1>Sign in</h1>
 <p class="lead" id="lead">${lead}</p>
 ${problemBox(view.problem)}
-<form method="post" action="${view.action}">
+<form method="post" action="${view.action}" id="sign-in">
 <label>E-mail
 <input name="email" type="email" autocomplete="username" required maxlength="320" value="${view.email}" spellcheck="false" autocapitalize="none"${isRetry ? null : autofocus}>
 </label>
@@ -44,7 +46,9 @@ ${view.needsHelp === true ? help : null}`;
     title: view.problem === undefined ? 'Sign in' : 'Sign in: please try again',
     body,
     formTarget: view.formTarget,
-    ...(view.clientName === null && view.problem === undefined ? { script } : {}),
+    ...(view.clientName === null
+      ? { script: view.problem === undefined ? `${fragmentScript}\n${setupScript}` : fragmentScript }
+      : {}),
   });
 }
 

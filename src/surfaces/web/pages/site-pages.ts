@@ -21,7 +21,8 @@ export function handOverPage(noun: Noun, { origin, code }: { origin: string; cod
 <button>Open the ${noun}</button>
 </form>`,
     formTarget: origin,
-    script: "document.getElementById('open').submit()",
+    // A redirect after a form keeps the fragment of the form’s action.
+    script: "const form = document.getElementById('open'); form.action += location.hash; form.submit()",
   });
   // This form may be sent only to the content host.
   const contentSecurityPolicy = made.contentSecurityPolicy.replace("form-action 'self' ", 'form-action ');
