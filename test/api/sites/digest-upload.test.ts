@@ -146,11 +146,11 @@ test('UP-05 a wrong hash, a wrong length and what was not announced are refused,
   const [one, two] = [randomBytes(40_000), randomBytes(40_000)];
   const { path } = await begun({ 'one.bin.png': one, 'two.png': two });
   const swapped = await send(h, ada, path, two, sha256(one));
-  expect(problemsOf(swapped)).toEqual([[sha256(one), 'wrong_content']]);
+  expect(problemsOf(swapped)).toEqual([['one.bin.png', 'wrong_content']]);
   const short = await send(h, ada, path, one.subarray(1), sha256(one));
-  expect(problemsOf(short)).toEqual([[sha256(one), 'wrong_content']]);
+  expect(problemsOf(short)).toEqual([['one.bin.png', 'wrong_content']]);
   const long = await send(h, ada, path, Buffer.concat([one, one]), sha256(one));
-  expect(problemsOf(long)).toEqual([[sha256(one), 'wrong_content']]);
+  expect(problemsOf(long)).toEqual([['one.bin.png', 'wrong_content']]);
   expect((await send(h, ada, path, 'never announced')).status).toBe(404);
   const tar = await sendTar(ada, path, [
     { name: 'readme', content: 'x' },
@@ -159,7 +159,7 @@ test('UP-05 a wrong hash, a wrong length and what was not announced are refused,
   ]);
   expect(problemsOf(tar)).toEqual([
     ['readme', 'wrong_content'],
-    [sha256(one), 'wrong_content'],
+    ['one.bin.png', 'wrong_content'],
   ]);
   expect((await h.call('GET', path, { as: ada })).data.missing).toEqual([sha256(one)]);
   const kept = new Set<string>();
@@ -170,11 +170,20 @@ test('UP-05 a wrong hash, a wrong length and what was not announced are refused,
 
 test('T37 a key of ours is found in one content and in a tar, and is not kept', async () => {
   const leak = `token = "${key.value}"`;
-  const { path } = await begun({ 'index.html': leak });
+  const other = `other = "${key.value}"`;
+  const { path } = await begun({ 'index.html': leak, 'js/leak.js': leak, 'js/other.js': other });
   const one = await send(h, ada, path, leak);
   expect([one.error.code, one.text.includes(key.value)]).toEqual(['credential_in_content', false]);
-  const many = await sendTar(ada, path, [{ name: sha256(leak), content: leak }]);
+  // Every file with the content is named by its path, and all that is wrong at once.
+  const leaks = ['index.html', 'js/leak.js'].map((name) => [name, 'credential_in_content']);
+  expect(problemsOf(one)).toEqual(leaks);
+  const many = await sendTar(
+    ada,
+    path,
+    [leak, other].map((content) => ({ name: sha256(content), content })),
+  );
   expect(many.error.code).toBe('credential_in_content');
+  expect(problemsOf(many)).toEqual([...leaks, ['js/other.js', 'credential_in_content']]);
   for await (const { digest } of h.blobs.list()) expect(digest).not.toBe(sha256(leak));
 });
 

@@ -9,13 +9,13 @@ import { ArchiveRefused } from '../content/archive.ts';
 import { takeBlob } from '../content/receive-blob.ts';
 import { judgeDeclared } from '../content/judge-declared.ts';
 import { lookBudget } from '../content/key-scan.ts';
-import type { UploadProblem } from '../content/judge.ts';
+import type { ProblemText, UploadProblem } from '../content/judge.ts';
 import { type Manifest, receiptOf } from '../content/manifest.ts';
 import { rulesIn } from '../content/version-rules.ts';
 import { readTar } from '../content/tar.ts';
 import { limited } from '../content/whole-upload.ts';
 import { warningsOf } from '../content/warnings.ts';
-import { digestsOf, rejected, sizeOf } from './publishing.ts';
+import { rejected, sizeOf } from './publishing.ts';
 import { holdCredential, owned, requireCurrent, requireEnabled, requireOwner } from '../rights.ts';
 import type { Site, SiteOwner } from '../site.ts';
 import type { Received, Sites, UploadState } from '../site-verbs.ts';
@@ -124,7 +124,16 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
     return { sent, ...(await judgeDeclared(sent, rules.upload, { format, onKey: () => undefined })) };
   }
 
-  const announcedIn = async (id: string) => new Set(digestsOf(await read.uploads.files(id)));
+  /** The paths of each announced content. */
+  async function pathsIn(id: string): Promise<ReadonlyMap<string, readonly string[]>> {
+    const paths = new Map<string, string[]>();
+    for (const [path, { digest }] of await read.uploads.files(id)) {
+      const known = paths.get(digest);
+      if (known === undefined) paths.set(digest, [path]);
+      else known.push(path);
+    }
+    return paths;
+  }
 
   /**
    * An upload does not record the contents that need not be sent: they are most of it. A content that was removed
@@ -199,7 +208,7 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
       if (wanted === undefined) {
         stream.destroy();
         // The client sent content that was not missing. It is not needed, but does no harm.
-        if ((await announcedIn(id)).has(digest)) return;
+        if ((await pathsIn(id)).has(digest)) return;
         throw new AppError('not_found', {
           message: 'The upload did not announce any content with this SHA-256.',
           hint: 'Send the contents in the list missing, each under its SHA-256 in lower-case hexadecimal digits.',
@@ -216,7 +225,7 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
         if (found === undefined) reservation.awaitPublish([wanted]);
         return found;
       });
-      if (problem !== undefined) throw rejected([{ path: digest, ...problem }]);
+      if (problem !== undefined) throw rejected(problemOfEach(await pathsIn(id), digest, problem));
       await requireNotGone([digest], since);
       await reauthorize();
       await read.uploads.markReceived(id, [digest], clock.now());
@@ -226,7 +235,7 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
       const { settings, upload } = await findOpen(caller, siteId, id);
       const budget = lookBudget(settings.upload.maxExtractedBytes);
       const expected = await read.uploads.expected(id);
-      const announced = await announcedIn(id);
+      const announced = await pathsIn(id);
       const problems: UploadProblem[] = [];
       let taken: Blob[] = [];
       let since = clock.now();
@@ -257,7 +266,7 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
                 : await takeBlob(await entry.open(), { digest: entry.name, size }, takeDeps);
           if (problem === undefined) taken.push({ digest: entry.name, size: size ?? 0 });
           else if (problems.length < maxProblems)
-            problems.push({ path: entry.name.slice(0, 200), ...problem });
+            problems.push(...problemOfEach(announced, entry.name, problem));
           if (taken.length >= marksAtOnce) await mark(batch, reservation);
         }
       };
@@ -277,7 +286,7 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
           }
         }
       });
-      if (problems.length > 0) throw rejected(problems);
+      if (problems.length > 0) throw rejected(problems.slice(0, maxProblems));
       return await stateOf(upload);
     },
 
@@ -342,6 +351,16 @@ function rulesOf({ upload }: SitesConfig): string {
 /** Each content once. */
 function distinct(files: Manifest): Blob[] {
   return [...new Map([...files.values()].map((blob) => [blob.digest, blob])).values()];
+}
+
+/** A problem of a content, for every file that has it: people know their files, and no digests. */
+function problemOfEach(
+  paths: ReadonlyMap<string, readonly string[]>,
+  name: string,
+  problem: ProblemText,
+): UploadProblem[] {
+  const named = paths.get(name) ?? [name.slice(0, 200)];
+  return named.slice(0, maxProblems).map((path) => ({ path, ...problem }));
 }
 
 const notAnnounced = {

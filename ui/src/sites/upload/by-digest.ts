@@ -2,7 +2,7 @@ import { api, ApiProblem, dataOf, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { type Control, ifMatchOf, type Job, type Outcome } from './job.ts';
 import type { PickedFile } from './picked.ts';
-import { byPath, type Refused, refusedIn, together } from './refused.ts';
+import { type Refused, refusedIn, together } from './refused.ts';
 import { canGoOn, mayPass, pause, secondsAfter, sendContents } from './send.ts';
 import { sha256Of, sha256OfText } from './sha256.ts';
 import { tarOf } from './tar.ts';
@@ -56,21 +56,21 @@ export async function announcementOf(
   return announced;
 }
 
-/** Each content once, and every path that it has. */
+/** Each content once, and the digest of each path. */
 type Contents = {
   readonly files: ReadonlyMap<string, File>;
-  readonly paths: ReadonlyMap<string, readonly string[]>;
+  readonly digests: ReadonlyMap<string, string>;
 };
 
 function contentsOf(picked: readonly PickedFile[], announced: Announced): Contents {
   const files = new Map<string, File>();
-  const paths = new Map<string, string[]>();
+  const digests = new Map<string, string>();
   for (const { path, file } of picked) {
     const digest = announced[path]?.sha256 ?? '';
     files.set(digest, file);
-    paths.set(digest, [...(paths.get(digest) ?? []), path]);
+    digests.set(path, digest);
   }
-  return { files, paths };
+  return { files, digests };
 }
 
 type Begun = { readonly own: Unfinished; readonly upload: Schemas['Upload'] };
@@ -164,11 +164,12 @@ async function sendMissing(
       failures = 0;
     } catch (error) {
       const found = refusedIn(error);
-      const named = byPath(found, contents.paths);
-      if (error instanceof ApiProblem && named !== undefined) {
+      // Otherwise something else is wrong, and sending the others would be for nothing.
+      const isOfFiles = found.length > 0 && found.every(({ path }) => contents.digests.has(path));
+      if (error instanceof ApiProblem && isOfFiles) {
         lastRefusal = error;
-        refused.push(...named);
-        for (const { path } of found) bad.add(path);
+        refused.push(...found);
+        for (const { path } of found) bad.add(contents.digests.get(path) ?? '');
         missing = missing.filter((digest) => !bad.has(digest));
         continue;
       }

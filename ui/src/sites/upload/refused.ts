@@ -24,18 +24,6 @@ function isRefused(value: unknown): value is Refused {
   );
 }
 
-/**
- * Contents are refused by their digests, and people know their files. Undefined when something else than the contents
- * is wrong, so that sending the others would be for nothing.
- */
-export function byPath(
-  refused: readonly Refused[],
-  pathsOf: ReadonlyMap<string, readonly string[]>,
-): Refused[] | undefined {
-  if (refused.length === 0 || !refused.every(({ path }) => pathsOf.has(path))) return undefined;
-  return refused.flatMap((one) => (pathsOf.get(one.path) ?? []).map((path) => ({ ...one, path })));
-}
-
 /** The refusals of several batches as one. */
 export function together(last: ApiProblem, files: readonly Refused[]): ApiProblem {
   const hasKey = files.some(({ code }) => code === 'credential_in_content');
