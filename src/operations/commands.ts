@@ -165,6 +165,8 @@ export async function runSiteCheck({ keyPrefix }: Config, file: string): Promise
     return 1;
   }
   for (const { message } of report.warnings) console.error(`${file}: warning: ${message}`);
+  for (const { rule, count } of report.leftOut)
+    console.error(`${file}: left out by the rule ${rule}: ${count}`);
   console.log(
     `${report.files} ${report.files === 1 ? 'file' : 'files'}, ${report.bytes} bytes, receipt ${report.receipt}`,
   );

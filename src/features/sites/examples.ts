@@ -22,7 +22,7 @@ export const exampleSite = {
   version: { id: 'ver_k3v9x0q2m7_3', number: 3, digest, publishedAt: '2026-01-01T09:00:00.000Z' },
 };
 
-export const examplePublished = { ...exampleSite, warnings: [] };
+export const examplePublished = { ...exampleSite, warnings: [], leftOut: [{ rule: '.DS_Store', count: 1 }] };
 
 export const exampleVersion = {
   ...exampleSite.version,
@@ -47,6 +47,7 @@ export const exampleReport = {
     absolutePaths: [],
     mixedContent: [],
     warnings: [],
+    leftOut: [{ rule: '.DS_Store', count: 1 }],
     isComplete: true,
   },
 };
@@ -61,6 +62,7 @@ export const exampleUploadStart = {
 export const exampleUpload = {
   id: 'upl_4fK8mV6sT0aXk4RjB1Zc',
   missing: [digest],
+  leftOut: [],
   expiresAt: '2026-01-02T09:00:00.000Z',
 };
 

@@ -6,7 +6,7 @@ import type { SiteReport } from './content/report.ts';
 import { type SiteWarning, warningsFor } from './content/warnings.ts';
 import { versionEtag } from './rights.ts';
 import { type Site, type SiteOwner, type SiteVersion, siteStatusOf } from './site.ts';
-import type { Capabilities } from './sites.ts';
+import type { Capabilities, Received } from './sites.ts';
 
 /** Converts the domain's sites to their wire form. */
 export type SiteAddresses = {
@@ -71,12 +71,13 @@ export async function toSiteAnswer(
 /** The same after a publish, with warnings about content that is allowed but probably not intended. */
 export async function toPublishedAnswer(
   site: Site,
-  warnings: readonly SiteWarning[],
+  { warnings, leftOut }: Pick<Received, 'warnings' | 'leftOut'>,
   caller: Caller,
   deps: { names: OwnerNames; addresses: SiteAddresses; now: number },
 ) {
   const answer = await toSiteAnswer(site, caller, deps);
-  return { ...answer, data: { ...answer.data, warnings: toWarnings(warningsFor(site, warnings)) } };
+  const added = { warnings: toWarnings(warningsFor(site, warnings)), leftOut: [...leftOut] };
+  return { ...answer, data: { ...answer.data, ...added } };
 }
 
 const toWarnings = (warnings: readonly SiteWarning[]) =>
@@ -115,6 +116,7 @@ export function toReportResponse(
     report: {
       ...report,
       warnings: toWarnings(report.warnings),
+      leftOut: [...report.leftOut],
       added: list(report.added),
       changed: list(report.changed),
       removed: list(report.removed),

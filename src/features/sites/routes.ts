@@ -45,10 +45,9 @@ import {
   takenDownSchema,
   versionReportSchema,
 } from './schemas.ts';
-import type { SiteWarning } from './content/warnings.ts';
 import type { Site } from './site.ts';
 import { usualDirection } from './site-list.ts';
-import type { Sites } from './sites.ts';
+import type { Received, Sites } from './sites.ts';
 import { requireReceipt } from './publish/publishing.ts';
 import { contentTypes, readUpload } from './publish/upload-input.ts';
 
@@ -105,8 +104,8 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
   const answer = (site: Site, caller: Caller) =>
     toSiteAnswer(site, caller, { names, addresses, now: clock.now() });
 
-  const published = (site: Site, warnings: readonly SiteWarning[], caller: Caller) =>
-    toPublishedAnswer(site, warnings, caller, { names, addresses, now: clock.now() });
+  const published = (site: Site, found: Pick<Received, 'warnings' | 'leftOut'>, caller: Caller) =>
+    toPublishedAnswer(site, found, caller, { names, addresses, now: clock.now() });
 
   return [
     defineRoute({
@@ -157,7 +156,8 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
             throw new AppError('invalid_query', {
               message: 'receipt: is for an upload, and the request has no file',
             });
-          return await published(await sites.create(caller, auditContext, asked, null, dryRun), [], caller);
+          const empty = await sites.create(caller, auditContext, asked, null, dryRun);
+          return await published(empty, { warnings: [], leftOut: [] }, caller);
         }
         const { received, fields, fileName } = await readUpload(upload, siteCreateTextSchema, (file) =>
           sites.receive(caller, auditContext, file),
@@ -167,7 +167,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
         requireReceipt(received, receipt);
         const request = { ...asked, ...(name === undefined ? {} : { name }) };
         const site = await sites.create(caller, auditContext, request, received, dryRun);
-        return await published(site, received.warnings, caller);
+        return await published(site, received, caller);
       },
     }),
     defineRoute({
@@ -291,7 +291,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
         requireReceipt(received, receipt);
         const options = { ifMatch: header('if-match'), spa, ttlHours, dryRun };
         const site = await sites.replace(caller, auditContext, params.id, received, options);
-        return await published(site, received.warnings, caller);
+        return await published(site, received, caller);
       },
     }),
     defineRoute({

@@ -150,9 +150,13 @@ const warningsSchema = z
   )
   .describe('Content that is allowed but probably a mistake; Postern refuses nothing for it');
 
+const leftOutSchema = z
+  .array(z.strictObject({ rule: z.string(), count: z.number().int() }))
+  .describe('Entries of the upload that Postern left out, with the rule for names that each matches');
+
 /** The response of a publish. */
 export const publishedSiteSchema = siteSchema
-  .extend({ warnings: warningsSchema })
+  .extend({ warnings: warningsSchema, leftOut: leftOutSchema })
   .meta({ id: 'PublishedSite' });
 
 const nameListSchema = z.strictObject({
@@ -179,6 +183,7 @@ export const versionReportSchema = siteVersionSchema
         'Addresses of the author’s own machine, or in a folder that the site does not have',
       ),
       warnings: warningsSchema,
+      leftOut: leftOutSchema,
       mixedContent: findingsSchema.describe('Resources of a page over plain http, which browsers refuse'),
       isComplete: z
         .boolean()
@@ -254,6 +259,7 @@ export const uploadStateSchema = z
   .strictObject({
     id: z.string(),
     missing: z.array(z.string()).describe('SHA-256 of each content that you still have to send'),
+    leftOut: leftOutSchema,
     expiresAt: timestampSchema,
   })
   .meta({ id: 'Upload' });

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Sql } from '../../platform/database/database.ts';
 import { toDate, toMs } from '../../platform/database/values.ts';
+import type { LeftOut } from './content/judge.ts';
 import { fromStored, type Manifest, type StoredManifest, toStored } from './content/manifest.ts';
 import { createManifestCache } from './content/manifest-cache.ts';
 import type { ContentOwner, Site, SiteOwner, SiteVersion, Visibility } from './site.ts';
@@ -15,6 +16,8 @@ export function versionName({ siteId, number }: Pick<WaitingVersion, 'siteId' | 
 
 /** Versions beyond the `retain` newest that were replaced before `before`. */
 type Surplus = { readonly retain: number; readonly before: number; readonly now: number };
+
+export type VersionContent = { readonly files: Manifest; readonly leftOut: readonly LeftOut[] };
 
 export type SiteStore = {
   insert(site: Site): Promise<void>;
@@ -45,7 +48,9 @@ export type SiteStore = {
   lockOwner(owner: SiteOwner): Promise<void>;
   remove(id: string): Promise<void>;
 
-  insertVersion(siteId: string, version: SiteVersion, manifest: Manifest): Promise<void>;
+  insertVersion(siteId: string, version: SiteVersion, content: VersionContent): Promise<void>;
+  /** What Postern left out of the upload of a version. */
+  leftOut(siteId: string, number: number): Promise<readonly LeftOut[]>;
   findVersion(siteId: string, number: number): Promise<SiteVersion | undefined>;
   /** Newest first. */
   versions(
@@ -290,14 +295,20 @@ export function siteStore(db: Sql): SiteStore {
       await sql`delete from sites where id = ${id}`.execute(db);
     },
 
-    async insertVersion(siteId, version, manifest) {
-      manifests.keep(version.digest, manifest);
+    async insertVersion(siteId, version, { files, leftOut }) {
+      manifests.keep(version.digest, files);
       await sql`
-        insert into site_versions (site_id, number, digest, manifest, file_count, size_bytes, created_at, created_by,
-          published_at)
-        values (${siteId}, ${version.number}, ${version.digest}, ${JSON.stringify(toStored(manifest))}::jsonb,
+        insert into site_versions (site_id, number, digest, manifest, left_out, file_count, size_bytes, created_at,
+          created_by, published_at)
+        values (${siteId}, ${version.number}, ${version.digest}, ${JSON.stringify(toStored(files))}::jsonb,
+          ${JSON.stringify(leftOut)}::jsonb,
           ${version.fileCount}, ${version.sizeBytes}, ${new Date(version.createdAt)}, ${version.createdBy},
           ${new Date(version.publishedAt)})`.execute(db);
+    },
+    async leftOut(siteId, number) {
+      const { rows } = await sql<{ left_out: readonly LeftOut[] }>`
+        select left_out from site_versions where site_id = ${siteId} and number = ${number}`.execute(db);
+      return rows[0]?.left_out ?? [];
     },
     async findVersion(siteId, number) {
       const { rows } = await sql<VersionRow>`

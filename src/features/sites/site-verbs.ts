@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import type { AuditContext, Caller } from '../../core/caller.ts';
 import type { SiteActions } from './actions.ts';
 import type { FileChange } from './content/file-changes.ts';
+import type { LeftOut } from './content/judge.ts';
 import type { Manifest } from './content/manifest.ts';
 import type { SiteReport } from './content/report.ts';
 import type { SiteWarning } from './content/warnings.ts';
@@ -29,6 +30,7 @@ export type Received = {
   readonly sizeBytes: number;
   readonly digest: string;
   readonly warnings: readonly SiteWarning[];
+  readonly leftOut: readonly LeftOut[];
   /** Of an archive: the files and folders in it, and the bytes that the client sent. */
   readonly archive: { readonly entries: number; readonly bytes: number } | null;
   /** The earliest time at which its bytes may have been stored. */
@@ -40,6 +42,7 @@ export type UploadState = {
   readonly id: string;
   readonly endsAt: number;
   readonly missing: readonly string[];
+  readonly leftOut: readonly LeftOut[];
 };
 
 export type ReplaceOptions = {
@@ -171,7 +174,7 @@ export type Sites = {
     id: string,
     upload: string,
     options: { ifMatch: string | undefined; dryRun: boolean; ttlHours?: number | undefined },
-  ): Promise<{ site: Site; warnings: readonly SiteWarning[] }>;
+  ): Promise<{ site: Site } & Pick<Received, 'warnings' | 'leftOut'>>;
   /** Makes an earlier or a later version live. */
   publishVersion(
     caller: Caller,

@@ -90,6 +90,34 @@ test('a site whose address shows nothing is published with a warning, in every a
   expect(empty.data.warnings).toEqual([]);
 });
 
+test('what Postern leaves out is counted by rule, in the response, in the dry run and in the report', async () => {
+  const files = {
+    'index.html': 'x',
+    '._index.html': 'a',
+    'b/._c.css': 'a',
+    '__MACOSX/._x': 'a',
+    'b/.DS_Store': 'a',
+  };
+  const leftOut = [
+    { rule: '._*', count: 2 },
+    { rule: '__MACOSX', count: 1 },
+    { rule: '.DS_Store', count: 1 },
+  ];
+  expect((await upload(h, key, files, { dryRun: 'true' })).data.leftOut).toEqual(leftOut);
+  const made = await upload(h, key, files);
+  expect([made.data.fileCount, made.data.leftOut]).toEqual([1, leftOut]);
+  const { id } = made.data;
+  expect((await read(id, 1)).data.report.leftOut).toEqual(leftOut);
+
+  const { data: begun } = await start(h, key, id, files);
+  expect(begun.leftOut).toEqual(leftOut);
+  const published = await h.call('POST', `/sites/${id}/uploads/${begun.id}/publish`, { as: key, body: {} });
+  expect(published.data.leftOut).toEqual(leftOut);
+  expect((await read(id, 2)).data.report.leftOut).toEqual(leftOut);
+  await replace(h, key, id, { 'index.html': 'y' });
+  expect((await read(id, 3)).data.report.leftOut).toEqual([]);
+});
+
 test('a rule that only public sites follow is named while the site is private', async () => {
   const files = { 'index.html': 'x', _headers: '/*\n  Access-Control-Allow-Origin: *\n' };
   const warning = {

@@ -4030,6 +4030,8 @@ export interface components {
             version: components["schemas"]["LiveVersion"] | null;
             /** @description Content that is allowed but probably a mistake; Postern refuses nothing for it */
             warnings: components["schemas"]["PublishedSiteWarningsItem"][];
+            /** @description Entries of the upload that Postern left out, with the rule for names that each matches */
+            leftOut: components["schemas"]["PublishedSiteLeftOutItem"][];
         };
         SiteCapabilities: {
             enabled: boolean;
@@ -4215,6 +4217,8 @@ export interface components {
             id: string;
             /** @description SHA-256 of each content that you still have to send */
             missing: string[];
+            /** @description Entries of the upload that Postern left out, with the rule for names that each matches */
+            leftOut: components["schemas"]["UploadLeftOutItem"][];
             /**
              * Format: date-time
              * @description RFC 3339, UTC, milliseconds
@@ -6111,6 +6115,11 @@ export interface components {
             /** @description For `no_start_page`: pages of the site that could be the target; at most 100 */
             pages: string[];
         };
+        PublishedSiteLeftOutItem: {
+            rule: string;
+            /** Format: int64 */
+            count: number;
+        };
         SiteCapabilitiesUpload: {
             /**
              * Format: int64
@@ -6198,6 +6207,11 @@ export interface components {
             /** @description For `no_start_page`: pages of the site that could be the target; at most 100 */
             pages: string[];
         };
+        SiteVersionReportReportLeftOutItem: {
+            rule: string;
+            /** Format: int64 */
+            count: number;
+        };
         SiteVersionReportReportMixedContentItem: {
             page: string;
             target: string;
@@ -6222,6 +6236,8 @@ export interface components {
             absolutePaths: components["schemas"]["SiteVersionReportReportAbsolutePathsItem"][];
             /** @description Content that is allowed but probably a mistake; Postern refuses nothing for it */
             warnings: components["schemas"]["SiteVersionReportReportWarningsItem"][];
+            /** @description Entries of the upload that Postern left out, with the rule for names that each matches */
+            leftOut: components["schemas"]["SiteVersionReportReportLeftOutItem"][];
             /** @description Resources of a page over plain http, which browsers refuse */
             mixedContent: components["schemas"]["SiteVersionReportReportMixedContentItem"][];
             /** @description False when Postern did not check every page: it checks at most 500 pages, 20 MiB and 20,000 links */
@@ -6259,6 +6275,11 @@ export interface components {
              * @description Bytes
              */
             size: number;
+        };
+        UploadLeftOutItem: {
+            rule: string;
+            /** Format: int64 */
+            count: number;
         };
         SitesConfigUpload: {
             /**

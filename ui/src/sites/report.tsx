@@ -75,7 +75,8 @@ function isClean(report: Report): boolean {
   return report.brokenLinks.length + report.absolutePaths.length + report.mixedContent.length === 0;
 }
 
-function Changed({ report: { against, added, changed, removed, sizeChange } }: { report: Report }) {
+function Changed({ report: { against, added, changed, removed, sizeChange, leftOut } }: { report: Report }) {
+  const notPublished = leftOut.reduce((sum, { count }) => sum + count, 0);
   return (
     <div>
       <p className={styles['sum']}>
@@ -83,6 +84,12 @@ function Changed({ report: { against, added, changed, removed, sizeChange } }: {
         <b>{countOf(added.count, 'file')} added</b>, <b>{changed.count} changed</b>,{' '}
         <b>{removed.count} removed</b>, {changeInWords(sizeChange)}.
       </p>
+      {notPublished > 0 && (
+        <p className="quiet">
+          Left out of the upload: {countOf(notPublished, 'entry', 'entries')}, by the rules{' '}
+          {leftOut.map(({ rule }) => rule).join(', ')}.
+        </p>
+      )}
       {against !== null && (
         <>
           <Names title="Added" list={added} />

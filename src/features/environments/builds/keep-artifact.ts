@@ -62,7 +62,7 @@ export async function keepOutput(deps: KeepDeps, built: Built): Promise<KeptOutp
   if (!(await blobs.has(built.output.digest))) return { kind: 'removed' };
   const since = clock.now();
   const tar = await blobs.read(built.output.digest);
-  const { files, problems, warnings } = await takeFolder(tar, await deps.uploadRules(), {
+  const { files, problems, warnings, leftOut } = await takeFolder(tar, await deps.uploadRules(), {
     blobs,
     format,
     onKey,
@@ -70,7 +70,11 @@ export async function keepOutput(deps: KeepDeps, built: Built): Promise<KeptOutp
   if (problems.length > 0) return refused(problems);
   const sizeBytes = [...files.values()].reduce((sum, { size }) => sum + size, 0);
   const content = { kind: 'static', manifest: files } as const;
-  if (warnings.length > 0) await built.onWarnings(warnings.map(({ message }) => message));
+  const messages = [
+    ...warnings.map(({ message }) => message),
+    ...leftOut.map(({ rule, count }) => `Files left out by the rule ${rule}: ${count}.`),
+  ];
+  if (messages.length > 0) await built.onWarnings(messages);
   return await keep(deps, built, { content, fileCount: files.size, sizeBytes, since });
 }
 

@@ -31,12 +31,16 @@ export type UploadProblem = {
 
 export type ProblemText = Omit<UploadProblem, 'path'>;
 
+/** Entries of an upload that are not published. `rule`: the pattern of names that decided. */
+export type LeftOut = { readonly rule: string; readonly count: number };
+
 export type Received = {
   /** By path, in code point order. May be published only when `problems` is empty. */
   readonly files: ReadonlyMap<string, Blob>;
   /** Files and folders, including refused and ignored ones. */
   readonly entries: number;
   readonly problems: readonly UploadProblem[];
+  readonly leftOut: readonly LeftOut[];
 };
 
 /**
@@ -75,6 +79,7 @@ export async function judged(
 ): Promise<Received> {
   const problems: UploadProblem[] = [];
   const register = createNameRegister();
+  const leftOut = new Map<string, number>();
   let files = new Map<string, Blob>();
   let entries = 0;
   let bytes = 0;
@@ -98,7 +103,10 @@ export async function judged(
       const tooMany = entriesProblem(entries, limits);
       if (tooMany !== undefined) stop(tooMany);
       const named = nameEntry(name);
-      if (named.kind === 'ignored') return undefined;
+      if (named.kind === 'ignored') {
+        leftOut.set(named.rule, (leftOut.get(named.rule) ?? 0) + 1);
+        return undefined;
+      }
       for (const value of format.valuesIn(name)) {
         onKey(value);
         return refuse(name, keyInName);
@@ -138,7 +146,7 @@ export async function judged(
   } catch (error) {
     if (!(error instanceof Stop)) throw error;
   }
-  return { files, entries, problems };
+  return { files, entries, problems, leftOut: Array.from(leftOut, ([rule, count]) => ({ rule, count })) };
 }
 
 /** Checks the upload's own name, as its client sent it. */

@@ -1,5 +1,6 @@
 import { setImmediate as othersFirst } from 'node:timers/promises';
 import { Parser } from 'htmlparser2';
+import type { LeftOut } from './judge.ts';
 import type { Manifest } from './manifest.ts';
 import type { SiteWarning } from './warnings.ts';
 
@@ -23,7 +24,10 @@ export type VersionReport = {
   readonly isComplete: boolean;
 };
 
-export type SiteReport = VersionReport & { readonly warnings: readonly SiteWarning[] };
+export type SiteReport = VersionReport & {
+  readonly warnings: readonly SiteWarning[];
+  readonly leftOut: readonly LeftOut[];
+};
 
 export type NameList = { readonly count: number; readonly names: readonly string[] };
 export type Finding = { readonly page: string; readonly target: string };

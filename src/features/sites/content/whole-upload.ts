@@ -7,7 +7,7 @@ import type { KeyFormat } from '../../keys/keys.ts';
 import type { UploadRules } from '../sites-config.ts';
 import { maxTarBytes, requireUploadBytes } from '../upload-limits.ts';
 import type { ArchiveEntry } from './archive.ts';
-import type { Received, UploadProblem } from './judge.ts';
+import type { LeftOut, Received, UploadProblem } from './judge.ts';
 import { receiptOf } from './manifest.ts';
 import { lookBudget } from './key-scan.ts';
 import { receive, type ReceiveDeps } from './receive-entries.ts';
@@ -30,6 +30,7 @@ export function uploadKindOf(fileName: string): UploadKind | undefined {
 export type UploadReport = {
   readonly problems: readonly UploadProblem[];
   readonly warnings: readonly SiteWarning[];
+  readonly leftOut: readonly LeftOut[];
   readonly files: number;
   /** Unpacked. */
   readonly bytes: number;
@@ -44,7 +45,7 @@ export async function checkUpload(
   format: KeyFormat,
 ): Promise<UploadReport> {
   const entries = file.kind === 'zip' ? readZip(file.path, rules.maxFiles) : undefined;
-  const { files, problems, warnings } = await receive(
+  const { files, problems, warnings, leftOut } = await receive(
     entries ?? streamedEntries(createReadStream(file.path), file.kind, rules),
     rules,
     {
@@ -56,7 +57,7 @@ export async function checkUpload(
   );
   const bytes = [...files.values()].reduce((sum, { size }) => sum + size, 0);
   const receipt = problems.length > 0 ? null : receiptOf(files);
-  return { problems, warnings, files: files.size, bytes, receipt };
+  return { problems, warnings, leftOut, files: files.size, bytes, receipt };
 }
 
 /**

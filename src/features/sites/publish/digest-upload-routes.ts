@@ -162,14 +162,14 @@ export function uploadRoutes({ sites, names, addresses, clock }: UploadRoutesDep
       async handle({ caller, auditContext, params, body, header }) {
         const { dryRun = false, ttlHours } = body ?? {};
         const options = { ifMatch: header('if-match'), dryRun, ttlHours };
-        const { site, warnings } = await sites.publishUpload(
+        const { site, ...found } = await sites.publishUpload(
           caller,
           auditContext,
           params.id,
           params.upload,
           options,
         );
-        return await toPublishedAnswer(site, warnings, caller, { names, addresses, now: clock.now() });
+        return await toPublishedAnswer(site, found, caller, { names, addresses, now: clock.now() });
       },
     }),
   ];
@@ -183,6 +183,6 @@ async function bytesOf(sent: RequestUpload | null, type: string): Promise<SentBy
   throw new AppError('unsupported_media_type', { hint: `Send the bytes as "Content-Type: ${type}".` });
 }
 
-function toState({ id, missing, endsAt }: UploadState) {
-  return { id, missing: [...missing], expiresAt: timestamp(endsAt) };
+function toState({ id, missing, leftOut, endsAt }: UploadState) {
+  return { id, missing: [...missing], leftOut: [...leftOut], expiresAt: timestamp(endsAt) };
 }

@@ -3,6 +3,7 @@ import { day } from '../../../core/clock.ts';
 import type { Blob } from '../../../platform/blobs/blobs.ts';
 import type { Sql } from '../../../platform/database/database.ts';
 import { toMs } from '../../../platform/database/values.ts';
+import type { LeftOut } from '../content/judge.ts';
 import type { Manifest } from '../content/manifest.ts';
 import type { SiteOwner } from '../site.ts';
 
@@ -15,6 +16,7 @@ export type SiteUpload = {
   readonly siteId: string;
   /** As the request set it; null: as the site has it. */
   readonly spa: boolean | null;
+  readonly leftOut: readonly LeftOut[];
   readonly createdAt: number;
   readonly endsAt: number;
   /** Null while it is under way. */
@@ -54,6 +56,7 @@ type Row = {
   id: string;
   site_id: string;
   spa: boolean | null;
+  left_out: readonly LeftOut[];
   created_at: Date;
   ends_at: Date;
   published_at: Date | null;
@@ -71,8 +74,9 @@ export function uploadStore(db: Sql): UploadStore {
       const stored = [...files].map(([path, { digest, size }]) => [path, digest, size]);
       await sql`
         with begun as (
-          insert into site_uploads (id, site_id, spa, files, created_at, created_by, ends_at)
+          insert into site_uploads (id, site_id, spa, files, left_out, created_at, created_by, ends_at)
           values (${upload.id}, ${upload.siteId}, ${upload.spa}, ${JSON.stringify(stored)}::jsonb,
+            ${JSON.stringify(upload.leftOut)}::jsonb,
             ${new Date(upload.createdAt)}, ${createdBy}, ${new Date(upload.endsAt)}))
         ${insertMissing(upload.id, missing)}`.execute(db);
     },
@@ -81,7 +85,7 @@ export function uploadStore(db: Sql): UploadStore {
     },
     async find(siteId, id) {
       const { rows } = await sql<Row>`
-        select id, site_id, spa, created_at, ends_at, published_at from site_uploads
+        select id, site_id, spa, left_out, created_at, ends_at, published_at from site_uploads
          where site_id = ${siteId} and id = ${id}`.execute(db);
       return rows[0] && toUpload(rows[0]);
     },
@@ -163,6 +167,7 @@ function toUpload(row: Row): SiteUpload {
     id: row.id,
     siteId: row.site_id,
     spa: row.spa,
+    leftOut: row.left_out,
     createdAt: row.created_at.getTime(),
     endsAt: row.ends_at.getTime(),
     publishedAt: toMs(row.published_at),

@@ -70,9 +70,10 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
     return found;
   }
 
-  const stateOf = async ({ id, endsAt }: SiteUpload): Promise<UploadState> => ({
+  const stateOf = async ({ id, endsAt, leftOut }: SiteUpload): Promise<UploadState> => ({
     id,
     endsAt,
+    leftOut,
     missing: await read.uploads.missing(id),
   });
 
@@ -168,13 +169,14 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
   return {
     async startUpload(caller, auditContext, siteId, { files: sent, spa }) {
       const { settings } = await findSite(caller, siteId);
-      const { files, problems } = await judgeDeclared(sent, settings.upload, depsFor(auditContext));
+      const { files, problems, leftOut } = await judgeDeclared(sent, settings.upload, depsFor(auditContext));
       if (problems.length > 0) throw rejected(problems);
       const now = clock.now();
       const upload: SiteUpload = {
         id: newId(random, 'upl'),
         siteId,
         spa: spa ?? null,
+        leftOut,
         createdAt: now,
         endsAt: now + uploadLivesMs,
         publishedAt: null,
@@ -195,7 +197,7 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
         return waiting.map(({ digest }) => digest).toSorted();
       });
       announcements.set(upload.id, { files, rules: rulesOf(settings) });
-      return { id: upload.id, endsAt: upload.endsAt, missing };
+      return { id: upload.id, endsAt: upload.endsAt, missing, leftOut };
     },
 
     async findUpload(caller, siteId, id) {
@@ -306,6 +308,7 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
         sizeBytes: sizeOf(files),
         digest: receiptOf(files),
         warnings: warningsOf(files, found),
+        leftOut: upload.leftOut,
         archive: null,
         since,
       };
@@ -319,7 +322,7 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
           if (!(await stores.uploads.finish(id, clock.now()))) throw over();
         },
       });
-      return { site: after, warnings: received.warnings };
+      return { site: after, warnings: received.warnings, leftOut: received.leftOut };
     },
   };
 }

@@ -90,12 +90,13 @@ export function publishing(
         budget,
         left,
       });
-      const { files, entries, problems, warnings, sentBytes } = taken;
+      const { files, entries, problems, warnings, leftOut, sentBytes } = taken;
       // An upload refused only because of its own name is on the disk all the same.
       if (problems.length === 0) reservation.awaitPublish(await notKept(owner, files));
       if (named.length + problems.length > 0) throw rejected([...named, ...problems]);
       const archive = { entries, bytes: sentBytes };
-      return { files, sizeBytes: sizeOf(files), digest: receiptOf(files), warnings, archive, since };
+      const [sizeBytes, digest] = [sizeOf(files), receiptOf(files)];
+      return { files, sizeBytes, digest, warnings, leftOut, archive, since };
     } finally {
       reservation.release();
     }
@@ -285,7 +286,7 @@ export function publishing(
     };
     const before = newest && (await stores.sites.manifestOf(site.id, newest));
     const fresh = begun(before, received.files);
-    await stores.sites.insertVersion(site.id, version, received.files);
+    await stores.sites.insertVersion(site.id, version, received);
     await stores.content.keep(site.owner, fresh);
     // The previous version still needs its content, so that content cannot be under removal.
     const going = await stores.content.goingAmong(

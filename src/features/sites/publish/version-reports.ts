@@ -41,7 +41,8 @@ export function versionReports(
       },
       read: (digest) => blobs.read(digest),
     });
-    return { ...report, warnings: warningsFor(site, warningsOf(files, rules)) };
+    const leftOut = await read.sites.leftOut(site.id, number);
+    return { ...report, warnings: warningsFor(site, warningsOf(files, rules)), leftOut };
   }
 
   return {
