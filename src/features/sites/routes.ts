@@ -107,6 +107,12 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
   const published = (site: Site, found: Pick<Received, 'warnings' | 'leftOut'>, caller: Caller) =>
     toPublishedAnswer(site, found, caller, { names, addresses, now: clock.now() });
 
+  /** With a dry run's findings, which otherwise the report of the new version has. */
+  const checked = async (site: Site, received: Received, dryRun: boolean, caller: Caller) => {
+    const warnings = dryRun ? await sites.warningsOfDryRun(site, received) : received.warnings;
+    return await published(site, { ...received, warnings }, caller);
+  };
+
   return [
     defineRoute({
       method: 'GET',
@@ -167,7 +173,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
         requireReceipt(received, receipt);
         const request = { ...asked, ...(name === undefined ? {} : { name }) };
         const site = await sites.create(caller, auditContext, request, received, dryRun);
-        return await published(site, received, caller);
+        return await checked(site, received, dryRun, caller);
       },
     }),
     defineRoute({
@@ -291,7 +297,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
         requireReceipt(received, receipt);
         const options = { ifMatch: header('if-match'), spa, ttlHours, dryRun };
         const site = await sites.replace(caller, auditContext, params.id, received, options);
-        return await published(site, received, caller);
+        return await checked(site, received, dryRun, caller);
       },
     }),
     defineRoute({

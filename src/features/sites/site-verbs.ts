@@ -4,8 +4,7 @@ import type { SiteActions } from './actions.ts';
 import type { FileChange } from './content/file-changes.ts';
 import type { LeftOut } from './content/judge.ts';
 import type { Manifest } from './content/manifest.ts';
-import type { SiteReport } from './content/report.ts';
-import type { SiteWarning } from './content/warnings.ts';
+import type { SiteReport, SiteWarning } from './content/warnings.ts';
 import type { UploadKind } from './content/whole-upload.ts';
 import type { Site, SiteVersion, Visibility } from './site.ts';
 import type { SiteFilter } from './site-list.ts';
@@ -99,6 +98,11 @@ export type Sites = {
     id: string,
     number: number,
   ): Promise<SiteVersion & { isLive: boolean; report: SiteReport }>;
+  /** The warnings of a dry run: also the mistakes in pages that the report of the version would list. */
+  warningsOfDryRun(
+    site: Site,
+    received: Pick<Received, 'files' | 'warnings'>,
+  ): Promise<readonly SiteWarning[]>;
   /** The files of one version; without a number, of the live version. */
   files(
     caller: Caller,
@@ -174,7 +178,7 @@ export type Sites = {
     id: string,
     upload: string,
     options: { ifMatch: string | undefined; dryRun: boolean; ttlHours?: number | undefined },
-  ): Promise<{ site: Site } & Pick<Received, 'warnings' | 'leftOut'>>;
+  ): Promise<{ site: Site } & Pick<Received, 'files' | 'warnings' | 'leftOut'>>;
   /** Makes an earlier or a later version live. */
   publishVersion(
     caller: Caller,

@@ -118,6 +118,28 @@ test('what Postern leaves out is counted by rule, in the response, in the dry ru
   expect((await read(id, 3)).data.report.leftOut).toEqual([]);
 });
 
+test('a dry run finds the mistakes in pages that the report lists after the publish', async () => {
+  const files = {
+    'index.html': '<a href="/gone">a</a><a href="/about">b</a><img src="http://example.com/x.png">',
+    'about.html': '<img src="/project/logo.png">',
+  };
+  const found = ['broken_links', 'absolute_paths', 'mixed_content'];
+  const codes = ({ data }: { data: { warnings: { code: string }[] } }) =>
+    data.warnings.map(({ code }) => code);
+  const tried = await upload(h, key, files, { dryRun: 'true' });
+  expect(codes(tried)).toEqual(found);
+  expect(tried.data.warnings[0].message).toBe('Links that lead nowhere: 1, such as /gone in index.html.');
+  const made = await upload(h, key, files);
+  expect(made.data.warnings).toEqual([]);
+  const { report } = (await read(made.data.id, 1)).data;
+  expect([report.brokenLinks, report.absolutePaths, report.mixedContent].map(({ length }) => length)).toEqual(
+    [1, 1, 1],
+  );
+  const { data: begun } = await start(h, key, made.data.id, files);
+  const path = `/sites/${made.data.id}/uploads/${begun.id}/publish`;
+  expect(codes(await h.call('POST', path, { as: key, body: { dryRun: true } }))).toEqual(found);
+});
+
 test('a rule that only public sites follow is named while the site is private', async () => {
   const files = { 'index.html': 'x', _headers: '/*\n  Access-Control-Allow-Origin: *\n' };
   const warning = {

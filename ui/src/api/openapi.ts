@@ -6110,7 +6110,7 @@ export interface components {
         };
         PublishedSiteWarningsItem: {
             /** @enum {string} */
-            code: "no_start_page" | "rule_not_applied" | "similar_names";
+            code: "no_start_page" | "rule_not_applied" | "similar_names" | "broken_links" | "absolute_paths" | "mixed_content";
             message: string;
             /** @description For `no_start_page`: pages of the site that could be the target; at most 100 */
             pages: string[];
@@ -6202,7 +6202,7 @@ export interface components {
         };
         SiteVersionReportReportWarningsItem: {
             /** @enum {string} */
-            code: "no_start_page" | "rule_not_applied" | "similar_names";
+            code: "no_start_page" | "rule_not_applied" | "similar_names" | "broken_links" | "absolute_paths" | "mixed_content";
             message: string;
             /** @description For `no_start_page`: pages of the site that could be the target; at most 100 */
             pages: string[];

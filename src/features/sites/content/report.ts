@@ -1,8 +1,6 @@
 import { setImmediate as othersFirst } from 'node:timers/promises';
 import { Parser } from 'htmlparser2';
-import type { LeftOut } from './judge.ts';
 import type { Manifest } from './manifest.ts';
-import type { SiteWarning } from './warnings.ts';
 
 /**
  * What a version changed against an earlier one, and mistakes in its pages that show only when they are served. Such
@@ -24,15 +22,10 @@ export type VersionReport = {
   readonly isComplete: boolean;
 };
 
-export type SiteReport = VersionReport & {
-  readonly warnings: readonly SiteWarning[];
-  readonly leftOut: readonly LeftOut[];
-};
-
 export type NameList = { readonly count: number; readonly names: readonly string[] };
 export type Finding = { readonly page: string; readonly target: string };
 
-const maxListed = 100;
+export const maxListed = 100;
 const maxPages = 500;
 const maxBytes = 20 * 1024 * 1024;
 const maxTargetLength = 300;

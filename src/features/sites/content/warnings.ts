@@ -1,6 +1,8 @@
 import { followRedirects } from '../serving/site-rules.ts';
 import type { Site } from '../site.ts';
+import type { LeftOut } from './judge.ts';
 import type { Manifest } from './manifest.ts';
+import { maxListed, type VersionReport } from './report.ts';
 import { foldedName } from './paths.ts';
 import type { RuleNotApplied, VersionRules } from './version-rules.ts';
 
@@ -8,7 +10,14 @@ import type { RuleNotApplied, VersionRules } from './version-rules.ts';
  * Content that is allowed but probably not intended. A warning never refuses: the content is published, and the
  * response includes the warning.
  */
-export const warningCodes = ['no_start_page', 'rule_not_applied', 'similar_names'] as const;
+export const warningCodes = [
+  'no_start_page',
+  'rule_not_applied',
+  'similar_names',
+  'broken_links',
+  'absolute_paths',
+  'mixed_content',
+] as const;
 
 export type SiteWarning = {
   readonly code: (typeof warningCodes)[number];
@@ -19,12 +28,38 @@ export type SiteWarning = {
   readonly onlyPrivate?: true;
 };
 
+export type SiteReport = VersionReport & {
+  readonly warnings: readonly SiteWarning[];
+  readonly leftOut: readonly LeftOut[];
+};
+
 const maxPages = 100;
 /** Lines of `_redirects` and `_headers` that the warnings name. */
 const maxLines = 50;
 
 export function warningsOf(files: Manifest, rules: VersionRules): SiteWarning[] {
   return [...withoutStartPage(files, rules), ...linesNotApplied(rules), ...similarNames(files)];
+}
+
+/** Mistakes in pages, for a dry run: no version exists whose report could list them. */
+export function pageWarnings(report: VersionReport): SiteWarning[] {
+  return [
+    ...pageWarning('broken_links', 'Links that lead nowhere', report.brokenLinks),
+    ...pageWarning('absolute_paths', 'Addresses that work only elsewhere', report.absolutePaths),
+    ...pageWarning('mixed_content', 'Parts over plain http', report.mixedContent),
+  ];
+}
+
+function pageWarning(
+  code: SiteWarning['code'],
+  title: string,
+  found: VersionReport['brokenLinks'],
+): SiteWarning[] {
+  const [first] = found;
+  if (first === undefined) return [];
+  const target = first.target.replace(/[\p{Cc}\p{Cf}]/gu, '').slice(0, 200);
+  const count = found.length >= maxListed ? `${found.length} or more` : found.length;
+  return [{ code, message: `${title}: ${count}, such as ${target} in ${first.page}.`, pages: [] }];
 }
 
 /** Warnings that concern a site of this visibility. */

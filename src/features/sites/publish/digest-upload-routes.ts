@@ -169,7 +169,9 @@ export function uploadRoutes({ sites, names, addresses, clock }: UploadRoutesDep
           params.upload,
           options,
         );
-        return await toPublishedAnswer(site, found, caller, { names, addresses, now: clock.now() });
+        const warnings = options.dryRun ? await sites.warningsOfDryRun(site, found) : found.warnings;
+        const answer = { ...found, warnings };
+        return await toPublishedAnswer(site, answer, caller, { names, addresses, now: clock.now() });
       },
     }),
   ];

@@ -322,7 +322,7 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
           if (!(await stores.uploads.finish(id, clock.now()))) throw over();
         },
       });
-      return { site: after, warnings: received.warnings, leftOut: received.leftOut };
+      return { site: after, files, warnings: received.warnings, leftOut: received.leftOut };
     },
   };
 }

@@ -380,7 +380,7 @@ export async function dropVersion(
   await stores.sites.removeVersion(site.id, number);
 }
 
-export function digestsOf(files: Manifest): string[] {
+function digestsOf(files: Manifest): string[] {
   return [...new Set([...files.values()].map(({ digest }) => digest))];
 }
 

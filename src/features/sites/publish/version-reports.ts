@@ -1,10 +1,11 @@
 import { text } from 'node:stream/consumers';
 import { AppError } from '../../../core/errors.ts';
 import { createFairQueue } from '../../../platform/fair-queue.ts';
-import { reportOf, type SiteReport } from '../content/report.ts';
-import { warningsFor, warningsOf } from '../content/warnings.ts';
+import type { Manifest } from '../content/manifest.ts';
+import { reportOf, type VersionReport } from '../content/report.ts';
+import { pageWarnings, type SiteReport, warningsFor, warningsOf } from '../content/warnings.ts';
 import { resolve, type ServedContent } from '../serving/resolve.ts';
-import { rulesIn } from '../content/version-rules.ts';
+import { rulesIn, type VersionRules } from '../content/version-rules.ts';
 import type { Site } from '../site.ts';
 import type { Sites } from '../site-verbs.ts';
 import type { SitesDeps } from '../sites-deps.ts';
@@ -15,7 +16,7 @@ const maxKept = 50;
 export function versionReports(
   { read, blobs }: Pick<SitesDeps, 'read' | 'blobs'>,
   { version, get }: Pick<Sites, 'version' | 'get'>,
-): Pick<Sites, 'report'> {
+): Pick<Sites, 'report' | 'warningsOfDryRun'> {
   // Pages are held in memory during the analysis.
   const queue = createFairQueue({ width: 2, perSender: 1, queue: 20 });
   const kept = new Map<string, Promise<SiteReport>>();
@@ -24,7 +25,20 @@ export function versionReports(
     const files = await read.sites.manifest(site.id, number);
     const earlier = against === undefined ? undefined : await read.sites.manifest(site.id, against);
     if (files === undefined) throw new AppError('not_found', { message: 'There is no such version.' });
+    const before =
+      earlier === undefined || against === undefined ? null : { number: against, files: earlier };
     const rules = await rulesIn(files, async (digest) => await text(await blobs.read(digest)));
+    const report = await analyse(site, files, rules, before);
+    const leftOut = await read.sites.leftOut(site.id, number);
+    return { ...report, warnings: warningsFor(site, warningsOf(files, rules)), leftOut };
+  }
+
+  async function analyse(
+    site: Site,
+    files: Manifest,
+    rules: VersionRules,
+    before: { readonly number: number; readonly files: Manifest } | null,
+  ): Promise<VersionReport> {
     const content: ServedContent = {
       spa: site.spa || rules.spa,
       files: new Map([...files].map(([path, blob]) => [path, { ...blob, path, variants: [] }])),
@@ -32,20 +46,25 @@ export function versionReports(
       redirects: rules.redirects,
       headers: [],
     };
-    const report = await reportOf({
+    return await reportOf({
       files,
-      before: earlier === undefined || against === undefined ? null : { number: against, files: earlier },
+      before,
       isAnswered(path, isDocument) {
         const found = resolve(content, path, { isDocument, now: 0 });
         return found.kind === 'redirect' || (found.kind === 'file' && found.status === 200);
       },
       read: (digest) => blobs.read(digest),
     });
-    const leftOut = await read.sites.leftOut(site.id, number);
-    return { ...report, warnings: warningsFor(site, warningsOf(files, rules)), leftOut };
   }
 
   return {
+    async warningsOfDryRun(site, { files, warnings }) {
+      const report = await queue(site.owner.id, async () => {
+        const rules = await rulesIn(files, async (digest) => await text(await blobs.read(digest)));
+        return await analyse(site, files, rules, null);
+      });
+      return [...warnings, ...pageWarnings(report)];
+    },
     async report(caller, id, number) {
       const found = await version(caller, id, number);
       const site = await get(caller, id);
