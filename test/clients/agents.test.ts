@@ -83,6 +83,18 @@ test('the SDKs for TypeScript and for Python work at once, each with a sign-in o
   await expect(page).toMatchFileSnapshot('../../docs/reference/mcp-transcript.md');
 });
 
+test('several calls at once on an expired token are all answered, and the person stays signed in', async () => {
+  const agent = await signedIn();
+  await agent.client.connect(agent.transport);
+  agent.spoilToken();
+  const calls = Array.from({ length: 4 }, () => agent.client.callTool({ name: 'get_context' }));
+  const answers = await Promise.all(calls);
+  expect(answers.map(({ isError }) => isError ?? false)).toEqual([false, false, false, false]);
+  agent.spoilToken();
+  expect((await agent.client.callTool({ name: 'get_context' })).isError ?? false).toBe(false);
+  await agent.client.close();
+});
+
 function transcriptOf(exchanges: readonly Exchange[]): string {
   const isTypescript = ({ headers }: Exchange) => headers['user-agent'] === 'node';
   const speakers = [
@@ -214,6 +226,8 @@ async function signedIn() {
     accessToken: (tokens as { access_token: string }).access_token,
     client: newClient(),
     transport: transportOf(),
+    /** As if the access token had expired. */
+    spoilToken: () => void (tokens = { ...(tokens as object), access_token: 'x'.repeat(43) }),
   };
 }
 

@@ -1,5 +1,6 @@
-import { type Adapter, type AdapterFactory, type AdapterPayload, errors } from 'oidc-provider';
+import Provider, { type Adapter, type AdapterFactory, type AdapterPayload, errors } from 'oidc-provider';
 import type { Clock } from '../../core/clock.ts';
+import type { Random } from '../../core/ids.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { AuditEntry, AuditWriter } from '../audit/audit.ts';
 import { type UserStore, isAuthenticationValid } from '../people/people.ts';
@@ -9,6 +10,7 @@ import { secretDigest } from '../../platform/encrypted-text.ts';
 import { webClientId } from './clients.ts';
 import { originOfRequest } from './origin.ts';
 import type { Connection, NewProviderRecord, ProviderRecord, RecordStore } from './record-store.ts';
+import { chooseSuccessor, newRefreshToken, reuseWindowMs, successorModel } from './successors.ts';
 
 type Stores = { records: RecordStore; users: Pick<UserStore, 'findBySubject'>; audit: AuditWriter };
 
@@ -20,13 +22,14 @@ export type AdapterDeps = {
   tx: Tx<Stores>;
   encryption: Encryption;
   clock: Clock;
+  random: Random;
 };
 
 /**
  * oidc-provider's storage in the table `oidc_records`. A token's id is the token itself, so records are found by its hash,
- * and the payload, which contains it, is encrypted. consume() is compare-and-set: of several parallel uses of one code or
- * refresh token, one succeeds and the others revoke the whole grant (MC-04; OAuth 2.1 section 4.3.1,
- * RFC 9700 section 4.14). When a client gets or loses access that outlives the browser session, the adapter writes the
+ * and the payload, which contains it, is encrypted. consume() is compare-and-set: of several parallel uses of one code, one
+ * succeeds and the others revoke the whole grant. A refresh token answers with one successor for thirty seconds after its
+ * first use; a later use revokes the grant (MC-04; OAuth 2.1 section 4.3.1, RFC 9700 section 4.14, decision 0077). When a client gets or loses access that outlives the browser session, the adapter writes the
  * audit event.
  */
 export function providerAdapter(deps: AdapterDeps): AdapterFactory {
@@ -62,13 +65,56 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
     if (connection !== undefined) await audit(stores, 'client.revoked', connection, { reason });
   }
 
-  /** Resolves with false when the token was used before; that second use ends the whole grant. */
+  /** Resolves with false when the token may not be used again; that use ends the whole grant. */
   async function consumeOnce(stores: Stores, idHash: string): Promise<boolean> {
     const grantId = (await stores.records.find(model, idHash))?.grantId ?? null;
     if (grantId !== null) await stores.records.holdGrant(grantId);
-    if (await stores.records.consume(model, idHash)) return true;
+    const isFirstUse = await stores.records.consume(model, idHash);
+    if (isFirstUse && model !== 'RefreshToken') return true;
+    const successor = isFirstUse
+      ? await keepSuccessor(stores, idHash, grantId)
+      : await successorOf(stores.records, idHash);
+    if (successor !== undefined) {
+      chooseSuccessor(successor);
+      return true;
+    }
     if (grantId !== null) await endGrant(stores, grantId, 'token_replayed');
     return false;
+  }
+
+  /** The record expires with the window, so later uses never extend it. It belongs to the grant and ends with it. */
+  async function keepSuccessor(stores: Stores, idHash: string, grantId: string | null): Promise<string> {
+    const successor = newRefreshToken(deps.random);
+    await stores.records.upsert({
+      model: successorModel,
+      idHash,
+      payload: encryption.encrypt(successor, contextOf(successorModel, idHash)),
+      grantId,
+      uid: null,
+      userCodeHash: null,
+      accountId: null,
+      clientId: null,
+      expiresAt: clock.now() + reuseWindowMs,
+    });
+    return successor;
+  }
+
+  /** Undefined: the window is over, or the token is not a refresh token. */
+  async function successorOf(records: RecordStore, idHash: string): Promise<string | undefined> {
+    if (model !== 'RefreshToken') return undefined;
+    const record = await records.find(successorModel, idHash);
+    return record && encryption.decrypt(record.payload, contextOf(successorModel, idHash));
+  }
+
+  /** Hides from the token endpoint alone that a refresh token was used a moment ago. consume() decides again, under a lock. */
+  async function usableAgain(
+    payload: AdapterPayload | undefined,
+    idHash: string,
+  ): Promise<AdapterPayload | undefined> {
+    if (payload?.consumed === undefined || Provider.ctx?.oidc.route !== 'token') return payload;
+    if ((await successorOf(read, idHash)) === undefined) return payload;
+    const { consumed: _, ...unused } = payload;
+    return unused;
   }
 
   /**
@@ -128,13 +174,16 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
       };
       await keep(record, payload);
     },
-    find: async (id) => await current(open(await read.find(model, secretDigest(id)))),
+    async find(id) {
+      const idHash = secretDigest(id);
+      return await usableAgain(await current(open(await read.find(model, idHash))), idHash);
+    },
     findByUid: async (uid) => await current(open(await read.findByUid(model, uid))),
     findByUserCode: async (userCode) =>
       await current(open(await read.findByUserCode(model, secretDigest(userCode)))),
     async consume(id) {
-      const isFirstUse = await tx((stores) => consumeOnce(stores, secretDigest(id)));
-      if (!isFirstUse) throw new errors.InvalidGrant('already used');
+      const isAccepted = await tx((stores) => consumeOnce(stores, secretDigest(id)));
+      if (!isAccepted) throw new errors.InvalidGrant('already used');
     },
     async destroy(id) {
       const idHash = secretDigest(id);

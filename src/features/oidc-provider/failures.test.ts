@@ -1,6 +1,7 @@
 import { inject } from 'light-my-request';
 import { exportJWK, generateKeyPair } from 'jose';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { systemRandom } from '../../core/ids.ts';
 import { mountAt } from './in-process.ts';
 import { createProvider } from './hardened-provider.ts';
 import type { ProviderViews } from './views.ts';
@@ -58,6 +59,7 @@ beforeAll(async () => {
     }),
     findEnabledAccount: async () => undefined,
     views,
+    random: systemRandom,
     log: {
       debug: () => undefined,
       info: () => undefined,

@@ -8,6 +8,7 @@ import Provider, {
 } from 'oidc-provider';
 import type { JWK } from 'jose';
 import type { RequestOrigin } from '../../core/caller.ts';
+import type { Random } from '../../core/ids.ts';
 import type { Log } from '../../platform/log.ts';
 import { mcpScope } from '../../core/scopes.ts';
 import { mac } from '../../platform/encryption.ts';
@@ -22,6 +23,7 @@ import { type ClientDocuments, documentFeature, documentFetch } from './client-d
 import { grantName } from './connected-clients.ts';
 import { type CookieJar, cookieNames, hardenCookies } from './cookies.ts';
 import { answersDeviceFailure, requestIdOf, show, tellFailures } from './failures.ts';
+import { nameSuccessors } from './successors.ts';
 import type { ProviderViews } from './views.ts';
 
 /** The data of an account that the provider puts into tokens. Undefined = missing or disabled. */
@@ -77,6 +79,7 @@ export type ProviderDeps = {
   findEnabledAccount: FindEnabledAccount;
   views: ProviderViews;
   log: Log;
+  random: Random;
 };
 
 /** Seconds. Contract 3: access token 5 minutes, offline grant 30 days idle and 60 days absolute. */
@@ -157,6 +160,7 @@ export function createProvider(deps: ProviderDeps): Provider {
   provider.proxy = true;
   provider.silent = true;
   tellFailures(provider, { views: deps.views, log });
+  nameSuccessors(provider, deps.random);
   provider.use(nameRegistration(deps.mcp));
   return provider;
 }

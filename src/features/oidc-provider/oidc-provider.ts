@@ -94,6 +94,7 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
     tx,
     encryption,
     clock,
+    random: deps.random,
   });
   const clients = adapter('Client');
   let running: Provider | undefined;
@@ -171,6 +172,7 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
         findEnabledAccount: deps.findEnabledAccount,
         views: deps.views,
         log,
+        random: deps.random,
       });
     },
   };

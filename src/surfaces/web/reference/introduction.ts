@@ -33,7 +33,7 @@ ${prose(document.info.description)}
     ([path, purpose]) =>
       html`<tr><td><code class="field">/identity${path}</code></td><td>${purpose}</td></tr>`,
   )}</tbody></table></div>
-<p>An access token lasts five minutes. With the scope <code>offline_access</code>, the program also gets a refresh token. It works once, and it ends after thirty days without use, or after sixty days in all. The redirect needs <code>prompt=consent</code> for it. People see such a program among their connected clients and disconnect it there.</p>
+<p>An access token lasts five minutes. With the scope <code>offline_access</code>, the program also gets a refresh token. Each exchange returns its successor. It ends after thirty days without use, or after sixty days in all. The redirect needs <code>prompt=consent</code> for it. People see such a program among their connected clients and disconnect it there.</p>
 </div>
 <div class="panels"><div class="panel"><h4>Ask who you are</h4><pre>curl '${origin}/api/v2/auth/context' \\
   -H "Authorization: Bearer $POSTERN_KEY"
