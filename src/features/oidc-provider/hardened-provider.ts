@@ -15,6 +15,7 @@ import { mac } from '../../platform/encryption.ts';
 import {
   builtinClients,
   isMcpClient,
+  mcpClientScopes,
   principalSyncClientId,
   providerScopes,
   webClientId,
@@ -305,21 +306,52 @@ function resourceIndicators(
   return {
     enabled: true,
     // The library also calls it with the resources of a token request that names several, and refuses those itself.
-    defaultResource(_ctx, client, several) {
+    defaultResource(ctx, client, several) {
       if (several === undefined && isMcpClient(client.clientId))
         throw new errors.InvalidTarget(`name the resource ${address}`);
+      nameScopes(ctx);
       // Its type leaves out that there may be no resource.
       return several as string[];
     },
     useGrantedResource: () => true,
-    async getResourceServerInfo(_ctx, resource, client) {
+    async getResourceServerInfo(ctx, resource, client) {
       if (resource !== address || !isMcpClient(client.clientId))
         throw new errors.InvalidTarget('this client gets no tokens for this resource');
       await requireEnabled(mcp);
+      nameScopesForMcp(ctx);
       // Opaque, because introspection refuses the tokens that are JWTs.
       return { scope: mcpScope, audience: address, accessTokenFormat: 'opaque' };
     },
   };
+}
+
+/**
+ * Completes the scopes of a new authorization request for the MCP endpoint. Older MCP clients name none, and a token
+ * without the scope `mcp` opens nothing (RFC 6749 section 3.3). The consent page shows the result.
+ */
+function nameScopesForMcp({ oidc }: KoaContextWithOIDC): void {
+  if (!newRequests.has(oidc.route) || oidc.params === undefined) return;
+  const named = knownScopes(oidc.params['scope']);
+  const scopes = named.length === 0 ? mcpClientScopes : new Set([...named, mcpScope]);
+  oidc.params['scope'] = [...scopes].join(' ');
+}
+
+/** Refuses a new request of another client before its person sees it, when a person could allow nothing of it. */
+function nameScopes({ oidc }: KoaContextWithOIDC): void {
+  if (!newRequests.has(oidc.route) || oidc.params === undefined) return;
+  const named = knownScopes(oidc.params['scope']);
+  if (named.length === 0)
+    throw new errors.InvalidScope(`name at least one scope of ${providerScopes.join(', ')}`, '');
+  oidc.params['scope'] = named.join(' ');
+}
+
+/** Requests that a person has not seen yet. */
+const newRequests: ReadonlySet<string> = new Set(['authorization', 'device_authorization']);
+
+/** Unknown scopes are left out (RFC 6749 section 3.3). */
+function knownScopes(requested: unknown): string[] {
+  const scopes = typeof requested === 'string' ? requested.split(' ') : [];
+  return scopes.filter((scope) => providerScopes.includes(scope));
 }
 
 /**

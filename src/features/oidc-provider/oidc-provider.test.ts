@@ -89,6 +89,7 @@ describe('the provider', () => {
     const paths = [
       '/identity/.well-known/openid-configuration',
       '/.well-known/oauth-authorization-server/identity',
+      '/.well-known/oauth-authorization-server',
     ];
     for (const path of paths) {
       const answer = await program.get(path, {

@@ -42,6 +42,7 @@ export async function connectAgent(
     registersAs,
     opensPage,
     definition = '',
+    scope,
   }: {
     mode?: Revision;
     client?: string;
@@ -51,6 +52,8 @@ export async function connectAgent(
     opensPage?: (url: string) => Promise<'accept' | 'decline'>;
     /** The id of the definition that the person chooses. */
     definition?: string;
+    /** What it asks for, as its version of the protocol does; null: it names no scope. */
+    scope?: string | null;
   } = {},
 ): Promise<Agent> {
   const fetch = fetchOf(h);
@@ -94,6 +97,8 @@ export async function connectAgent(
     if (page === undefined) throw error;
   });
   if (page === undefined) throw new Error('The client did not ask for a sign-in.');
+  if (scope === null) page.searchParams.delete('scope');
+  else if (scope !== undefined) page.searchParams.set('scope', scope);
   const { callback, consent } = await allow(new Browser(h.app.web), page, name, definition);
   await first.transport.finishAuth(callback.searchParams);
   const { transport, client } = connect();

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { hour, minute, second } from '../../../src/core/clock.ts';
 import { type Harness, type Person, uiOrigin } from '../../harness.ts';
+import { Browser } from '../../identity.ts';
 import { openFrozenHarness } from '../access/cast.ts';
 import { connectAgent, fetchOf, setMcpPolicy } from './agent.ts';
 
@@ -226,6 +227,7 @@ test('closed, off or at first, nothing can be registered, and no metadata names 
   const paths = [
     '/identity/.well-known/openid-configuration',
     '/.well-known/oauth-authorization-server/identity',
+    '/.well-known/oauth-authorization-server',
   ];
   for (const path of paths) expect(await endpointIn(path)).toBe(`${uiOrigin}/identity/reg`);
   for (const policy of [
@@ -256,3 +258,35 @@ test('a client that nobody allowed anything is gone after an hour, and at most 2
   });
   expect((await fetchOf(h)(`${uiOrigin}/identity/auth?${query.toString()}`)).status).toBe(400);
 });
+
+test.each([
+  ['no scope', null],
+  ['an empty scope', ''],
+  ['scopes that nobody knows', 'claudeai unknown'],
+  ['openid alone', 'openid'],
+])(
+  'a client of an older revision that asks for %s may call tools once a person allowed it',
+  async (_, scope) => {
+    const agent = await connectAgent(h, 'Ada', { registersAs: 'Older agent', scope });
+    expect(agent.consent).toContain('Older agent');
+    expect(agent.consent).not.toContain('unknown unknown');
+    expect(await agent.use('get_context')).toMatchObject({ person: { name: 'Ada' } });
+    expect(agent.refreshToken).not.toBe('');
+  },
+);
+
+test.each(['', 'unknown'])(
+  'a program that asks for the scope "%s" is refused before anyone sees a page',
+  async (scope) => {
+    const query = new URLSearchParams({
+      client_id: 'postern-cli',
+      redirect_uri: 'http://127.0.0.1:45123/callback',
+      response_type: 'code',
+      scope,
+      code_challenge: 'x'.repeat(43),
+      code_challenge_method: 'S256',
+    });
+    const answer = await new Browser(h.app.web).get(`/identity/auth?${query}`);
+    expect(new URL(answer.location ?? '').searchParams.get('error')).toBe('invalid_scope');
+  },
+);

@@ -194,6 +194,13 @@ function isCanonical(path: string): boolean {
   return canonicalPath.test(plain) || resumePath.test(plain);
 }
 
+/** MCP clients of before 2025-06-18 know only the address without the issuer's path. */
+const metadataPaths = [
+  'oauth-authorization-server/identity',
+  'openid-configuration/identity',
+  'oauth-authorization-server',
+];
+
 /** Everything else below `/identity`, and the discovery paths of RFC 8414 section 3.1. */
 export function providerEndpoints({ identity, uiOrigin, records }: Deps): (scope: FastifyInstance) => void {
   return (scope) => {
@@ -230,9 +237,9 @@ export function providerEndpoints({ identity, uiOrigin, records }: Deps): (scope
       config: access,
       handler: (request, reply) => serve(request, reply, request.url.slice('/identity'.length)),
     });
-    for (const document of ['oauth-authorization-server', 'openid-configuration']) {
-      scope.get(`/.well-known/${document}/identity`, { config: access }, (request, reply) =>
-        serve(request, reply, `/.well-known/${document}`),
+    for (const path of metadataPaths) {
+      scope.get(`/.well-known/${path}`, { config: access }, (request, reply) =>
+        serve(request, reply, `/.well-known/${path.split('/', 1)[0]}`),
       );
     }
   };
@@ -254,7 +261,11 @@ export function providerElsewhere({
         hint: `People and programs sign in at ${issuer}`,
       });
     };
-    for (const url of ['/identity/*', '/.well-known/oauth-authorization-server/identity'])
+    for (const url of [
+      '/identity/*',
+      '/.well-known/oauth-authorization-server/identity',
+      '/.well-known/oauth-authorization-server',
+    ])
       scope.route({ method: ['GET', 'POST'], url, config: access, handler: refuse });
   };
 }
