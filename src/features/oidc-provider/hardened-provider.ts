@@ -315,7 +315,8 @@ function resourceIndicators(
     },
     useGrantedResource: () => true,
     async getResourceServerInfo(ctx, resource, client) {
-      if (resource !== address || !isMcpClient(client.clientId))
+      // The endpoint answers at both addresses.
+      if ((resource !== address && resource !== `${address}/`) || !isMcpClient(client.clientId))
         throw new errors.InvalidTarget('this client gets no tokens for this resource');
       await requireEnabled(mcp);
       nameScopesForMcp(ctx);

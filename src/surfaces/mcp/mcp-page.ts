@@ -26,11 +26,12 @@ import type { CallRoute } from './call-route.ts';
 import type { Confirmations } from './confirmations.ts';
 import { type ExternalTools, externalToolsFor } from './external-tools.ts';
 import { ownRule, toolServer } from './mcp-server.ts';
+import { acceptedForm, answerIn, bothForms, messageIn } from './messages.ts';
 import { denialOf, type Tool } from './tool.ts';
 
 /**
  * The MCP endpoint for the agents of people: `/mcp`, and the metadata that tells a client where to get a token (RFC 9728).
- * The path of a request, from top to bottom: on? → token → origin → person → limit → ended? → client → definition → protocol →
+ * The path of a request, from top to bottom: on? → token → person → limit → ended? → client → definition → protocol →
  * tool. While it is off, every address here answers as if it did not exist.
  */
 export type McpPageDeps = AgentStepsDeps & {
@@ -171,10 +172,7 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
     if (found instanceof AppError) throw found;
     const { caller, grantId } = found;
     request.caller = caller;
-    const { origin } = request.headers;
-    // No browser attaches the token by itself; refused all the same, because the protocol demands it.
-    if (origin !== undefined && origin !== uiOrigin)
-      throw new AppError('forbidden_origin', { hint: foreignOrigin });
+    // Any origin: no browser adds the token by itself, and the listener compares Host, which stops DNS rebinding.
     await authorization.authorize(caller, agents);
     await limitAgents(deps, caller.user.id, policy.callsPerMinute);
     request.mcp = { caller, grantId, ...(await accessUnder(deps, caller, grantId ?? '', policy)) };
@@ -199,24 +197,32 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
       });
     }
 
-    scope.route({
-      method: ['GET', 'POST', 'DELETE', 'OPTIONS'],
-      url: mcpPath,
-      exposeHeadRoute: false,
-      config: { access: agents, resourceMetadata: uiOrigin + metadataPath },
-      bodyLimit: maxBodyBytes,
-      onRequest: authenticate,
-      async handler(request, reply) {
-        if (request.method === 'OPTIONS') return await preflight(reply);
-        const response = await handler.fetch(toWebRequest(request, resource), {
-          authInfo: { token: '', clientId: '', scopes: [], extra: { request } },
-        });
-        for (const [name, value] of response.headers) reply.header(name, value);
-        // Streams end with the answer of the one request, which is short.
-        // As text, which Node writes together with the headers.
-        return await reply.code(response.status).send(await response.text());
-      },
-    });
+    for (const url of [mcpPath, `${mcpPath}/`])
+      scope.route({
+        method: ['GET', 'POST', 'DELETE', 'OPTIONS'],
+        url,
+        exposeHeadRoute: false,
+        config: { access: agents, resourceMetadata: uiOrigin + metadataPath },
+        bodyLimit: maxBodyBytes,
+        onRequest: authenticate,
+        async handler(request, reply) {
+          if (request.method === 'OPTIONS') return await preflight(reply);
+          const form = acceptedForm(request.headers.accept);
+          if (form === null) return await notAcceptable(reply);
+          const parsedBody = request.method === 'POST' ? messageIn(request.body) : undefined;
+          const response = await handler.fetch(toWebRequest(request, resource), {
+            authInfo: { token: '', clientId: '', scopes: [], extra: { request } },
+            ...(parsedBody === undefined ? {} : { parsedBody }),
+          });
+          for (const [name, value] of response.headers) reply.header(name, value);
+          // Streams end with the answer of the one request, which is short.
+          // As text, which Node writes together with the headers.
+          const whole = { type: response.headers.get('content-type'), text: await response.text() };
+          const { type, text } = answerIn(form, whole, Array.isArray(parsedBody));
+          if (type !== null) reply.header('content-type', type);
+          return await reply.code(response.status).send(text);
+        },
+      });
   };
 }
 
@@ -230,8 +236,6 @@ function resultOf(code: ErrorCode | null): 'done' | 'refused' | 'failed' {
   return statusOf(code) >= 500 ? 'failed' : 'refused';
 }
 
-export const foreignOrigin = 'Call this address from a program, not from a page of another site.';
-
 /** Clients in a browser must read the challenge and the metadata to sign a person in. Nothing here uses a cookie. */
 function allowReading(reply: FastifyReply): FastifyReply {
   return reply.headers({
@@ -239,6 +243,11 @@ function allowReading(reply: FastifyReply): FastifyReply {
     'access-control-expose-headers': 'www-authenticate',
     'cross-origin-resource-policy': 'cross-origin',
   });
+}
+
+function notAcceptable(reply: FastifyReply): FastifyReply {
+  const message = `The header Accept has no type that this endpoint answers with. Send "Accept: ${bothForms}".`;
+  return reply.code(406).send({ jsonrpc: '2.0', id: null, error: { code: -32_000, message } });
 }
 
 function preflight(reply: FastifyReply): FastifyReply {
@@ -256,8 +265,9 @@ function preflight(reply: FastifyReply): FastifyReply {
 /** Without the token: the protocol does not need it. */
 function toWebRequest(request: FastifyRequest, url: string): Request {
   const { method, body } = request;
-  const headers = Object.entries(request.headers).flatMap(([name, value]): [string, string][] =>
-    name === 'authorization' || typeof value !== 'string' ? [] : [[name, value]],
+  const headers = Object.entries({ ...request.headers, accept: bothForms }).flatMap(
+    ([name, value]): [string, string][] =>
+      name === 'authorization' || typeof value !== 'string' ? [] : [[name, value]],
   );
   // Read by the parser above.
   return new Request(url, {

@@ -251,9 +251,28 @@ function parsedArguments(tool: Tool, sent: Record<string, unknown>): Record<stri
 }
 
 function parsed<T>(schema: z.ZodType<T>, sent: unknown): T {
-  const input = schema.safeParse(sent, { error: inputWords });
+  const input = schema.safeParse(withoutNulls(schema, sent), { error: inputWords });
   if (!input.success) throw invalidArguments(input.error);
   return input.data;
+}
+
+/** Many clients send null for an argument that they leave out. A field that knows null keeps it. */
+function withoutNulls(schema: z.ZodType, sent: unknown): unknown {
+  if (schema instanceof z.ZodOptional) return withoutNulls(schema.unwrap() as z.ZodType, sent);
+  if (schema instanceof z.ZodArray && Array.isArray(sent))
+    return sent.map((entry) => withoutNulls(schema.element as z.ZodType, entry));
+  if (!(schema instanceof z.ZodObject) || typeof sent !== 'object' || sent === null || Array.isArray(sent))
+    return sent;
+  const fields = schema.shape as Readonly<Record<string, z.ZodType>>;
+  return Object.fromEntries(
+    Object.entries(sent).flatMap(([name, value]: [string, unknown]) => {
+      const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
+      if (field === undefined) return [[name, value]];
+      const isLeftOut =
+        value === null && field.safeParse(undefined).success && !field.safeParse(null).success;
+      return isLeftOut ? [] : [[name, withoutNulls(field, value)]];
+    }),
+  );
 }
 
 function invalidArguments({ issues }: z.ZodError): AppError {
@@ -262,7 +281,7 @@ function invalidArguments({ issues }: z.ZodError): AppError {
     problem: message,
   }));
   return new AppError('invalid_body', {
-    message: `${fields[0]?.field}: ${fields[0]?.problem}`,
+    message: `${fields[0]?.field || 'The arguments'}: ${fields[0]?.problem}`,
     hint: 'Compare the arguments with the input schema of the tool in tools/list.',
     details: { fields },
   });
@@ -282,8 +301,10 @@ function recordable(
   code: ErrorCode | null,
 ): Record<string, unknown> {
   const { confirmation, ...own } = sent;
-  if (code === 'invalid_body' || !input.safeParse(own).success) return { arguments: hidden(sent) };
-  const kept = Object.entries(own).map(([name, value]) => [
+  const named = withoutNulls(input, own);
+  if (code === 'invalid_body' || !input.safeParse(named).success) return { arguments: hidden(sent) };
+  // Every tool takes an object.
+  const kept = Object.entries(named as Record<string, unknown>).map(([name, value]) => [
     hides === 'all' ? maskKeys(name.replaceAll('\0', '').toWellFormed()) : name,
     hides === 'all' || hides.includes(name) ? hidden(value) : value,
   ]);

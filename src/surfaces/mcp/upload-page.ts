@@ -27,7 +27,7 @@ import {
   requireEnabled,
 } from './agent-steps.ts';
 import type { CallRoute } from './call-route.ts';
-import { foreignOrigin, mcpPath } from './mcp-page.ts';
+import { mcpPath } from './mcp-page.ts';
 import { ruleNow } from './mcp-server.ts';
 import { type Published, publishedSite } from './published-site.ts';
 import { existingSite } from './upload-offer.ts';
@@ -96,7 +96,9 @@ export function uploadPage(deps: UploadPageDeps): (scope: FastifyInstance) => Pr
       throw deps.refuse(request.origin, noSuchUpload);
     const { origin } = request.headers;
     if (origin !== undefined && origin !== deps.uiOrigin)
-      throw new AppError('forbidden_origin', { hint: foreignOrigin });
+      throw new AppError('forbidden_origin', {
+        hint: 'Call this address from a program, not from a page of another site.',
+      });
     const caller = await senderOf(upload);
     request.caller = caller;
     await limitAgents(deps, upload.userId, policy.callsPerMinute);

@@ -183,10 +183,16 @@ describe('tokens', () => {
     expect(await authorizationError({ scope: 'openid mcp' }, 'postern-cli')).toBe('invalid_scope');
   });
 
-  test('a foreign origin is refused even with a good token', async () => {
-    const foreign = await send(agent.accessToken, { headers: { origin: 'https://evil.example' } });
-    expect([foreign.status, await codeOf(foreign)]).toEqual([403, 'forbidden_origin']);
-    expect((await send(agent.accessToken, { headers: { origin: uiOrigin } })).status).toBe(200);
+  test('MC-08 a page of another origin may call when it has a token, as its preflight says, and cannot without one', async () => {
+    const from = { origin: 'https://inspector.example' };
+    const preflight = await send(null, { method: 'OPTIONS', headers: from });
+    expect([preflight.status, preflight.headers.get('access-control-allow-origin')]).toEqual([204, '*']);
+    const answer = await send(agent.accessToken, { headers: from });
+    expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([200, '*']);
+    expect(answer.headers.get('access-control-allow-credentials')).toBeNull();
+    expect(
+      (await send(null, { headers: { ...from, cookie: `__Host-postern_session=${ada.cookie}` } })).status,
+    ).toBe(401);
   });
 
   test('MC-08 answers to clients that call at the same time are never mixed', async () => {
@@ -203,12 +209,15 @@ describe('tokens', () => {
     expect(names).toEqual(Array.from({ length: 20 }, (_, at) => (at % 2 === 0 ? 'Dan' : 'Ada')));
   });
 
-  test('MC-08 another host is not served', async () => {
-    const answer = await fetchOf(h)('http://rebound.example/mcp', {
-      method: 'POST',
-      headers: { authorization: `Bearer ${agent.accessToken}` },
-    });
-    expect(answer.status).toBe(421);
+  test('MC-08 another host is not served, so a name that is rebound to the loopback address reaches nothing', async () => {
+    for (const method of ['POST', 'OPTIONS']) {
+      const answer = await fetchOf(h)('http://rebound.example/mcp', {
+        method,
+        headers: { authorization: `Bearer ${agent.accessToken}`, origin: 'http://rebound.example' },
+      });
+      expect([method, answer.status]).toEqual([method, 421]);
+      expect(answer.headers.get('access-control-allow-origin')).toBeNull();
+    }
   });
 
   test('a disabled person’s agent is refused at once', async () => {
@@ -293,4 +302,117 @@ describe('requests that are not what the protocol says', () => {
     });
     expect((await bodyOf(answer)).error).toBeDefined();
   });
+});
+
+const modernMeta = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'x', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+
+/** What a client of the older or the newer revision sends. */
+function requestOf(era: 'older' | 'newer', method: string, params: Record<string, unknown> | null = {}) {
+  const isNewer = era === 'newer';
+  const name = params?.['name'];
+  return {
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method,
+      params: isNewer ? { ...params, _meta: modernMeta } : params,
+    }),
+    headers: isNewer
+      ? {
+          'mcp-protocol-version': '2026-07-28',
+          'mcp-method': method,
+          ...(typeof name === 'string' ? { 'mcp-name': name } : {}),
+        }
+      : {},
+  };
+}
+
+/** The message in an answer of either form. */
+async function messageOf(response: Response) {
+  const text = await response.text();
+  const [, data = text] = /^data: (.*)$/m.exec(text) ?? [];
+  return JSON.parse(data);
+}
+
+describe.each(['older', 'newer'] as const)('clients of the %s revisions', (era) => {
+  test.each([
+    ['application/json', 'application/json'],
+    ['text/event-stream', 'text/event-stream'],
+    ['*/*', 'application/json'],
+    ['', 'application/json'],
+    ['application/json;q=0.5, text/event-stream;q=0', 'application/json'],
+  ])('that accept "%s" are answered in %s', async (accept, type) => {
+    const request = requestOf(era, 'tools/list');
+    const answer = await send(agent.accessToken, { ...request, headers: { ...request.headers, accept } });
+    expect([answer.status, answer.headers.get('content-type')?.split(';')[0]]).toEqual([200, type]);
+    expect((await messageOf(answer)).result.tools).not.toEqual([]);
+  });
+
+  test('that accept neither form are told both', async () => {
+    const request = requestOf(era, 'tools/list');
+    const headers = { ...request.headers, accept: 'text/html' };
+    const answer = await send(agent.accessToken, { ...request, headers });
+    expect(answer.status).toBe(406);
+    expect((await bodyOf(answer)).error.message).toContain('application/json, text/event-stream');
+  });
+
+  test.each([
+    ['tools/list', { cursor: null }],
+    ['tools/call', { name: 'get_context', arguments: null }],
+    ['tools/call', { name: 'list_sites', arguments: { cursor: null, search: null } }],
+  ])('may send null for what they leave out of %s %j', async (method, params) => {
+    const { result } = await messageOf(await send(agent.accessToken, requestOf(era, method, params)));
+    expect(result).toBeDefined();
+    expect(result.isError).toBeUndefined();
+  });
+
+  test.each([
+    ['tools/list', { cursor: 5 }, 'params.cursor: expected string, received number'],
+    ['tools/call', { name: 5 }, 'params.name: expected string, received number'],
+    [
+      'tools/call',
+      { name: 'get_context', arguments: 'x' },
+      'params.arguments: expected record, received string',
+    ],
+    ['resources/read', {}, 'params.uri: expected string, received undefined'],
+    ['prompts/get', { name: null }, 'params.name: expected string, received undefined'],
+  ])('are told in words what is wrong with %s %j', async (method, params, words) => {
+    const { error } = await messageOf(await send(agent.accessToken, requestOf(era, method, params)));
+    expect(error).toEqual({ code: -32_602, message: `The request is not valid. ${words}.` });
+  });
+});
+
+test('params that are null are left out', async () => {
+  const answer = await send(agent.accessToken, requestOf('older', 'tools/list', null));
+  expect((await messageOf(answer)).result.tools).not.toEqual([]);
+});
+
+test('a batch of an older revision is answered as a list to a client that accepts JSON alone', async () => {
+  const body = JSON.stringify([listTools, { ...listTools, id: 2 }]);
+  const answer = await send(agent.accessToken, { body, headers: { accept: 'application/json' } });
+  expect((await bodyOf(answer)).map(({ id }: { id: number }) => id)).toEqual([1, 2]);
+});
+
+test('arguments as a whole that break a rule are named so', async () => {
+  await setMcpPolicy(h, { callsPerMinute: 1_000 });
+  const refused = await agent.refusal('get_logs', {});
+  expect(refused.message).toBe('The arguments: must have either environmentId or buildId');
+});
+
+test('/mcp/ is the same address as /mcp', async () => {
+  const at = async (path: string, init: RequestInit) => await fetchOf(h)(uiOrigin + path, init);
+  const authorized = {
+    method: 'POST',
+    body: JSON.stringify(listTools),
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${agent.accessToken}` },
+  };
+  expect((await at('/mcp/', authorized)).status).toBe(200);
+  expect((await at('/mcp/', { method: 'POST' })).headers.get('www-authenticate')).toContain(
+    'resource_metadata=',
+  );
+  expect(await authorizationError({ resource: `${uiOrigin}/mcp/` })).toBeNull();
 });

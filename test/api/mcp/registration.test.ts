@@ -286,7 +286,7 @@ test.each(['', 'unknown'])(
       code_challenge: 'x'.repeat(43),
       code_challenge_method: 'S256',
     });
-    const answer = await new Browser(h.app.web).get(`/identity/auth?${query}`);
+    const answer = await new Browser(h.app.web).get(`/identity/auth?${query.toString()}`);
     expect(new URL(answer.location ?? '').searchParams.get('error')).toBe('invalid_scope');
   },
 );
