@@ -1,4 +1,4 @@
-import { createHmac, randomUUID } from 'node:crypto';
+import { createHash, createHmac, randomUUID } from 'node:crypto';
 import type { CallOptions } from './harness.ts';
 
 /**
@@ -16,7 +16,7 @@ const before = '6113728f27ae82c7b1a177c8d03f9e96e0adf246';
 const after = 'da1560886d4f094c3e6c9ef40349f7d38b5d27d7';
 const author = { name: 'Grace', email: 'grace@example.com' };
 
-export const githubPush = JSON.stringify({
+const githubPush = JSON.stringify({
   ref: 'refs/heads/never-there',
   before,
   after,
@@ -35,6 +35,15 @@ export const githubPush = JSON.stringify({
   head_commit: { id: after, message: 'Change the greeting', author, added: [], removed: [], modified: ['a'] },
   commits: [{ id: after, message: 'Change the greeting', author, added: [], removed: [], modified: ['a'] }],
 });
+
+/** No two pushes have the same body; the same delivery, sent again, has. */
+const githubPushOf = (delivery: string | null) =>
+  githubPush.replaceAll(
+    after,
+    createHash('sha1')
+      .update(delivery ?? '')
+      .digest('hex'),
+  );
 
 const gitlabPush = JSON.stringify({
   object_kind: 'push',
@@ -60,7 +69,7 @@ export const signatureOf = (secret: string, body: string) =>
 
 export function fromGithub(
   secret: string,
-  { event = 'push', delivery = randomUUID(), body = githubPush }: WebhookOptions = {},
+  { event = 'push', delivery = randomUUID(), body = githubPushOf(delivery) }: WebhookOptions = {},
 ): CallOptions {
   return {
     raw: { type: 'application/json', bytes: body },

@@ -14,7 +14,7 @@ export type Delivery = {
   /** Undefined: the request carries neither a signature nor a token. */
   readonly proof: Proof | undefined;
   readonly isPush: boolean;
-  /** The same each time that the git server sends it again. */
+  /** The same each time that the git server sends it again. Nothing signs it. */
   readonly id: string | undefined;
 };
 
@@ -57,8 +57,7 @@ export function createWebhookDeliveries(deps: {
       const secret = (await repositories.webhookSecretOf(repositoryId)) ?? unknownSecret;
       if (!(await isProven(proof, secret))) throw refuse(origin, notProven);
       if (!isPush) return 'nothing';
-      if (id === undefined) throw new AppError('invalid_body', { message: 'The delivery has no id.' });
-      const known = `webhook-delivery:${repositoryId}:${secretDigest(id)}`;
+      const known = `webhook-delivery:${repositoryId}:${secretDigest(nameOf(proof, id))}`;
       if ((await kv.get(known)) !== null) return 'nothing';
       const change = { topic: 'push', subject: repositoryId } as const;
       await tx((stores) => stores.changes.publish(change));
@@ -68,4 +67,14 @@ export function createWebhookDeliveries(deps: {
       return 'queued';
     },
   };
+}
+
+/**
+ * A signature is the same for the same body and for nothing else, so a captured delivery is known under any id. A token says
+ * nothing about the body. @throws AppError invalid_body
+ */
+function nameOf(proof: Proof, id: string | undefined): string {
+  if (proof.kind === 'signature') return proof.signature;
+  if (id === undefined) throw new AppError('invalid_body', { message: 'The delivery has no id.' });
+  return id;
 }

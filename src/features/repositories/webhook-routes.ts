@@ -19,7 +19,7 @@ export function webhookRoute(deliveries: WebhookDeliveries): Route {
       'GitHub signs the body with the secret in `X-Hub-Signature-256`; GitLab sends the secret in `X-Gitlab-Token`. ' +
       'After a push (`X-GitHub-Event: push` or `X-Gitlab-Event: Push Hook`), Postern asks git for new commits and deploys the Environments that follow their branch. ' +
       'It uses nothing of the body, which may have 25 MiB. Other events do nothing. ' +
-      'A delivery is known for three days by `X-GitHub-Delivery`, `Idempotency-Key` or `X-Gitlab-Event-UUID`, and does nothing the second time.',
+      'A delivery is known for three days, by its signature or by the `Idempotency-Key` or `X-Gitlab-Event-UUID` of GitLab, and does nothing the second time.',
     policy: { callers: 'git_server', identity: 'none' },
     params: z.strictObject({
       repositoryId: z
@@ -48,7 +48,7 @@ function deliveryOf(header: (name: string) => string | undefined, upload: Upload
     proof: proofOf(header, upload),
     isPush: header('x-github-event') === 'push' || header('x-gitlab-event') === 'Push Hook',
     // GitLab uses one event id for all events that follow from each other, so its newer header comes first.
-    id: header('x-github-delivery') ?? header('idempotency-key') ?? header('x-gitlab-event-uuid'),
+    id: header('idempotency-key') ?? header('x-gitlab-event-uuid'),
   };
 }
 

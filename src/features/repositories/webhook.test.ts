@@ -178,9 +178,21 @@ describe.each(providers)('a webhook of %s', (_provider, webhook, otherEvent) => 
   });
 });
 
-test('a push without a delivery id is refused: nothing would tell it from a replay', async () => {
-  const headers = { 'x-github-event': 'push', 'x-hub-signature-256': signatureOf(secret, '{}') };
-  const { status, error } = await send({ raw: { type: 'application/json', bytes: '{}' }, headers });
+test('SC-08 a captured delivery of GitHub does nothing under another id, or under none', async () => {
+  const captured = fromGithub(secret);
+  expect((await send(captured)).status).toBe(202);
+  const { 'x-github-delivery': _, ...without } = captured.headers ?? {};
+  for (const headers of [{ ...without, 'x-github-delivery': 'another' }, without]) {
+    const again = await send({ ...captured, headers });
+    expect([again.status, again.data]).toEqual([200, { queued: false }]);
+  }
+  expect(await pushes()).toBe(1);
+});
+
+test('a push of GitLab without a delivery id is refused: nothing would tell it from a replay', async () => {
+  const { headers = {}, ...rest } = fromGitlab(secret, { delivery: null });
+  const { 'x-gitlab-event-uuid': _, ...without } = headers;
+  const { status, error } = await send({ ...rest, headers: without });
   expect([status, error.code, await pushes()]).toEqual([400, 'invalid_body', 0]);
 });
 
