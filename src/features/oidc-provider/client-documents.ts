@@ -65,6 +65,7 @@ async function requireAllowed({ allowsHost }: ClientDocuments, clientId: string)
 /** Takes the place of the library's fetch, which it uses for documents of clients alone. */
 export function documentFetch(
   { read }: Pick<ClientDocuments, 'read'>,
+  uiOrigin: string,
   log: Log,
 ): NonNullable<Configuration['fetch']> {
   return async (input, init) => {
@@ -75,7 +76,7 @@ export function documentFetch(
         init?.signal ?? AbortSignal.timeout(2_500),
       );
       const headers = cacheControl === undefined ? {} : { 'cache-control': cacheControl };
-      return Response.json(clientIn(text, clientId), { headers });
+      return Response.json(clientIn(text, clientId, uiOrigin), { headers });
     } catch (error) {
       // The library answers that the document could not be fetched; only an administrator needs the reason.
       log.warn({ clientId, reason: reasonOf(error) }, 'the metadata document of an MCP client was refused');
@@ -84,12 +85,12 @@ export function documentFetch(
   };
 }
 
-function clientIn(text: string, clientId: string) {
+function clientIn(text: string, clientId: string, uiOrigin: string) {
   const sent = jsonIn(text);
   // Another client could otherwise have this one's document as its own.
   if (sent?.['client_id'] !== clientId)
     throw new DocumentRefused('does not have its own address as client_id');
-  const client = metadataOf(clientId, sent);
+  const client = metadataOf(clientId, sent, uiOrigin);
   if ('error' in client) throw new DocumentRefused(`has ${client.error}: ${client.error_description}`);
   return client;
 }

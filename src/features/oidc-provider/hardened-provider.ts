@@ -25,6 +25,7 @@ import { grantName } from './connected-clients.ts';
 import { type CookieJar, cookieNames, hardenCookies } from './cookies.ts';
 import { answersDeviceFailure, requestIdOf, show, tellFailures } from './failures.ts';
 import { nameSuccessors } from './successors.ts';
+import { isOwnAddress } from './registration.ts';
 import type { ProviderViews } from './views.ts';
 
 /** The data of an account that the provider puts into tokens. Undefined = missing or disabled. */
@@ -115,7 +116,7 @@ export function createProvider(deps: ProviderDeps): Provider {
     // No script of another origin may call the endpoints; programs outside a browser do not need CORS.
     clientBasedCORS: () => false,
     pkce: { required: () => true },
-    fetch: documentFetch(deps.mcp.documents, log),
+    fetch: documentFetch(deps.mcp.documents, uiOrigin, log),
     features: featuresOf(deps),
     ttl: lifetimes(),
     // Every token ends with the provider's session, except those of an offline grant.
@@ -232,7 +233,7 @@ function featuresOf(deps: ProviderDeps): NonNullable<Configuration['features']> 
     devInteractions: { enabled: false },
     dPoP: { enabled: false },
     pushedAuthorizationRequests: { enabled: false },
-    resourceIndicators: resourceIndicators(deps.mcp),
+    resourceIndicators: resourceIndicators(deps),
     userinfo: { enabled: true },
     revocation: {
       enabled: true,
@@ -299,9 +300,12 @@ function featuresOf(deps: ProviderDeps): NonNullable<Configuration['features']> 
 }
 
 /** RFC 8707: MCP clients get tokens for the MCP endpoint only, and no other client gets one for it (decision 0062). */
-function resourceIndicators(
-  mcp: McpResource,
-): NonNullable<NonNullable<Configuration['features']>['resourceIndicators']> {
+function resourceIndicators({
+  mcp,
+  uiOrigin,
+}: Pick<ProviderDeps, 'mcp' | 'uiOrigin'>): NonNullable<
+  NonNullable<Configuration['features']>['resourceIndicators']
+> {
   const { address } = mcp;
   return {
     enabled: true,
@@ -319,6 +323,7 @@ function resourceIndicators(
       if ((resource !== address && resource !== `${address}/`) || !isMcpClient(client.clientId))
         throw new errors.InvalidTarget('this client gets no tokens for this resource');
       await requireEnabled(mcp);
+      requireOtherRedirect(ctx, uiOrigin);
       nameScopesForMcp(ctx);
       // Opaque, because introspection refuses the tokens that are JWTs.
       return { scope: mcpScope, audience: address, accessTokenFormat: 'opaque' };
@@ -344,6 +349,13 @@ function nameScopes({ oidc }: KoaContextWithOIDC): void {
   if (named.length === 0)
     throw new errors.InvalidScope(`name at least one scope of ${providerScopes.join(', ')}`, '');
   oidc.params['scope'] = named.join(' ');
+}
+
+/** The port of a loopback redirect may vary, so a registered one can become an address of Postern on this machine. */
+function requireOtherRedirect({ oidc }: KoaContextWithOIDC, uiOrigin: string): void {
+  const redirect = oidc.params?.['redirect_uri'];
+  if (oidc.route === 'authorization' && typeof redirect === 'string' && isOwnAddress(redirect, uiOrigin))
+    throw new errors.InvalidRedirectUri('the redirect is an address of Postern itself');
 }
 
 /** Requests that a person has not seen yet. */

@@ -142,7 +142,7 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
       },
     }),
     async register(sent) {
-      const found = registrationOf(sent, deps.random);
+      const found = registrationOf(sent, deps.random, uiOrigin);
       if ('error' in found) return found;
       if ((await read.records.countUnallowedClients()) >= maxUnallowedClients) return null;
       const redirectHosts = hostsOf(found.redirect_uris);

@@ -26,12 +26,12 @@ export type Refused = {
 
 const maxRedirects = 5;
 
-export function registrationOf(sent: unknown, random: Random): Registered | Refused {
-  return metadataOf(`${registeredPrefix}${randomBase62(random, 20)}`, sent);
+export function registrationOf(sent: unknown, random: Random, uiOrigin: string): Registered | Refused {
+  return metadataOf(`${registeredPrefix}${randomBase62(random, 20)}`, sent, uiOrigin);
 }
 
 /** The metadata that is kept. What a client asks for beyond it is replaced or left out, as the standard allows. */
-export function metadataOf(clientId: string, sent: unknown): Registered | Refused {
+export function metadataOf(clientId: string, sent: unknown, uiOrigin: string): Registered | Refused {
   if (typeof sent !== 'object' || sent === null || Array.isArray(sent))
     return refused('invalid_client_metadata', 'send a JSON object');
   const { redirect_uris: redirects, client_name: name } = sent as Record<string, unknown>;
@@ -41,6 +41,11 @@ export function metadataOf(clientId: string, sent: unknown): Registered | Refuse
     return refused(
       'invalid_redirect_uri',
       'a redirect must be https, or http on the loopback address, without a user name and a fragment',
+    );
+  if (redirects.some((uri) => isOwnAddress(uri, uiOrigin)))
+    return refused(
+      'invalid_redirect_uri',
+      `a redirect must not be an address of ${uiOrigin}, which is Postern itself`,
     );
   const called = plainText(60).safeParse(name);
   return {
@@ -66,6 +71,11 @@ function isRedirect(text: unknown): text is string {
   if (url === null || url.hash !== '' || text.includes('#') || url.username !== '' || url.password !== '')
     return false;
   return url.protocol === (loopback.includes(url.hostname) ? 'http:' : 'https:');
+}
+
+/** Pages of Postern are no client: a code that arrives there could be taken for an answer of Postern's own sign-in. */
+export function isOwnAddress(uri: string, uiOrigin: string): boolean {
+  return URL.parse(uri)?.origin === uiOrigin;
 }
 
 function refused(error: Refused['error'], description: string): Refused {

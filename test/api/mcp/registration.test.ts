@@ -290,3 +290,26 @@ test.each(['', 'unknown'])(
     expect(new URL(answer.location ?? '').searchParams.get('error')).toBe('invalid_scope');
   },
 );
+
+test('no client has an address of Postern itself as its redirect, whatever its port', async () => {
+  for (const path of ['/auth/callback', '/anywhere']) {
+    const answer = await register({ redirect_uris: [redirect, uiOrigin + path] });
+    expect([answer.status, await answer.json()]).toMatchObject([400, { error: 'invalid_redirect_uri' }]);
+  }
+  const { hostname } = new URL(uiOrigin);
+  const known = (await (
+    await register({ redirect_uris: [`http://${hostname}:1/auth/callback`] })
+  ).json()) as {
+    client_id: string;
+  };
+  const query = new URLSearchParams({
+    client_id: known.client_id,
+    redirect_uri: `${uiOrigin}/auth/callback`,
+    response_type: 'code',
+    resource: `${uiOrigin}/mcp`,
+    code_challenge: 'x'.repeat(43),
+    code_challenge_method: 'S256',
+  });
+  const answer = await new Browser(h.app.web).get(`/identity/auth?${query.toString()}`);
+  expect([answer.status, answer.location]).toEqual([400, undefined]);
+});
