@@ -16,7 +16,7 @@ import type { ToolText } from './tool-text.ts';
  * server's URL alone. Each task ends in time, however the server answers.
  */
 export type ExternalClient = {
-  /** At most 128. @throws AppError external_server_unavailable, connection_broken */
+  /** Everything that it lists, within bounds. @throws AppError external_server_unavailable, connection_broken */
   list(target: ExternalTarget): Promise<ToolText[]>;
   /** @param tool as an administrator accepted it. @throws AppError as list() */
   call(
@@ -42,8 +42,12 @@ type AnswerPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string };
 
-const maxTools = 128;
-const maxListPages = 8;
+const maxTools = 1_000;
+const maxListPages = 20;
+/** Characters of all tools together, as JSON. */
+const maxListLength = 4_194_304;
+/** Far deeper than a schema that people write, and shallow enough for everything that reads it. */
+const maxSchemaDepth = 64;
 const maxAnswerBytes = 65_536;
 
 export function createExternalClient({
@@ -101,7 +105,7 @@ export function createExternalClient({
     list: (target) =>
       during(target, listMs, async (client, options) => {
         const { tools } = await client.listTools(undefined, options);
-        return tools.slice(0, maxTools).map(toText);
+        return boundedList(target, tools.map(toText));
       }),
     call: (target, { name, inputSchema }, input) =>
       during(target, callMs, async (client, options) => {
@@ -174,9 +178,43 @@ function failureOf({ name }: ExternalTarget, cause: unknown, { status, refused }
       hint: 'An administrator allows the host in OUTBOUND_ALLOW_PRIVATE, or corrects the URL of the server.',
       cause,
     });
+  // What servers with the older transport answer to the first message.
+  if (status === 404 || status === 405 || status === 406)
+    return new AppError('external_server_unavailable', {
+      message: `${name} answered with status ${status}. Postern speaks Streamable HTTP only, and not the older HTTP+SSE.`,
+      hint: 'An administrator enters the Streamable HTTP address of the server. Its operator knows whether there is one.',
+      cause,
+    });
   const answered =
     status === null ? 'did not give a usable answer in time' : `answered with status ${status}`;
   return new AppError('external_server_unavailable', { message: `${name} ${answered}.`, cause });
+}
+
+/** @throws AppError external_server_unavailable */
+function boundedList({ name }: ExternalTarget, texts: readonly ToolText[]): ToolText[] {
+  const refuse = (problem: string) =>
+    new AppError('external_server_unavailable', {
+      message: `${name} ${problem}.`,
+      hint: 'Ask the operator of the server to list less.',
+    });
+  if (texts.length > maxTools) throw refuse(`lists ${texts.length} tools; Postern reads at most ${maxTools}`);
+  // Before anything that follows the nesting by recursion.
+  if (texts.some((text) => isDeeperThan(text, maxSchemaDepth)))
+    throw refuse(`lists a schema with more than ${maxSchemaDepth} levels`);
+  let length = 0;
+  for (const text of texts) length += JSON.stringify(text).length;
+  if (length > maxListLength)
+    throw refuse(`lists tools with ${length} characters; Postern reads at most ${maxListLength}`);
+  return [...texts];
+}
+
+function isDeeperThan(value: unknown, levels: number): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; depth <= levels; depth += 1) {
+    level = level.flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : []));
+    if (level.length === 0) return false;
+  }
+  return true;
 }
 
 /** @throws AppError external_server_unavailable */

@@ -73,12 +73,12 @@ const shown = {
   tools: z.record(z.string(), z.enum(toolRules)),
   readOnlyTools: z.array(z.string()),
   enabled: z.boolean(),
-  issuer: z.string().nullable().describe('OAuth: where people sign in. Null: none was found yet'),
+  issuer: z.string().nullable().describe('OAuth: where people sign in. Null: none was found or accepted yet'),
   changedIssuer: z
     .string()
     .nullable()
     .describe(
-      'OAuth: the server named this authorization server later. Nobody can connect until you accept it',
+      'OAuth: the server names this authorization server, at another origin than its own or in place of `issuer`. Nobody can connect until you accept it',
     ),
 };
 const serverSchema = z.strictObject(shown).meta({ id: 'McpServer' });
@@ -233,10 +233,19 @@ export function mcpServerRoutes(servers: McpServers): Route[] {
       policy: byAdministrators,
       params,
       errors: ['not_found'],
-      success: { status: 200, data: z.strictObject({ tools: z.array(toolSchema) }) },
-      example: { data: { tools: [exampleTool] } },
+      success: {
+        status: 200,
+        data: z.strictObject({
+          total: z.number().int().describe('How many tools the server lists, at most 1000'),
+          accepted: z.number().int().describe('How many of them agents get, unless a rule hides them'),
+          tools: z.array(toolSchema),
+        }),
+      },
+      example: { data: { total: 1, accepted: 0, tools: [exampleTool] } },
       async handle({ params: { slug: of } }) {
-        return { data: { tools: (await servers.tools(of)).map(toShownTool) } };
+        const all = (await servers.tools(of)).map(toShownTool);
+        const accepted = all.filter(({ status }) => status === 'accepted').length;
+        return { data: { total: all.length, accepted, tools: all } };
       },
     }),
     defineRoute({

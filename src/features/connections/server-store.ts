@@ -17,9 +17,9 @@ export type McpServer = {
   /** Tools that change nothing, as an administrator says. */
   readonly readOnlyTools: readonly string[];
   readonly enabled: boolean;
-  /** OAuth: the authorization server to which people are sent. Null: none was found yet. */
+  /** OAuth: the authorization server to which people are sent. Null: none was found or accepted yet. */
   readonly issuer: string | null;
-  /** OAuth: another one that the server named since. */
+  /** OAuth: another one that the server names, which waits for an administrator. */
   readonly changedIssuer: string | null;
 };
 

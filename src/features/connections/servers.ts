@@ -40,7 +40,10 @@ export type McpServers = {
   accept(auditContext: AuditContext, slug: string, name: string, digest: string): Promise<ServerTool>;
   /** What the server listed for a person. It may be another list for each person. */
   noteListed(server: Pick<McpServer, 'slug' | 'url'>, texts: readonly ToolText[]): Promise<void>;
-  /** The authorization server that the server names: the first is kept. Another removes every connection until an administrator decides. */
+  /**
+   * The authorization server that the server names. The first is kept when it is at the origin of the server. Any other one
+   * removes every connection and waits for an administrator.
+   */
   noteIssuer(server: Pick<McpServer, 'slug' | 'url'>, issuer: string): Promise<void>;
 };
 
@@ -191,8 +194,10 @@ export function createMcpServers(deps: {
         // Removed meanwhile, or another server by now: this says nothing about it.
         if (before?.url !== url) return undefined;
         if (before.issuer === issuer || before.changedIssuer === issuer) return undefined;
-        const isFirst = before.issuer === null;
-        await mcpServers.update({ ...before, ...(isFirst ? { issuer } : { changedIssuer: issuer }) });
+        // A token of a foreign issuer that ignores the resource would open other servers to this one.
+        const isTrusted = before.issuer === null && new URL(issuer).origin === new URL(url).origin;
+        const named = isTrusted ? { issuer, changedIssuer: null } : { changedIssuer: issuer };
+        await mcpServers.update({ ...before, ...named });
         const removed = await mcpConnections.removeOfServer(slug);
         const details = { before: before.issuer, after: issuer, endedConnections: removed.length };
         await audit.append(eventOf(systemAuditContext, 'issuer_changed', slug, details));

@@ -55,9 +55,12 @@ export function createExternalSignIns(deps: {
   async function requireIssuer(slug: string, issuer: string): Promise<void> {
     const current = await read.mcpServers.find(slug);
     if (current?.issuer === issuer && current.changedIssuer === null) return;
+    const isFirst = current?.issuer === null && current.changedIssuer === issuer;
     throw new AppError('state_conflict', {
-      message: 'The server names another authorization server than before.',
-      hint: 'Ask an administrator to look at it, in Administration, MCP.',
+      message: isFirst
+        ? `The server sends people to ${issuer}, which is not at its own address.`
+        : 'The server names another authorization server than before.',
+      hint: 'Ask an administrator to accept it, in Administration, MCP, External servers.',
     });
   }
 

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import timers from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -657,6 +657,54 @@ describe('an unusual server', () => {
   });
 });
 
+async function messageIn(request: IncomingMessage): Promise<{ id: number; method: string }> {
+  const text = Buffer.concat(await request.toArray()).toString();
+  return text === '' ? { id: 0, method: '' } : JSON.parse(text);
+}
+let pages = 0;
+const initialized = (id: number) => ({
+  id,
+  result: {
+    protocolVersion: '2025-06-18',
+    capabilities: { tools: {} },
+    serverInfo: { name: 'tracker', version: '1.0.0' },
+  },
+});
+function reply(response: ServerResponse, message: object | string): void {
+  const text = typeof message === 'string' ? message : JSON.stringify({ jsonrpc: '2.0', ...message });
+  response.writeHead(200, { 'content-type': 'application/json' }).end(text);
+}
+/** As text: nothing here could write it from an object. */
+function deepList(id: number, depth: number): string {
+  const schema = `{"type":"object","a":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}}`;
+  return `{"jsonrpc":"2.0","id":${id},"result":{"tools":[{"name":"deep","inputSchema":${schema}}]}}`;
+}
+
+test('of a server with 307 tools an administrator chooses which ones agents get, and sees how many there are', async () => {
+  server.tools = Array.from({ length: 307 }, (_, at) => ({
+    name: `tool_${at}`,
+    description: `The ${at}th.`,
+  }));
+  await addServer(h, root, server);
+  expect((await connect()).status).toBe(200);
+  const read = async () => (await h.call('GET', `${path}/tracker/tools`, { as: root })).data;
+  expect(await read()).toMatchObject({ total: 307, accepted: 0 });
+  const last = (await tools()).find(({ name }: { name: string }) => name === 'tool_306');
+  expect((await accept('tool_306', last.digest)).status).toBe(200);
+  expect(await read()).toMatchObject({ total: 307, accepted: 1 });
+});
+
+test.each([404, 405, 406])(
+  'a server of the older transport, which answers %i, is told apart',
+  async (code) => {
+    server.instead = (_request, response) => void response.writeHead(code).end();
+    await addServer(h, root, server);
+    const { error } = await connect();
+    expect(error.message).toContain('Postern speaks Streamable HTTP only');
+    expect(error.hint).not.toContain('Try again');
+  },
+);
+
 describe('a server that does not behave', () => {
   let patient: Harness;
   /** A second process, with a short limit: it asks the server only while that does not behave. */
@@ -725,6 +773,29 @@ describe('a server that does not behave', () => {
       expect((await hasty.call('GET', '/me/connections', { as: cy })).data.connections[0].status).toBe(
         'connected',
       );
+    },
+  );
+
+  test.each([
+    ['pages without an end', (id: number) => ({ id, result: { tools: [], nextCursor: `page-${++pages}` } })],
+    ['a schema that is nested without measure', (id: number) => deepList(id, 20_000)],
+    ['a schema that is nested deeply', (id: number) => deepList(id, 1_000)],
+  ])(
+    'T61 one that lists %s is refused with 503, and nothing of it is kept or logged',
+    async (_what, list) => {
+      await addServer(patient, admin, server, readOnly);
+      server.instead = (request, response) =>
+        void messageIn(request).then(({ id, method }) =>
+          reply(response, method === 'tools/list' ? list(id) : initialized(id)),
+        );
+      const lines = patient.logged.length;
+      expect(await start(hasty)).toMatchObject({
+        status: 503,
+        error: { code: 'external_server_unavailable' },
+      });
+      const { data } = await hasty.call('GET', '/me/connections', { as: cy });
+      expect(data.connections[0].status).toBe('disconnected');
+      expect(patient.logged.slice(lines).join('')).not.toContain('"stack"');
     },
   );
 

@@ -441,6 +441,23 @@ test('T62 another issuer than the first removes every connection, and needs an a
   expect(await status()).toBe('connected');
 });
 
+test('T62 a first issuer at another origin than the server is used once an administrator accepted it', async () => {
+  const issuer = `${origin}/identity`;
+  await h.call('DELETE', '/config/mcp/servers/tracker', { as: root });
+  // The same server by another of its names.
+  const url = `${origin.replace('127.0.0.1', 'localhost')}/mcp`;
+  await addServer(h, root, { url }, { auth: 'oauth' });
+  metadata = { resource: url, authorization_servers: [issuer] };
+  for (const _ of [1, 2]) {
+    const { error } = await begin();
+    expect([error.code, error.message]).toEqual(['state_conflict', expect.stringContaining(issuer)]);
+  }
+  expect(await server()).toMatchObject({ issuer: null, changedIssuer: issuer });
+  expect(seen).not.toContain('/identity/reg');
+  expect((await patch({ issuer })).data).toMatchObject({ issuer, changedIssuer: null });
+  expect((await begin()).status).toBe(200);
+});
+
 test.each([
   ['another resource', { resource: 'https://evil.example/mcp', authorization_servers: ['ISSUER'] }],
   [

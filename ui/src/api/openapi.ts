@@ -1343,7 +1343,7 @@ export interface paths {
         put?: never;
         /**
          * Receive a webhook of a git server
-         * @description GitHub signs the body with the secret in `X-Hub-Signature-256`; GitLab sends the secret in `X-Gitlab-Token`. After a push (`X-GitHub-Event: push` or `X-Gitlab-Event: Push Hook`), Postern asks git for new commits and deploys the Environments that follow their branch. It uses nothing of the body, which may have 25 MiB. Other events do nothing. A delivery is known for three days by `X-GitHub-Delivery`, `Idempotency-Key` or `X-Gitlab-Event-UUID`, and does nothing the second time.
+         * @description GitHub signs the body with the secret in `X-Hub-Signature-256`; GitLab sends the secret in `X-Gitlab-Token`. After a push (`X-GitHub-Event: push` or `X-Gitlab-Event: Push Hook`), Postern asks git for new commits and deploys the Environments that follow their branch. It uses nothing of the body, which may have 25 MiB. Other events do nothing. A delivery is known for three days, by its signature or by the `Idempotency-Key` or `X-Gitlab-Event-UUID` of GitLab, and does nothing the second time.
          *
          *     **Who may call it:** A git server with the webhook secret of the repository.
          */
@@ -5205,9 +5205,9 @@ export interface components {
             };
             readOnlyTools: string[];
             enabled: boolean;
-            /** @description OAuth: where people sign in. Null: none was found yet */
+            /** @description OAuth: where people sign in. Null: none was found or accepted yet */
             issuer: string | null;
-            /** @description OAuth: the server named this authorization server later. Nobody can connect until you accept it */
+            /** @description OAuth: the server names this authorization server, at another origin than its own or in place of `issuer`. Nobody can connect until you accept it */
             changedIssuer: string | null;
         };
         McpServerRequest: {
@@ -5270,9 +5270,9 @@ export interface components {
             };
             readOnlyTools: string[];
             enabled: boolean;
-            /** @description OAuth: where people sign in. Null: none was found yet */
+            /** @description OAuth: where people sign in. Null: none was found or accepted yet */
             issuer: string | null;
-            /** @description OAuth: the server named this authorization server later. Nobody can connect until you accept it */
+            /** @description OAuth: the server names this authorization server, at another origin than its own or in place of `issuer`. Nobody can connect until you accept it */
             changedIssuer: string | null;
             /**
              * Format: int64
@@ -11258,6 +11258,16 @@ export interface operations {
                     "application/json": {
                         request_id: components["schemas"]["RequestId"];
                         data: {
+                            /**
+                             * Format: int64
+                             * @description How many tools the server lists, at most 1000
+                             */
+                            total: number;
+                            /**
+                             * Format: int64
+                             * @description How many of them agents get, unless a rule hides them
+                             */
+                            accepted: number;
                             tools: components["schemas"]["McpServerTool"][];
                         };
                         /**

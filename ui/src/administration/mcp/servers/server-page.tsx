@@ -1,4 +1,4 @@
-import { Alert, Anchor, Button } from '@mantine/core';
+import { Alert, Anchor, Button, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { api, unwrap } from '../../../api/client.ts';
@@ -71,6 +71,12 @@ export function ServerPage() {
           </Button>
         </NoMatch>
       )}
+      {tools.data !== undefined && all.length > 0 && (
+        <Text size="sm" mb="sm">
+          You accepted {tools.data.accepted} of {tools.data.total} {tools.data.total === 1 ? 'tool' : 'tools'}
+          . Agents get only those.
+        </Text>
+      )}
       {server !== undefined && sorted.map((tool) => <ToolCard key={tool.name} server={server} tool={tool} />)}
     </>
   );
@@ -89,24 +95,36 @@ function ChangedIssuer({ slug, from, to }: Issuers) {
   });
   const accept = useAct({
     act: decide(to),
-    said: 'The new sign-in is accepted.',
+    said: 'The sign-in is accepted.',
     refresh: 'servers',
     onDone: () => undefined,
   });
   const error = keep.error ?? accept.error;
+  const isFirst = from === null;
   return (
-    <Alert color="yellow" title="The server names another sign-in" mb="md" role="alert">
+    <Alert
+      color="yellow"
+      title={isFirst ? 'Accept the sign-in of the server' : 'The server names another sign-in'}
+      mb="md"
+      role="alert"
+    >
       <p>
-        It sends people to <code className={common['wrap']}>{to}</code> now. All connections were removed. Ask
-        its operator whether this is right before you accept it.
+        {isFirst ? 'It sends people to' : 'It now sends people to'}{' '}
+        <code className={common['wrap']}>{to}</code>
+        {isFirst
+          ? ', which is not at the address of the server. Nobody can connect yet.'
+          : '. All connections were removed.'}{' '}
+        Ask its operator whether this is right before you accept it.
       </p>
       {error !== undefined && <Problem error={error} />}
       <div className={common['buttons']}>
-        <Button variant="default" size="xs" loading={keep.isBusy} onClick={keep.run}>
-          Keep the old one
-        </Button>
+        {!isFirst && (
+          <Button variant="default" size="xs" loading={keep.isBusy} onClick={keep.run}>
+            Keep the old one
+          </Button>
+        )}
         <Button size="xs" loading={accept.isBusy} onClick={accept.run}>
-          Accept the new one
+          {isFirst ? 'Accept it' : 'Accept the new one'}
         </Button>
       </div>
     </Alert>

@@ -121,11 +121,11 @@ export function ServersPage() {
   );
 }
 
-function StatusOf({ server: { enabled, changedIssuer } }: { readonly server: Server }) {
+function StatusOf({ server: { enabled, issuer, changedIssuer } }: { readonly server: Server }) {
   if (!enabled) return <Badge color="gray">Off</Badge>;
   return changedIssuer === null ? (
     <Badge color="green">On</Badge>
   ) : (
-    <Badge color="yellow">Sign-in changed</Badge>
+    <Badge color="yellow">{issuer === null ? 'Accept the sign-in' : 'Sign-in changed'}</Badge>
   );
 }
