@@ -48,7 +48,7 @@ export function createConnectionServices({
   });
   const oauth = createExternalOAuth({ fetch, clock });
   const revocations = createRevocations({ oauth, encryption, log });
-  const mcpServers = createMcpServers({ read, tx, revocations, uiOrigin: uiUrl, clock });
+  const mcpServers = createMcpServers({ read, tx, revocations, encryption, uiOrigin: uiUrl, clock });
   const signIns = createExternalSignIns({
     read,
     tx,

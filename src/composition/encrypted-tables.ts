@@ -1,6 +1,10 @@
 import type { Clock } from '../core/clock.ts';
 import { connectionStore } from '../features/connections/connection-store.ts';
-import { encryptedConnections, encryptedRegistrations } from '../features/connections/credential.ts';
+import {
+  encryptedClientSecrets,
+  encryptedConnections,
+  encryptedRegistrations,
+} from '../features/connections/credential.ts';
 import { mcpServerStore } from '../features/connections/server-store.ts';
 import { encryptedRecords } from '../features/oidc-provider/adapter.ts';
 import { recordStore } from '../features/oidc-provider/record-store.ts';
@@ -22,5 +26,6 @@ export function encryptedTables(sql: Sql, clock: Clock): readonly EncryptedRows[
     encryptedWebhooks(webhookStore(sql)),
     encryptedConnections(connectionStore(sql)),
     encryptedRegistrations(mcpServerStore(sql)),
+    encryptedClientSecrets(mcpServerStore(sql)),
   ];
 }

@@ -39,7 +39,7 @@ beforeAll(async () => {
   server = await startProgram({
     dataDir: join(folder, 'data'),
     ports: await freePorts(),
-    settings: { SERVICE_UI_URL: origin },
+    settings: { SERVICE_UI_URL: origin, OUTBOUND_ALLOW_PRIVATE: 'localhost,127.0.0.1,::1' },
   });
   recorder = await startRecorder(port, server.origin);
   browser = new Browser(origin);
@@ -138,6 +138,29 @@ test.each([
     }
   },
 );
+
+/** Here Postern is the client, at servers whose sign-in is as unusual as the standards allow. */
+test('as a client of other servers, Postern fails in nothing of the conformance suite but what is listed', async () => {
+  const program = join(import.meta.dirname, 'programs/connect.ts');
+  const list = join(import.meta.dirname, 'conformance-client.yaml');
+  const told = await runPackage(
+    'conformance-next/dist/index.js',
+    [
+      'client',
+      '--command',
+      `${process.execPath} ${program}`,
+      '--suite',
+      'auth',
+      '--spec-version',
+      '2026-07-28',
+      '--expected-failures',
+      list,
+    ],
+    folder,
+    { POSTERN_URL: origin, POSTERN_SESSION: browser.session },
+  );
+  expect(told).toContain('Baseline check passed');
+});
 
 async function withToken(token: string) {
   const proxy = createServer((request, response) => {

@@ -58,6 +58,39 @@ function registrationContext({ slug, issuer }: { readonly slug: string; readonly
   return `mcp-server-registration:${slug}:${issuer}`;
 }
 
+type ServerPlace = { readonly slug: string; readonly url: string };
+
+/** The secret of a client that the operator of a server gave. */
+export function encryptClientSecret(encryption: Encryption, place: ServerPlace, secret: string): string {
+  return encryption.encrypt(secret, clientContext(place));
+}
+
+/** Undefined: no key of ENCRYPTION_KEY decrypts it, or the server has another origin than when it was given. */
+export function readClientSecret(
+  encryption: Encryption,
+  place: ServerPlace,
+  encrypted: string,
+): string | undefined {
+  return decryptedOrNot(() => encryption.decrypt(encrypted, clientContext(place)));
+}
+
+function clientContext({ slug, url }: ServerPlace): string {
+  return `mcp-server-client:${slug}:${new URL(url).origin}`;
+}
+
+/** The secrets of clients at all servers, for a new ENCRYPTION_KEY. */
+export function encryptedClientSecrets(
+  store: Pick<McpServerStore, 'clientSecretsUnderOtherKeys' | 'replaceClientSecret'>,
+): EncryptedRows {
+  return async (mark, after, limit) =>
+    (await store.clientSecretsUnderOtherKeys(mark, after, limit)).map(({ slug, url, encrypted }) => ({
+      id: slug,
+      encrypted,
+      context: clientContext({ slug, url }),
+      replace: (fresh) => store.replaceClientSecret(slug, encrypted, fresh),
+    }));
+}
+
 /** The credentials of all connections, for a new ENCRYPTION_KEY. */
 export function encryptedConnections(
   store: Pick<ConnectionStore, 'underOtherKeys' | 'replaceEncrypted'>,

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Fetch } from '../../platform/fetch.ts';
 import { createExternalOAuth, type OAuthTokens } from './oauth.ts';
 
@@ -59,4 +59,137 @@ test('one that offers no revocation loses nothing', async () => {
   const fetch: Fetch = async () => json(rest);
   const oauth = createExternalOAuth({ fetch, clock: { now: () => 0 } });
   expect(await oauth.revoke(issuer, tokens)).toBe(0);
+});
+
+describe('what a server and its authorization server say', () => {
+  const server = { name: 'Tracker', url: 'https://mcp.example/mcp' };
+  const document = (scopes: string[]) => ({
+    resource: server.url,
+    authorization_servers: [issuer],
+    scopes_supported: scopes,
+  });
+
+  /** A server whose challenge has these parameters, and that answers these documents by address. */
+  const serverWith = (challenge: string | null, documents: Record<string, unknown>) => {
+    const asked: string[] = [];
+    const fetch: Fetch = async (url, { method }) => {
+      asked.push(`${method} ${url}`);
+      if (url === server.url)
+        return new Response(null, {
+          status: 401,
+          headers: challenge === null ? {} : { 'www-authenticate': challenge },
+        });
+      const found = documents[url];
+      return found === undefined ? new Response(null, { status: 404 }) : json(found);
+    };
+    return { oauth: createExternalOAuth({ fetch, clock: { now: () => 0 } }), asked };
+  };
+  const wellKnown = 'https://mcp.example/.well-known/oauth-protected-resource';
+
+  test('the challenge names the metadata and the scopes, before any well-known address', async () => {
+    const own = 'https://mcp.example/somewhere/metadata.json';
+    const { oauth, asked } = serverWith(
+      `Bearer resource_metadata="${own}", scope="issues:read issues:write"`,
+      {
+        [own]: document(['everything']),
+        [`${wellKnown}/mcp`]: { ...document([]), authorization_servers: ['https://other.example'] },
+      },
+    );
+    expect(await oauth.discover(server)).toEqual({
+      issuer,
+      resource: server.url,
+      scopes: ['issues:read', 'issues:write'],
+    });
+    expect(asked).toEqual([`POST ${server.url}`, `GET ${own}`]);
+  });
+
+  test.each([
+    ['no challenge', null],
+    ['a challenge without metadata', 'Bearer'],
+    ['metadata at another origin', 'Bearer resource_metadata="https://evil.example/metadata"'],
+    ['metadata that is not there', 'Bearer resource_metadata="https://mcp.example/gone"'],
+  ])('with %s, the well-known addresses are asked', async (_what, challenge) => {
+    const { oauth, asked } = serverWith(challenge, { [wellKnown]: document(['issues:read']) });
+    expect(await oauth.discover(server)).toMatchObject({ issuer, scopes: ['issues:read'] });
+    expect(asked.join(' ')).not.toContain('evil');
+  });
+
+  /** An authorization server that keeps what it is sent. */
+  const authorizationServer = (more: Record<string, unknown>, registered: Record<string, unknown> = {}) => {
+    const sent: { url: string; headers: Record<string, string>; body: string }[] = [];
+    const fetch: Fetch = async (url, { headers, body }) => {
+      if (url.includes('.well-known'))
+        return json({
+          ...metadata,
+          authorization_endpoint: `${issuer}/authorize`,
+          registration_endpoint: `${issuer}/register`,
+          ...more,
+        });
+      sent.push({ url, headers: headers ?? {}, body: String(body) });
+      if (url.endsWith('/register'))
+        return new Response(JSON.stringify({ client_id: 'postern-there', ...registered }), {
+          status: 201,
+          headers: { 'content-type': 'application/json' },
+        });
+      return json({ access_token: 'access', token_type: 'bearer', expires_in: 60 });
+    };
+    return { oauth: createExternalOAuth({ fetch, clock: { now: () => 0 } }), sent };
+  };
+
+  test.each([
+    [undefined, 'none'],
+    [['none', 'client_secret_post'], 'none'],
+    [['client_secret_basic'], 'client_secret_basic'],
+    [['private_key_jwt', 'client_secret_post'], 'client_secret_post'],
+  ])('Postern registers for one of the methods %j: %s', async (supported, method) => {
+    const { oauth, sent } = authorizationServer({ token_endpoint_auth_methods_supported: supported });
+    await oauth.register(issuer, 'https://postern.example/callback');
+    expect(JSON.parse(sent[0]?.body ?? '')).toMatchObject({
+      token_endpoint_auth_method: method,
+      application_type: 'web',
+    });
+  });
+
+  test('with a redirect to the loopback address Postern is a native application', async () => {
+    const { oauth, sent } = authorizationServer({});
+    await oauth.register(issuer, 'http://localhost:3000/callback');
+    expect(JSON.parse(sent[0]?.body ?? '')).toMatchObject({ application_type: 'native' });
+  });
+
+  test('a registered secret needs no time at which it expires', async () => {
+    const { oauth } = authorizationServer({}, { client_secret: 'secret-there' });
+    expect(await oauth.register(issuer, 'https://postern.example/callback')).toEqual({
+      clientId: 'postern-there',
+      clientSecret: 'secret-there',
+    });
+  });
+
+  test('an authorization server that registers no clients is told apart, with what to do', async () => {
+    const { oauth } = authorizationServer({ registration_endpoint: undefined });
+    await expect(oauth.register(issuer, 'https://postern.example/callback')).rejects.toMatchObject({
+      code: 'external_server_unavailable',
+      message: 'The authorization server of the server registers no clients.',
+      hint: expect.stringContaining('client id and secret'),
+    });
+  });
+
+  test.each([
+    [undefined, 'basic'],
+    [['client_secret_post', 'client_secret_basic'], 'basic'],
+    [['client_secret_post'], 'post'],
+  ])('a secret is sent by the method of the metadata, %j: %s', async (supported, method) => {
+    const { oauth, sent } = authorizationServer({ token_endpoint_auth_methods_supported: supported });
+    const registration = { clientId: 'postern-there', clientSecret: 'secret-there' };
+    const [first] = tokens;
+    if (first === undefined) throw new Error('There are tokens.');
+    await oauth.refresh(issuer, { ...first, registration });
+    const [{ headers, body } = { headers: {}, body: '' }] = sent;
+    const { authorization } = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+    );
+    const basic = `Basic ${Buffer.from('postern-there:secret-there').toString('base64')}`;
+    expect([authorization, body.includes('secret-there')]).toEqual(
+      method === 'basic' ? [basic, false] : [undefined, true],
+    );
+  });
 });

@@ -1,9 +1,11 @@
+import { extractWWWAuthenticateParams, LATEST_PROTOCOL_VERSION } from '@modelcontextprotocol/client';
 import * as client from 'openid-client';
 import { z } from 'zod';
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { isLoopback } from '../../core/loopback.ts';
 import type { Fetch } from '../../platform/fetch.ts';
+import { version } from '../../platform/version.ts';
 import type { McpServer } from './server-store.ts';
 
 /**
@@ -33,7 +35,11 @@ export type Discovered = {
 };
 
 /** How Postern is known at an authorization server. */
-export type Registration = { readonly clientId: string; readonly clientSecret: string | null };
+export type Registration = {
+  readonly clientId: string;
+  /** Null: a public client. */
+  readonly clientSecret: string | null;
+};
 
 export type SignIn = {
   readonly issuer: string;
@@ -59,6 +65,18 @@ export type Refreshed =
 
 /** Of one authorization server. */
 const revokedAtOnce = 8;
+
+/** The first message of a client. A server that needs a sign-in answers it with its challenge. */
+const firstMessage = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: {
+    protocolVersion: LATEST_PROTOCOL_VERSION,
+    capabilities: {},
+    clientInfo: { name: 'postern', version },
+  },
+});
 
 const resourceSchema = z.object({
   resource: z.string().max(500),
@@ -112,7 +130,7 @@ export function createExternalOAuth({
     { clientId, clientSecret }: Registration,
     ending?: AbortSignal,
   ) {
-    const auth = clientSecret === null ? client.None() : client.ClientSecretBasic(clientSecret);
+    const auth = clientSecret === null ? client.None() : withSecret(clientSecret);
     return await withMetadata(
       issuer,
       (options) => client.discovery(new URL(issuer), clientId, undefined, auth, options),
@@ -143,11 +161,33 @@ export function createExternalOAuth({
     };
   }
 
+  /** What the server answers to a request without a token (RFC 9728 section 5.1); nothing when it has no challenge. */
+  async function challengeOf({ name, url }: Pick<McpServer, 'name' | 'url'>): Promise<Challenge> {
+    const answer = await fetch(url, {
+      method: 'POST',
+      headers: { accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+      body: firstMessage,
+      signal: AbortSignal.timeout(timeoutMs),
+    }).catch((cause: unknown) => {
+      throw unavailable(`${name} did not say where people sign in.`, cause);
+    });
+    await answer.body?.cancel();
+    const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(answer);
+    const isOwn = resourceMetadataUrl?.origin === new URL(url).origin;
+    return {
+      // Another origin could describe this server to Postern alone.
+      metadata: isOwn ? resourceMetadataUrl.href : undefined,
+      scopes: scope?.slice(0, maxScopeLength).split(' ').filter(Boolean),
+    };
+  }
+
   return {
     async discover({ name, url }) {
       const { origin, pathname } = new URL(url);
       const wellKnown = `${origin}/.well-known/oauth-protected-resource`;
-      for (const address of pathname === '/' ? [wellKnown] : [wellKnown + pathname, wellKnown]) {
+      const challenge = await challengeOf({ name, url });
+      const addresses = [challenge.metadata, wellKnown + pathname.replace(/\/$/, ''), wellKnown];
+      for (const address of new Set(addresses.filter((one) => one !== undefined))) {
         const answer = await fetch(address, {
           method: 'GET',
           headers: { accept: 'application/json' },
@@ -160,22 +200,36 @@ export function createExternalOAuth({
         const { data } = resourceSchema.safeParse(answer);
         const issuer = data?.authorization_servers[0] ?? '';
         if (data === undefined || !covers(data.resource, url) || !isIssuer(issuer)) continue;
-        return { issuer, resource: data.resource, scopes: data.scopes_supported ?? [] };
+        const scopes = challenge.scopes ?? data.scopes_supported ?? [];
+        return { issuer, resource: data.resource, scopes };
       }
       throw unavailable(`${name} does not say where people sign in (RFC 9728).`);
     },
     register: (issuer, redirectUri) =>
       explaining(async () => {
+        const server = (await configurationOf(issuer, notRegistered)).serverMetadata();
+        if (server.registration_endpoint === undefined)
+          throw unavailable(
+            'The authorization server of the server registers no clients.',
+            undefined,
+            enterClient,
+          );
         const metadata = {
           client_name: 'Postern',
           redirect_uris: [redirectUri],
+          // OpenID Connect Registration section 2: a web client has no loopback redirect.
+          application_type: isLoopback(new URL(redirectUri).hostname) ? 'native' : 'web',
           grant_types: ['authorization_code', 'refresh_token'],
           response_types: ['code'],
-          token_endpoint_auth_method: 'none',
+          token_endpoint_auth_method: authMethodFor(server.token_endpoint_auth_methods_supported),
         };
-        const registered = await withMetadata(issuer, (options) =>
-          client.dynamicClientRegistration(new URL(issuer), metadata, undefined, options),
-        );
+        const registered = await withMetadata(issuer, (options) => {
+          const lenient = withSecretExpiry(options[client.customFetch]);
+          return client.dynamicClientRegistration(new URL(issuer), metadata, undefined, {
+            ...options,
+            [client.customFetch]: lenient,
+          });
+        });
         const { client_id: clientId, client_secret: secret } = registered.clientMetadata();
         return { clientId, clientSecret: typeof secret === 'string' ? secret : null };
       }),
@@ -248,6 +302,64 @@ export function createExternalOAuth({
   };
 }
 
+type Challenge = {
+  /** Where the server describes itself. */
+  readonly metadata: string | undefined;
+  readonly scopes: readonly string[] | undefined;
+};
+
+const maxScopeLength = 2_000;
+
+/** Reads metadata alone; nothing is sent for it. */
+const notRegistered: Registration = { clientId: 'postern', clientSecret: null };
+
+const enterClient =
+  'Ask an administrator to enter the client id and secret that the operator of the server gives.';
+
+const methods = ['none', 'client_secret_basic', 'client_secret_post'] as const;
+
+/** What Postern registers for: a public client where that is possible. */
+function authMethodFor(supported: readonly string[] | undefined): (typeof methods)[number] {
+  return methods.find((method) => supported === undefined || supported.includes(method)) ?? 'none';
+}
+
+/** RFC 8414 section 2: an authorization server that names no method takes HTTP Basic. */
+function withSecret(secret: string): client.ClientAuth {
+  const [basic, post] = [basicAuth(secret), client.ClientSecretPost(secret)];
+  return (server, ...rest) => {
+    const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    const isPost = !supported.includes('client_secret_basic') && supported.includes('client_secret_post');
+    (isPost ? post : basic)(server, ...rest);
+  };
+}
+
+/**
+ * The library encodes hyphens and dots too, and many authorization servers decode nothing (RFC 6749 section 2.3.1). This
+ * encodes only what a form must.
+ */
+function basicAuth(secret: string): client.ClientAuth {
+  const encode = (text: string) => new URLSearchParams([['', text]]).toString().slice(1);
+  return (_server, { client_id: clientId }, _body, headers) => {
+    const pair = `${encode(clientId)}:${encode(secret)}`;
+    headers.set('authorization', `Basic ${Buffer.from(pair).toString('base64')}`);
+  };
+}
+
+/** RFC 7591 requires `client_secret_expires_at` beside a secret; many authorization servers leave it out. */
+function withSecretExpiry(fetch: client.CustomFetch): client.CustomFetch {
+  return async (url, options) => {
+    const answer = await fetch(url, options);
+    if (options.method !== 'POST' || !answer.ok) return answer;
+    const registered: unknown = await answer.json();
+    // The library refuses what is no object.
+    const complete =
+      typeof registered === 'object' && registered !== null && 'client_secret' in registered
+        ? { client_secret_expires_at: 0, ...registered }
+        : registered;
+    return Response.json(complete, { status: answer.status });
+  };
+}
+
 /** The refresh token or the registration is gone; another attempt changes nothing. */
 function isFinal(error: string): boolean {
   return ['invalid_grant', 'invalid_client', 'unauthorized_client'].includes(error);
@@ -284,11 +396,12 @@ async function explaining<T>(task: () => Promise<T>): Promise<T> {
   }
 }
 
-function unavailable(message: string, cause?: unknown): AppError {
+function unavailable(message: string, cause?: unknown, hint?: string): AppError {
   // The name or code alone: texts of protocol errors hold what was answered.
   const reason = cause instanceof Error ? new Error(cause.name) : undefined;
   return new AppError('external_server_unavailable', {
     message,
+    ...(hint === undefined ? {} : { hint }),
     ...(reason === undefined ? {} : { cause: reason }),
   });
 }

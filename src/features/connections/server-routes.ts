@@ -43,6 +43,18 @@ const readOnlyTools = z
   .describe('Tools that change nothing. Each other tool counts as one that changes something');
 const enabled = z.boolean().describe('False: nobody can use or connect it; connections stay');
 
+const client = z
+  .strictObject({
+    clientId: z.string().regex(/^[\x21-\x7e]{1,500}$/, 'must be 1 to 500 printable ASCII characters'),
+    clientSecret: z
+      .string()
+      .regex(/^[\x20-\x7e]{1,500}$/, 'must be 1 to 500 printable ASCII characters')
+      .optional()
+      .describe('Absent: a public client. Postern stores it encrypted and shows it to nobody'),
+  })
+  .nullable()
+  .describe('For `oauth`: how the operator of the server knows Postern. Null: Postern registers itself');
+
 const addSchema = z
   .strictObject({
     slug,
@@ -52,10 +64,11 @@ const addSchema = z
     tools: tools.default({}),
     readOnlyTools: readOnlyTools.default([]),
     enabled: enabled.default(true),
+    client: client.default(null),
   })
   .meta({ id: 'McpServerRequest' });
 const changeSchema = z
-  .strictObject({ name: plainText(100), url, auth, tools, readOnlyTools, enabled })
+  .strictObject({ name: plainText(100), url, auth, tools, readOnlyTools, enabled, client })
   .extend({
     issuer: z
       .string()
@@ -74,6 +87,10 @@ const shown = {
   readOnlyTools: z.array(z.string()),
   enabled: z.boolean(),
   issuer: z.string().nullable().describe('OAuth: where people sign in. Null: none was found or accepted yet'),
+  clientId: z
+    .string()
+    .nullable()
+    .describe('OAuth: the client id of Postern there. Null: Postern registers itself'),
   changedIssuer: z
     .string()
     .nullable()
@@ -127,6 +144,7 @@ const example = {
   readOnlyTools: ['search_issues'],
   issuer: 'https://login.tracker.example',
   changedIssuer: null,
+  clientId: null,
 };
 const exampleText = {
   name: 'search_issues',
@@ -194,7 +212,7 @@ export function mcpServerRoutes(servers: McpServers): Route[] {
       tag,
       summary: 'Change an external MCP server',
       description:
-        'Fields that are not sent stay; `tools` and `readOnlyTools` are replaced whole. Another `url` removes all connections, accepted tools and rules of tools, because they belong to another server. Another `auth`, and an accepted issuer, remove all connections. `endedConnections` says how many.',
+        'Fields that are not sent stay; `tools` and `readOnlyTools` are replaced whole. Another `url` removes all connections, accepted tools and rules of tools, because they belong to another server. Another `auth`, and an accepted issuer, remove all connections. Any of the three removes `client`, unless it is sent, too. `endedConnections` says how many.',
       policy: byAdministrators,
       params,
       body: changeSchema,

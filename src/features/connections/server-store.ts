@@ -19,6 +19,8 @@ export type McpServer = {
   readonly enabled: boolean;
   /** OAuth: the authorization server to which people are sent. Null: none was found or accepted yet. */
   readonly issuer: string | null;
+  /** OAuth: how the operator of the server knows Postern. Null: Postern registers itself. */
+  readonly clientId: string | null;
   /** OAuth: another one that the server names, which waits for an administrator. */
   readonly changedIssuer: string | null;
 };
@@ -51,6 +53,9 @@ export type McpServerStore = {
   /** False: the server lists another text by now. */
   accept(slug: string, name: string, digest: string): Promise<boolean>;
   removeTools(slug: string): Promise<void>;
+  /** The encrypted secret of `clientId`. Null: there is none. */
+  clientSecret(slug: string): Promise<string | null>;
+  putClientSecret(slug: string, encrypted: string | null): Promise<void>;
   registration(slug: string): Promise<string | null>;
   putRegistration(slug: string, encrypted: string | null): Promise<void>;
   registrationsUnderOtherKeys(
@@ -58,6 +63,13 @@ export type McpServerStore = {
     after: string,
     limit: number,
   ): Promise<{ slug: string; issuer: string; encrypted: string }[]>;
+  clientSecretsUnderOtherKeys(
+    keyMark: string,
+    after: string,
+    limit: number,
+  ): Promise<{ slug: string; url: string; encrypted: string }[]>;
+  /** Unless it has changed since it was read. */
+  replaceClientSecret(slug: string, before: string, after: string): Promise<void>;
   /** Unless it has changed since it was read. */
   replaceRegistration(slug: string, before: string, after: string): Promise<void>;
 };
@@ -72,6 +84,7 @@ type Row = {
   enabled: boolean;
   issuer: string | null;
   changed_issuer: string | null;
+  client_id: string | null;
 };
 
 type ToolRow = {
@@ -84,7 +97,7 @@ type ToolRow = {
 };
 
 export function mcpServerStore(db: Sql): McpServerStore {
-  const columns = sql`slug, name, url, auth, tools, read_only_tools, enabled, issuer, changed_issuer`;
+  const columns = sql`slug, name, url, auth, tools, read_only_tools, enabled, issuer, changed_issuer, client_id`;
   async function find(slug: string) {
     const { rows } = await sql<Row>`select ${columns} from mcp_servers where slug = ${slug}`.execute(db);
     return rows[0] && toServer(rows[0]);
@@ -108,7 +121,8 @@ export function mcpServerStore(db: Sql): McpServerStore {
       const { numAffectedRows } = await sql`
         insert into mcp_servers (${columns})
         values (${server.slug}, ${server.name}, ${server.url}, ${server.auth}, ${JSON.stringify(server.tools)}::jsonb,
-                ${JSON.stringify(server.readOnlyTools)}::jsonb, ${server.enabled}, ${server.issuer}, ${server.changedIssuer})
+                ${JSON.stringify(server.readOnlyTools)}::jsonb, ${server.enabled}, ${server.issuer}, ${server.changedIssuer},
+                ${server.clientId})
         on conflict (slug) do nothing`.execute(db);
       return numAffectedRows === 1n;
     },
@@ -118,7 +132,7 @@ export function mcpServerStore(db: Sql): McpServerStore {
            set name = ${server.name}, url = ${server.url}, auth = ${server.auth},
                tools = ${JSON.stringify(server.tools)}::jsonb,
                read_only_tools = ${JSON.stringify(server.readOnlyTools)}::jsonb, enabled = ${server.enabled},
-               issuer = ${server.issuer}, changed_issuer = ${server.changedIssuer}
+               issuer = ${server.issuer}, changed_issuer = ${server.changedIssuer}, client_id = ${server.clientId}
          where slug = ${server.slug}`.execute(db);
     },
     async remove(slug) {
@@ -161,6 +175,14 @@ export function mcpServerStore(db: Sql): McpServerStore {
     async removeTools(slug) {
       await sql`delete from mcp_server_tools where server_slug = ${slug}`.execute(db);
     },
+    async clientSecret(slug) {
+      const { rows } = await sql<{ client_secret: string | null }>`
+        select client_secret from mcp_servers where slug = ${slug}`.execute(db);
+      return rows[0]?.client_secret ?? null;
+    },
+    async putClientSecret(slug, encrypted) {
+      await sql`update mcp_servers set client_secret = ${encrypted} where slug = ${slug}`.execute(db);
+    },
     async registration(slug) {
       const { rows } = await sql<{ registration: string | null }>`
         select registration from mcp_servers where slug = ${slug}`.execute(db);
@@ -176,6 +198,18 @@ export function mcpServerStore(db: Sql): McpServerStore {
            and slug > ${after}
          order by slug limit ${limit}`.execute(db);
       return rows;
+    },
+    async clientSecretsUnderOtherKeys(keyMark, after, limit) {
+      const { rows } = await sql<{ slug: string; url: string; encrypted: string }>`
+        select slug, url, client_secret as encrypted from mcp_servers
+         where client_secret is not null and not starts_with(client_secret, ${keyMark}) and slug > ${after}
+         order by slug limit ${limit}`.execute(db);
+      return rows;
+    },
+    async replaceClientSecret(slug, before, after) {
+      await sql`
+        update mcp_servers set client_secret = ${after}
+         where slug = ${slug} and client_secret = ${before}`.execute(db);
     },
     async replaceRegistration(slug, before, after) {
       await sql`
@@ -202,5 +236,6 @@ function toServer(row: Row): McpServer {
     enabled: row.enabled,
     issuer: row.issuer,
     changedIssuer: row.changed_issuer,
+    clientId: row.client_id,
   };
 }

@@ -4,15 +4,26 @@ import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { safeText } from '../../core/safe-text.ts';
 import type { Tx } from '../../platform/database/database.ts';
+import type { Encryption } from '../../platform/encryption.ts';
 import type { AuditEntry, AuditWriter } from '../audit/audit.ts';
 import type { ConnectionStore } from './connection-store.ts';
+import { encryptClientSecret } from './credential.ts';
 import type { Revocations } from './revocations.ts';
 import type { McpServer, McpServerStore, ServerTool } from './server-store.ts';
 import { digestOf, problemOf, type ToolText } from './tool-text.ts';
 
 export const maxServers = 50;
 
-export type ServerInput = Omit<McpServer, 'issuer' | 'changedIssuer'>;
+/** How the operator of a server knows Postern, in place of a registration. */
+export type ServerClient = {
+  readonly clientId: string;
+  /** Absent: a public client. */
+  readonly clientSecret?: string | undefined;
+};
+
+export type ServerInput = Omit<McpServer, 'issuer' | 'changedIssuer' | 'clientId'> & {
+  readonly client: ServerClient | null;
+};
 export type ServerChange = {
   readonly [Field in Exclude<keyof ServerInput, 'slug'>]?: ServerInput[Field] | undefined;
 } & {
@@ -57,6 +68,7 @@ export function createMcpServers(deps: {
   readonly read: { readonly mcpServers: Pick<McpServerStore, 'list' | 'find' | 'tools'> };
   readonly tx: Tx<Stores>;
   readonly revocations: Pick<Revocations, 'revokeRemoved'>;
+  readonly encryption: Encryption;
   /** Postern itself, which is no external server. */
   readonly uiOrigin: string;
   readonly clock: Clock;
@@ -71,9 +83,26 @@ export function createMcpServers(deps: {
       });
   }
 
+  async function putClient(
+    mcpServers: McpServerStore,
+    { slug, url, auth }: Pick<McpServer, 'slug' | 'url' | 'auth'>,
+    client: ServerClient | null,
+  ): Promise<void> {
+    if (client !== null && auth !== 'oauth')
+      throw new AppError('invalid_body', {
+        message: `client is for a server with the auth oauth; this one has ${auth}.`,
+        hint: 'Leave client out.',
+      });
+    const secret = client?.clientSecret;
+    await mcpServers.putClientSecret(
+      slug,
+      secret === undefined ? null : encryptClientSecret(deps.encryption, { slug, url }, secret),
+    );
+  }
+
   return {
     list: read.mcpServers.list,
-    add: (auditContext, input) =>
+    add: (auditContext, { client, ...input }) =>
       tx(async ({ mcpServers, audit }) => {
         requireOther(input);
         await mcpServers.hold(input.slug);
@@ -82,16 +111,18 @@ export function createMcpServers(deps: {
             message: `There are ${maxServers} external MCP servers, which is the maximum.`,
             hint: 'Delete a server that is no longer needed.',
           });
-        const server = { ...input, issuer: null, changedIssuer: null };
+        const clientId = client?.clientId ?? null;
+        const server = { ...input, issuer: null, changedIssuer: null, clientId };
         if (!(await mcpServers.insert(server)))
           throw new AppError('name_conflict', {
             message: `Another external MCP server has the slug ${input.slug}.`,
             hint: 'Choose another slug.',
           });
+        await putClient(mcpServers, server, client);
         await audit.append(eventOf(auditContext, 'server_added', server.slug, { after: server }));
         return server;
       }),
-    async change(auditContext, slug, { issuer, ...change }) {
+    async change(auditContext, slug, { issuer, client, ...change }) {
       const { before, after, removed } = await tx(async ({ mcpServers, mcpConnections, audit }) => {
         const before = found(await mcpServers.hold(slug), slug);
         const sent = Object.entries(change).filter(([, value]) => value !== undefined);
@@ -107,12 +138,17 @@ export function createMcpServers(deps: {
             message: `The server did not name the issuer ${issuer}.`,
             hint: 'Send the changedIssuer of this server, and change its URL in another request.',
           });
-        const after = isOtherSignIn
+        const signIn = isOtherSignIn
           ? { ...changed, issuer: null, changedIssuer: null }
           : issuer === undefined
             ? changed
             : { ...changed, issuer, changedIssuer: null };
+        // The operator gave it for one authorization server.
+        const isOfAnother = isOtherSignIn || (before.issuer !== null && signIn.issuer !== before.issuer);
+        const given = client === undefined && isOfAnother ? null : client;
+        const after = given === undefined ? signIn : { ...signIn, clientId: given?.clientId ?? null };
         await mcpServers.update(after);
+        if (given !== undefined) await putClient(mcpServers, after, given);
         if (after.issuer !== before.issuer) await mcpServers.putRegistration(slug, null);
         // What was accepted came from another server.
         if (isOtherServer) await mcpServers.removeTools(slug);

@@ -7,7 +7,7 @@ import { secretDigest } from '../../platform/encrypted-text.ts';
 import { decryptedOrNot, type Encryption } from '../../platform/encryption.ts';
 import { inBatches } from '../../platform/in-batches.ts';
 import type { ConnectionStore } from './connection-store.ts';
-import { encryptRegistration, readRegistration } from './credential.ts';
+import { encryptRegistration, readClientSecret, readRegistration } from './credential.ts';
 import type { ExternalOAuth, OAuthTokens, Registration } from './oauth.ts';
 import type { McpServer, McpServerStore } from './server-store.ts';
 import { type McpServers, requireUnchanged } from './servers.ts';
@@ -34,7 +34,7 @@ const prunedAtOnce = 500;
 
 export function createExternalSignIns(deps: {
   readonly read: {
-    readonly mcpServers: Pick<McpServerStore, 'find' | 'registration'>;
+    readonly mcpServers: Pick<McpServerStore, 'find' | 'registration' | 'clientSecret'>;
     readonly mcpConnections: Pick<ConnectionStore, 'find' | 'takeAttempt' | 'pruneAttempts'>;
   };
   readonly tx: Tx<{
@@ -71,9 +71,32 @@ export function createExternalSignIns(deps: {
   async function keepRegistration(slug: string, issuer: string, registration: Registration): Promise<void> {
     await tx(async ({ mcpServers }) => {
       const current = await mcpServers.hold(slug);
-      if (current?.issuer !== issuer || (await mcpServers.registration(slug)) !== null) return;
+      if (current?.issuer !== issuer || current.clientId !== null) return;
+      if ((await mcpServers.registration(slug)) !== null) return;
       await mcpServers.putRegistration(slug, encryptRegistration(encryption, { slug, issuer }, registration));
     });
+  }
+
+  /** @throws AppError state_conflict */
+  async function givenClient({ slug, url, clientId }: McpServer): Promise<Registration | null> {
+    if (clientId === null) return null;
+    const encrypted = await read.mcpServers.clientSecret(slug);
+    const clientSecret = encrypted === null ? null : readClientSecret(encryption, { slug, url }, encrypted);
+    if (clientSecret !== undefined) return { clientId, clientSecret };
+    throw new AppError('state_conflict', {
+      message: 'The client secret of the server cannot be decrypted.',
+      hint: 'Ask an administrator to enter the client id and secret again.',
+    });
+  }
+
+  /** A registration of its own for an account that replaces another, whose tokens are revoked (decision 0068). */
+  async function registered(userId: string, slug: string, issuer: string): Promise<Registration> {
+    const replaces = (await read.mcpConnections.find(userId, slug)) !== undefined;
+    const stored = replaces ? null : await read.mcpServers.registration(slug);
+    return (
+      readRegistration(encryption, { slug, issuer }, stored) ??
+      (await oauth.register(issuer, redirectUriOf(slug)))
+    );
   }
 
   return {
@@ -84,11 +107,7 @@ export function createExternalSignIns(deps: {
       await servers.noteIssuer(server, issuer);
       await requireIssuer(slug, issuer);
       const redirectUri = redirectUriOf(slug);
-      // A registration of its own for an account that replaces another, whose tokens are revoked (decision 0068).
-      const replaces = (await read.mcpConnections.find(userId, slug)) !== undefined;
-      const stored = replaces ? null : await read.mcpServers.registration(slug);
-      const registration =
-        readRegistration(encryption, { slug, issuer }, stored) ?? (await oauth.register(issuer, redirectUri));
+      const registration = (await givenClient(server)) ?? (await registered(userId, slug, issuer));
       const [state, verifier] = [secret(), secret()];
       const address = await oauth.authorizationUrl(
         { issuer, registration, redirectUri, state, verifier },

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { fallibleDatabase } from '../../../test/api/limits/outages.ts';
 import { openTestDatabase } from '../../../test/database.ts';
-import { fromGithub, fromGitlab, signatureOf, type WebhookOptions } from '../../../test/git-webhooks.ts';
+import { fromGithub, fromGitlab, type WebhookOptions } from '../../../test/git-webhooks.ts';
 import { type CallOptions, type Harness, openHarness, type Person, settings } from '../../../test/harness.ts';
 import { FakeClock } from '../../../test/clock.ts';
 import { AppError } from '../../core/errors.ts';

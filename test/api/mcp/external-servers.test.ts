@@ -5,6 +5,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { systemAuditContext } from '../../../src/core/caller.ts';
 import { second } from '../../../src/core/clock.ts';
 import type { ToolRule } from '../../../src/features/agents/mcp-policy.ts';
+import { systemRandom } from '../../../src/core/ids.ts';
+import { createEncryption } from '../../../src/platform/encryption.ts';
 import { mcpServerStore } from '../../../src/features/connections/server-store.ts';
 import { createMcpServers } from '../../../src/features/connections/servers.ts';
 import type { ToolText } from '../../../src/features/connections/tool-text.ts';
@@ -351,6 +353,7 @@ describe('tools', () => {
         throw new Error('It takes the lock.');
       },
       revocations: { revokeRemoved: () => undefined },
+      encryption: createEncryption(['key-of-a-test-that-encrypts-nothing'], systemRandom),
       uiOrigin,
       clock: h.clock,
     });

@@ -165,7 +165,9 @@ test('a person connects an account by a sign-in there, and agents use it with a 
   await acceptAll(h, root);
   expect(await search()).toMatchObject({ content: [{ type: 'text', text: 'did {}' }] });
 
-  const tokens = [...new Set(tracker.authorizations)].map((one) => one?.replace('Bearer ', '') ?? '');
+  // The first request has no token, to read the challenge.
+  const sent = tracker.authorizations.filter((one) => one !== null);
+  const tokens = [...new Set(sent)].map((one) => one.replace('Bearer ', ''));
   expect(tokens).toHaveLength(1);
   const everything = (await dump(h)) + h.logged.join('');
   for (const token of tokens) expect(everything).not.toContain(token);
@@ -458,6 +460,32 @@ test('T62 a first issuer at another origin than the server is used once an admin
   expect((await begin()).status).toBe(200);
 });
 
+test('a client that the operator of the server gave is used in place of a registration, and its secret shown to nobody', async () => {
+  const made = await fetch(`${origin}/identity/reg`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ redirect_uris: [`${uiOrigin}/connections/tracker/callback`] }),
+  });
+  const { client_id: clientId } = (await made.json()) as { client_id: string };
+  const clientSecret = 'a-secret-of-the-operator';
+  expect((await patch({ client: { clientId, clientSecret } })).data).toMatchObject({ clientId });
+  const everything = (await dump(h)) + h.logged.join('') + JSON.stringify(await server());
+  expect(everything).not.toContain(clientSecret);
+  expect((await patch({ name: 'Renamed' })).data).toMatchObject({ clientId });
+  expect((await patch({ client: { clientId } })).data).toMatchObject({ clientId });
+  seen = [];
+  await connect();
+  expect(seen).not.toContain('/identity/reg');
+  expect(await status()).toBe('connected');
+  // Given for this server alone.
+  expect((await patch({ url: 'https://next.example/mcp' })).data).toMatchObject({ clientId: null });
+  const refused = await patch({ auth: 'none', client: { clientId } });
+  expect([refused.error.code, refused.error.message]).toEqual([
+    'invalid_body',
+    expect.stringContaining('auth oauth'),
+  ]);
+});
+
 test.each([
   ['another resource', { resource: 'https://evil.example/mcp', authorization_servers: ['ISSUER'] }],
   [
@@ -479,6 +507,7 @@ test.each([
 
 test('SE-03 tokens and the registration are encrypted again under a new ENCRYPTION_KEY', async () => {
   await connect();
+  await patch({ client: { clientId: 'given', clientSecret: 'a-secret-of-the-operator' } });
   const { reencryption } = (
     await h.another({
       secrets: {
@@ -489,5 +518,5 @@ test('SE-03 tokens and the registration are encrypted again under a new ENCRYPTI
       },
     })
   ).app.services;
-  expect(await reencryption.waiting()).toBeGreaterThanOrEqual(2);
+  expect(await reencryption.waiting()).toBeGreaterThanOrEqual(3);
 });

@@ -2359,7 +2359,7 @@ export interface paths {
         head?: never;
         /**
          * Change an external MCP server
-         * @description Fields that are not sent stay; `tools` and `readOnlyTools` are replaced whole. Another `url` removes all connections, accepted tools and rules of tools, because they belong to another server. Another `auth`, and an accepted issuer, remove all connections. `endedConnections` says how many.
+         * @description Fields that are not sent stay; `tools` and `readOnlyTools` are replaced whole. Another `url` removes all connections, accepted tools and rules of tools, because they belong to another server. Another `auth`, and an accepted issuer, remove all connections. Any of the three removes `client`, unless it is sent, too. `endedConnections` says how many.
          *
          *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
          */
@@ -5207,6 +5207,8 @@ export interface components {
             enabled: boolean;
             /** @description OAuth: where people sign in. Null: none was found or accepted yet */
             issuer: string | null;
+            /** @description OAuth: the client id of Postern there. Null: Postern registers itself */
+            clientId: string | null;
             /** @description OAuth: the server names this authorization server, at another origin than its own or in place of `issuer`. Nobody can connect until you accept it */
             changedIssuer: string | null;
         };
@@ -5238,6 +5240,11 @@ export interface components {
              * @default true
              */
             enabled?: boolean;
+            /**
+             * @description For `oauth`: how the operator of the server knows Postern. Null: Postern registers itself
+             * @default null
+             */
+            client?: components["schemas"]["McpServerRequestClient"] | null;
         };
         McpServerChange: {
             name?: string;
@@ -5256,6 +5263,8 @@ export interface components {
             readOnlyTools?: string[];
             /** @description False: nobody can use or connect it; connections stay */
             enabled?: boolean;
+            /** @description For `oauth`: how the operator of the server knows Postern. Null: Postern registers itself */
+            client?: components["schemas"]["McpServerChangeClient"] | null;
             /** @description The value of `changedIssuer` accepts it. That of `issuer` keeps the present one */
             issuer?: string;
         };
@@ -5272,6 +5281,8 @@ export interface components {
             enabled: boolean;
             /** @description OAuth: where people sign in. Null: none was found or accepted yet */
             issuer: string | null;
+            /** @description OAuth: the client id of Postern there. Null: Postern registers itself */
+            clientId: string | null;
             /** @description OAuth: the server names this authorization server, at another origin than its own or in place of `issuer`. Nobody can connect until you accept it */
             changedIssuer: string | null;
             /**
@@ -6559,6 +6570,16 @@ export interface components {
             changed: string[];
             /** @description Tools that agents could not use any more, with their use in the last 30 days */
             stopped: components["schemas"]["McpPolicyChangeDryRunStoppedItem"][];
+        };
+        McpServerRequestClient: {
+            clientId: string;
+            /** @description Absent: a public client. Postern stores it encrypted and shows it to nobody */
+            clientSecret?: string;
+        };
+        McpServerChangeClient: {
+            clientId: string;
+            /** @description Absent: a public client. Postern stores it encrypted and shows it to nobody */
+            clientSecret?: string;
         };
         /** @description The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden. Tools of external MCP servers have names such as `tracker__search_issues` */
         AgentDefinitionTools: {

@@ -1,4 +1,4 @@
-import { Select, Switch, TextInput } from '@mantine/core';
+import { PasswordInput, Select, Switch, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { api, unwrap } from '../../../api/client.ts';
 import type { Schemas } from '../../../api/contract.ts';
@@ -28,7 +28,16 @@ export function ServerForm({ of: known, onClose, onDone }: FormProps) {
   const [url, setUrl] = useState(known?.url ?? '');
   const [auth, setAuth] = useState(known?.auth ?? 'oauth');
   const [enabled, setEnabled] = useState(known?.enabled ?? true);
-  const rest = { name, url, auth, enabled };
+  const [clientId, setClientId] = useState(known?.clientId ?? '');
+  const [clientSecret, setClientSecret] = useState('');
+  const isOther = known !== undefined && (known.url !== url || known.auth !== auth);
+  // Without a new secret, what is stored stays.
+  const keepsClient = !isOther && clientSecret === '' && clientId === (known?.clientId ?? '');
+  const client =
+    clientId === '' || auth !== 'oauth'
+      ? null
+      : { clientId, ...(clientSecret === '' ? {} : { clientSecret }) };
+  const rest = { name, url, auth, enabled, ...(keepsClient ? {} : { client }) };
   const { run, error, isBusy } = useAct({
     act: () =>
       known === undefined
@@ -42,7 +51,6 @@ export function ServerForm({ of: known, onClose, onDone }: FormProps) {
   });
   const wrong = wrongIn(error, 'slug');
   const isBeside = ['slug', 'name', 'url'].some((field) => wrong[field] !== undefined);
-  const isOther = known !== undefined && (known.url !== url || known.auth !== auth);
   return (
     <DialogForm
       send={known === undefined ? 'Add server' : isOther ? 'Save, and remove all connections' : 'Save'}
@@ -94,6 +102,28 @@ export function ServerForm({ of: known, onClose, onDone }: FormProps) {
           if (value === 'none' || value === 'header' || value === 'oauth') setAuth(value);
         }}
       />
+      {auth === 'oauth' && (
+        <>
+          <TextInput
+            label="Client id"
+            description="Only if the operator of the server gave you one. Otherwise Postern registers itself."
+            maxLength={500}
+            autoComplete="off"
+            value={clientId}
+            onChange={({ currentTarget }) => setClientId(currentTarget.value)}
+          />
+          {clientId !== '' && (
+            <PasswordInput
+              label="Client secret"
+              description="Stored encrypted and shown to nobody. Leave it empty for a public client."
+              maxLength={500}
+              autoComplete="off"
+              value={clientSecret}
+              onChange={({ currentTarget }) => setClientSecret(currentTarget.value)}
+            />
+          )}
+        </>
+      )}
       <Switch
         label="The server is on"
         checked={enabled}
