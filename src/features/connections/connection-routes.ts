@@ -79,7 +79,8 @@ export function connectionRoutes(connections: Connections): Route[] {
             .optional()
             .describe('For `header`: the value of the Authorization header, such as `Bearer …`'),
         })
-        .meta({ id: 'McpConnectionRequest' }),
+        .meta({ id: 'McpConnectionRequest' })
+        .default({}),
       errors: ['not_found', 'state_conflict', 'connection_broken', 'external_server_unavailable'],
       success: {
         status: 200,

@@ -398,7 +398,7 @@ function credentialFor({ name, auth }: McpServer, value: string | undefined): Cr
   }
   if ((auth === 'header') === (value !== undefined)) return null;
   throw new AppError('invalid_body', {
-    message: `${name} ${auth === 'header' ? 'needs' : 'takes no'} value.`,
+    message: `${name} ${auth === 'header' ? 'needs a' : 'takes no'} value.`,
     hint: auth === 'header' ? 'Send the value of its Authorization header.' : 'Leave value out.',
   });
 }

@@ -180,6 +180,14 @@ describe('connections', () => {
     expect(reasons).toEqual(['disconnected', 'connected']);
   });
 
+  test('starting a connection needs a body only where the person enters a value', async () => {
+    await addServer(h, root, server);
+    const start = () => h.call('POST', '/me/connections/tracker/start', { as: ada });
+    expect((await start()).status).toBe(200);
+    expect((await change({ auth: 'header' })).status).toBe(200);
+    expect((await start()).error.message).toContain('needs a value');
+  });
+
   test('KF-03 an API key of Postern is no value for another server', async () => {
     await addServer(h, root, server, { auth: 'header' });
     const key = await h.key(ada);
