@@ -53,7 +53,7 @@ export const mcpPolicySchema = z
         .max(100)
         .refine((hosts) => new Set(hosts).size === hosts.length, 'must name each host once')
         .describe(
-          'Hosts of MCP clients whose id is the https address of their metadata. The built-in provider reads documents of these hosts only, and none while `registration` is `closed`',
+          'Hosts of MCP clients whose id is the https address of their metadata. The built-in provider reads documents of these hosts only, and none while `registration` is `closed`. Once one is listed, clients with a document at another host are refused; with none, they register themselves',
         ),
     }),
     callsPerMinute: z
