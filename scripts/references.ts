@@ -14,6 +14,7 @@ import {
 } from '../src/features/environments/configuration-file/yaml-text.ts';
 import { surfaces } from '../src/features/settings/surfaces.ts';
 import { isLimitedChange, type Route } from '../src/platform/http.ts';
+import { maxMcpBodyBytes } from '../src/surfaces/mcp/mcp-page.ts';
 import { descriptorOf, mcpRevisions } from '../src/surfaces/mcp/mcp-server.ts';
 import { listedPrompts } from '../src/surfaces/mcp/prompts.ts';
 import { listedResources } from '../src/surfaces/mcp/resources.ts';
@@ -66,7 +67,9 @@ function mcpPage(): string {
   });
   const sentences = [
     'The tools that agents find at `{SERVICE_UI_URL}/mcp`. [Connect an agent](../how-to/connect-an-agent.md) says how to connect one. A [transcript](mcp-transcript.md) shows two clients at work.',
-    `The endpoint speaks the Model Context Protocol, revisions ${[...mcpRevisions].join(', ')}, over Streamable HTTP, without sessions and without streams.`,
+    `The endpoint speaks the Model Context Protocol, revisions ${[...mcpRevisions].join(', ')}, over Streamable HTTP, without sessions and without streams. A message has at most ${maxMcpBodyBytes / 1_048_576} MiB.`,
+    'A tool that destroys asks the person first: a client of 2026-07-28 with elicitation shows a form, any other client gets a `confirmation` for a second call. A tool that waits for an approval sends clients of 2026-07-28 with URL elicitation to the page, and tells any other client its address.',
+    'The limits of descriptors are for the tools of Postern. A tool of an external server has at most 16 KiB with its schemas.',
     'People who connected an account at an [external MCP server](../how-to/use-external-mcp-servers.md) also find its accepted tools, as `<slug>__<tool>`. The rest of this page is about the tools of Postern.',
     'A tool calls [routes](routes.md) for the person; the same rules hold. Arguments and results are closed objects. A list returns 25 rows and `nextCursor`.',
     'A refusal is a result with `isError`, and its text is `{"error": {code, message, hint, details}}` with a [code](errors.md) of the API. An unknown tool is error -32602 of the protocol.',

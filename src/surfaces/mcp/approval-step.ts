@@ -27,29 +27,66 @@ export type PersonAtClient = {
   readonly opensPages: boolean;
   /** The person agreed to open the page, so that an answer may come soon. */
   readonly isAtPage: boolean;
+  /** The client can ask the person a question itself. */
+  readonly answersQuestions: boolean;
+  /** What the person answered to askToConfirm(); null: nothing yet. */
+  readonly confirmed: { readonly isAllowed: boolean; readonly confirmation: string } | null;
 };
 
 const key = 'approval';
+const confirmKey = 'confirm';
 /** As long as `wait_for_environment` waits. */
 const looks = 15;
 const pauseMs = 1_000;
 
-export function personAt({ envelope, inputResponses }: ServerContext['mcpReq']): PersonAtClient {
+export function personAt({
+  envelope,
+  inputResponses,
+  requestState,
+}: ServerContext['mcpReq']): PersonAtClient {
   // The library has validated it. Older revisions have no envelope.
   const { elicitation } =
     ((envelope as Record<string, unknown> | undefined)?.[CLIENT_CAPABILITIES_META_KEY] as
       | ClientCapabilities
       | undefined) ?? {};
   const answer = inputResponse(inputResponses, key);
+  const confirm = inputResponse(inputResponses, confirmKey);
+  const confirmation = requestState<string>();
   return {
     opensPages: elicitation?.url !== undefined && answer.kind === 'missing',
     isAtPage: answer.kind === 'elicit' && answer.action === 'accept',
+    // An empty capability is that for forms.
+    answersQuestions:
+      elicitation?.form !== undefined || (elicitation !== undefined && elicitation.url === undefined),
+    confirmed:
+      confirm.kind !== 'elicit'
+        ? null
+        : {
+            isAllowed: confirm.action === 'accept' && confirm.content?.['confirm'] === true,
+            confirmation: typeof confirmation === 'string' ? confirmation : '',
+          },
   };
 }
 
 export function openPage({ title }: Tool, url: string): InputRequiredResult {
   const message = `Your agent waits for your approval: ${title}.`;
   return inputRequired({ inputRequests: { [key]: inputRequired.elicitUrl({ message, url }) } });
+}
+
+/** The client returns `confirmation` with the answer of the person, which so holds for this call alone. */
+export function askToConfirm({ title }: Tool, input: unknown, confirmation: string): InputRequiredResult {
+  const message = `Your agent wants to: ${title}. Arguments: ${JSON.stringify(input)}`;
+  const confirm = { type: 'boolean', title: 'Do it', default: false } as const;
+  const requestedSchema = { type: 'object', properties: { confirm }, required: ['confirm'] } as const;
+  return inputRequired({
+    inputRequests: {
+      [confirmKey]: inputRequired.elicit({
+        message,
+        requestedSchema: { ...requestedSchema, required: [...requestedSchema.required] },
+      }),
+    },
+    requestState: confirmation,
+  });
 }
 
 /** Uses the approval of this call, or requests one. Waits a moment for a person who is at the page. @throws AppError */

@@ -5,7 +5,7 @@ import { environmentStatuses } from '../../features/environments/environment.ts'
 import { siteStatuses } from '../../features/sites/site.ts';
 import { buildId } from './build-tools.ts';
 import { type Published, publishedSite, type SiteAfter, toSiteAfter } from './published-site.ts';
-import { archiveOf } from './inline-files.ts';
+import { archiveOf, type InlineFile } from './inline-files.ts';
 import { addressFor, existingSite, newSite } from './upload-offer.ts';
 import { environmentId, siteId } from './read-tools.ts';
 import { defineTool, type Subject, type Tool } from './tool.ts';
@@ -84,6 +84,16 @@ const siteFile = z
     'must be base64',
   );
 
+/** Of files in a call, decoded. */
+const maxInlineBytes = 204_800;
+
+function sizeOf(files: readonly InlineFile[]): number {
+  return files.reduce(
+    (sum, { content, encoding }) => sum + Buffer.byteLength(content, encoding ?? 'utf8'),
+    0,
+  );
+}
+
 export const changeTools: readonly Tool[] = [
   defineTool({
     name: 'publish_site',
@@ -119,6 +129,10 @@ export const changeTools: readonly Tool[] = [
       .refine(
         ({ files, manifest }) => (files === undefined) !== (manifest === undefined),
         'must have either files or manifest',
+      )
+      .refine(
+        ({ files = [] }) => sizeOf(files) <= maxInlineBytes,
+        'must have files of at most 200 KiB together; send a manifest in place of files for more',
       )
       .refine(
         ({ manifest = [] }) => new Set(manifest.map(({ path }) => path)).size === manifest.length,

@@ -64,7 +64,8 @@ export const mcpPath = '/mcp';
 
 const anyone: RoutePolicy = { callers: 'anyone', identity: 'none' };
 
-const maxBodyBytes = 262_144;
+/** 200 KiB of files as base64 or escaped text, with room for their names. */
+export const maxMcpBodyBytes = 1_048_576;
 
 export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
   const { uiOrigin, authentication, authorization, clock, log } = deps;
@@ -158,8 +159,6 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
     },
     {
       legacy: 'stateless',
-      // No tool changes while a client is connected, so nobody needs to wait for changes.
-      maxSubscriptions: 0,
       onerror: (error) => log.debug({ err: error }, 'an MCP request was refused'),
     },
   );
@@ -203,13 +202,15 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
         url,
         exposeHeadRoute: false,
         config: { access: agents, resourceMetadata: uiOrigin + metadataPath },
-        bodyLimit: maxBodyBytes,
+        bodyLimit: maxMcpBodyBytes,
         onRequest: authenticate,
+        errorHandler: answerTooLarge,
         async handler(request, reply) {
           if (request.method === 'OPTIONS') return await preflight(reply);
           const form = acceptedForm(request.headers.accept);
           if (form === null) return await notAcceptable(reply);
           const parsedBody = request.method === 'POST' ? messageIn(request.body) : undefined;
+          if (opensStream(parsedBody)) return await noStream(reply, parsedBody.id);
           const response = await handler.fetch(toWebRequest(request, resource), {
             authInfo: { token: '', clientId: '', scopes: [], extra: { request } },
             ...(parsedBody === undefined ? {} : { parsedBody }),
@@ -243,6 +244,32 @@ function allowReading(reply: FastifyReply): FastifyReply {
     'access-control-expose-headers': 'www-authenticate',
     'cross-origin-resource-policy': 'cross-origin',
   });
+}
+
+/** Streams are not supported: one would outlive the rights with which it was opened. */
+function opensStream(message: unknown): message is { readonly id: unknown } {
+  return (
+    typeof message === 'object' &&
+    message !== null &&
+    'method' in message &&
+    message.method === 'subscriptions/listen' &&
+    'id' in message
+  );
+}
+
+function noStream(reply: FastifyReply, id: unknown): FastifyReply {
+  return reply.code(404).send({ jsonrpc: '2.0', id, error: { code: -32_601, message: 'Method not found' } });
+}
+
+/** Any other error is answered as everywhere. */
+function answerTooLarge(
+  error: Error & { readonly code?: string },
+  _request: FastifyRequest,
+  reply: FastifyReply,
+) {
+  if (error.code !== 'FST_ERR_CTP_BODY_TOO_LARGE') throw error;
+  const message = `The message is larger than ${maxMcpBodyBytes} bytes. To publish more, call publish_site with a manifest.`;
+  return reply.code(413).send({ jsonrpc: '2.0', id: null, error: { code: -32_600, message } });
 }
 
 function notAcceptable(reply: FastifyReply): FastifyReply {

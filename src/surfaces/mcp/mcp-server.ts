@@ -14,7 +14,14 @@ import type { CallStep } from '../../features/agents/session-store.ts';
 import { type ToolName, toolNames } from '../../features/agents/tool-names.ts';
 import { inputWords } from '../../platform/input-words.ts';
 import { version } from '../../platform/version.ts';
-import { type ApprovalStep, askPerson, openPage, type PersonAtClient, personAt } from './approval-step.ts';
+import {
+  type ApprovalStep,
+  askPerson,
+  askToConfirm,
+  openPage,
+  type PersonAtClient,
+  personAt,
+} from './approval-step.ts';
 import type { Confirmations } from './confirmations.ts';
 import { listedPrompts, readPrompt } from './prompts.ts';
 import { listedResources, readResource } from './resources.ts';
@@ -57,7 +64,12 @@ export function toolServer(deps: ToolServerDeps): McpServer {
   const product = new McpServer(
     { name: 'postern', title: 'Postern', version },
     {
-      capabilities: { tools: {}, resources: {}, prompts: {} },
+      // Nothing is sent when a list changes, so nothing claims it.
+      capabilities: {
+        tools: { listChanged: false },
+        resources: { listChanged: false },
+        prompts: { listChanged: false },
+      },
       ...(instructions === '' ? {} : { instructions }),
     },
   );
@@ -142,10 +154,13 @@ async function outcomeOf(
         };
       }
     }
-    const { answer, hasChanged } =
+    const outcome =
       tool.effect === 'destroy'
-        ? await destroy(tool, sent, deps, approvalId !== null)
+        ? await destroy(tool, sent, deps, { isApproved: approvalId !== null, person })
         : await run(tool, sent, { ...deps.context, approvalId });
+    if ('question' in outcome)
+      return { result: outcome.question, code: null, hasChanged: false, approvalId, step: null };
+    const { answer, hasChanged } = outcome;
     const result =
       tool.external === undefined
         ? { content: [{ type: 'text' as const, text: JSON.stringify(answer) }], structuredContent: answer }
@@ -206,22 +221,25 @@ async function run(tool: Tool, sent: Record<string, unknown>, context: ToolConte
 }
 
 /**
- * The first call changes nothing and returns a confirmation; the second, with it, destroys. A call that the person approved
- * needs no confirmation.
+ * The first call changes nothing. The client asks the person where it can; any other gets a confirmation, and its second
+ * call with it destroys. A call that the person approved needs neither.
  */
 async function destroy(
   tool: Tool,
   sent: Record<string, unknown>,
   deps: ToolServerDeps,
-  isApproved: boolean,
-): Promise<Answered> {
+  { isApproved, person }: { readonly isApproved: boolean; readonly person: PersonAtClient },
+): Promise<Answered | { readonly question: InputRequiredResult }> {
   const { context, confirmations } = deps;
   const { confirmation, ...own } = sent;
-  const given = parsed(z.string().max(200).optional(), confirmation);
+  if (person.confirmed?.isAllowed === false) throw new AppError('approval_refused');
+  const given = person.confirmed?.confirmation ?? parsed(z.string().max(200).optional(), confirmation);
   if (isApproved) return await destroyed(tool, own, context);
   const input = parsed(tool.input, own);
   const version = await versionOf(tool, input, context);
   const what = JSON.stringify([context.person.id, context.clientId, tool.name, input, version]);
+  if (given === undefined && person.answersQuestions)
+    return { question: askToConfirm(tool, input, confirmations.issue(what)) };
   if (given === undefined) {
     const message =
       'Nothing was changed. Tell the person what will be destroyed; then call again with confirmation.';

@@ -41,6 +41,7 @@ export async function connectAgent(
     client: knownClient = 'postern-mcp',
     registersAs,
     opensPage,
+    answers,
     definition = '',
     scope,
   }: {
@@ -50,6 +51,8 @@ export async function connectAgent(
     registersAs?: string;
     /** It can open pages for the person: what it does with one, and whether the person agrees to open it. */
     opensPage?: (url: string) => Promise<'accept' | 'decline'>;
+    /** It can show the person a question: what the person answers. */
+    answers?: (question: string) => { action: 'accept' | 'decline'; content?: Record<string, boolean> };
     /** The id of the definition that the person chooses. */
     definition?: string;
     /** What it asks for, as its version of the protocol does; null: it names no scope. */
@@ -81,15 +84,20 @@ export async function connectAgent(
         discoveryState: () => discovered,
       },
     });
-    const capabilities = opensPage === undefined ? {} : { elicitation: { url: {} } };
+    const elicitation = {
+      ...(opensPage === undefined ? {} : { url: {} }),
+      ...(answers === undefined ? {} : { form: {} }),
+    };
+    const capabilities = Object.keys(elicitation).length === 0 ? {} : { elicitation };
     const client = new Client(
       { name: 'test-agent', version: '1.0.0' },
       { versionNegotiation: { mode }, capabilities },
     );
-    if (opensPage !== undefined)
-      client.setRequestHandler('elicitation/create', async ({ params }) => ({
-        action: await opensPage('url' in params ? params.url : ''),
-      }));
+    if (Object.keys(elicitation).length > 0)
+      client.setRequestHandler('elicitation/create', async ({ params }) => {
+        if ('url' in params) return { action: (await opensPage?.(params.url)) ?? 'decline' };
+        return answers?.(params.message) ?? { action: 'decline' };
+      });
     return { transport, client };
   };
   const first = connect();

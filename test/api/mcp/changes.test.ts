@@ -3,9 +3,9 @@ import { minute } from '../../../src/core/clock.ts';
 import { defaultInstructions } from '../../../src/features/agents/default-instructions.ts';
 import { defaultMcpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { changeToolNames, type ToolName } from '../../../src/features/agents/tool-names.ts';
-import type { Harness, Person } from '../../harness.ts';
+import { type Harness, type Person, uiOrigin } from '../../harness.ts';
 import { openFrozenHarness } from '../access/cast.ts';
-import { type Agent, connectAgent, setMcpPolicy } from './agent.ts';
+import { type Agent, connectAgent, fetchOf, setMcpPolicy } from './agent.ts';
 
 /** Tools that change something: who may use them, and what they need. */
 let h: Harness;
@@ -181,6 +181,26 @@ describe('changes', () => {
   });
 });
 
+test('publish_site takes 200 KiB in a call, however they are written, and says what to do with more', async () => {
+  const fileOf = (bytes: number, content: (bytes: number) => Record<string, string>) => ({
+    name: 'Large',
+    files: [{ path: 'index.html', ...content(bytes) }],
+  });
+  const base64 = (bytes: number) => ({
+    content: Buffer.alloc(bytes, 'a').toString('base64'),
+    encoding: 'base64',
+  });
+  // Each takes three bytes, and six characters in JSON of many clients.
+  const escaped = (bytes: number) => ({ content: '\u20ac'.repeat(bytes / 3) });
+  for (const [bytes, content] of [
+    [204_800, base64],
+    [204_798, escaped],
+  ] as const)
+    expect(await agent.use('publish_site', fileOf(bytes, content))).toMatchObject({ status: 'active' });
+  const { code, message } = await agent.refusal('publish_site', fileOf(204_801, base64));
+  expect([code, message]).toEqual(['invalid_body', expect.stringContaining('send a manifest')]);
+});
+
 describe('what is destroyed', () => {
   type First = { done: boolean; confirmation: string };
   const ask = async (siteId: string, by = agent) => (await by.use('delete_site', { siteId })) as First;
@@ -194,6 +214,76 @@ describe('what is destroyed', () => {
       confirmation: null,
       result: { id, status: 'deleted' },
     });
+  });
+
+  test('a client that can ask the person does so, and no agent answers for the person', async () => {
+    const { id } = await site(ada);
+    const asked: string[] = [];
+    let answer: { action: 'accept' | 'decline'; content?: Record<string, boolean> } = { action: 'decline' };
+    const asking = await connectAgent(h, 'Ada', {
+      answers: (question) => {
+        asked.push(question);
+        return answer;
+      },
+    });
+    const status = async () => (await h.call('GET', `/sites/${id}`, { as: ada })).data.status;
+    const refusals = [
+      { action: 'decline' as const },
+      { action: 'accept' as const },
+      { action: 'accept' as const, content: { confirm: false } },
+    ];
+    for (answer of refusals)
+      expect((await asking.refusal('delete_site', { siteId: id })).code).toBe('approval_refused');
+    expect([asked[0], await status()]).toEqual([expect.stringContaining(id), 'active']);
+    answer = { action: 'accept', content: { confirm: true } };
+    expect(await asking.use('delete_site', { siteId: id })).toMatchObject({ done: true });
+    expect([asked.length, await status()]).toEqual([4, 'deleted']);
+  });
+
+  test('the answer of a person holds for the call that was shown', async () => {
+    const [one, other] = [await site(ada), await site(ada)];
+    const asking = await connectAgent(h, 'Ada', { answers: () => ({ action: 'decline' }) });
+    const send = async (siteId: string, more: object) => {
+      const answered = await fetchOf(h)(`${uiOrigin}/mcp`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          authorization: `Bearer ${asking.accessToken}`,
+          'mcp-protocol-version': '2026-07-28',
+          'mcp-method': 'tools/call',
+          'mcp-name': 'delete_site',
+        },
+        body: JSON.stringify({
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'tools/call',
+          params: {
+            name: 'delete_site',
+            arguments: { siteId },
+            ...more,
+            _meta: {
+              'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+              'io.modelcontextprotocol/clientInfo': { name: 'x', version: '1' },
+              'io.modelcontextprotocol/clientCapabilities': { elicitation: {} },
+            },
+          },
+        }),
+      });
+      return ((await answered.json()) as { result: { requestState?: string; content?: { text: string }[] } })
+        .result;
+    };
+    const { requestState } = await send(one.id, {});
+    const inputResponses = { confirm: { action: 'accept', content: { confirm: true } } };
+    for (const [siteId, state] of [
+      [other.id, requestState],
+      [one.id, '1.x'],
+      [one.id, undefined],
+    ] as const) {
+      const { content } = await send(siteId, { inputResponses, requestState: state });
+      expect(content?.[0]?.text).toContain('state_conflict');
+    }
+    const { content } = await send(one.id, { inputResponses, requestState });
+    expect(content?.[0]?.text).toContain('"done":true');
   });
 
   test('a confirmation holds for its site, person and client only, for five minutes, and until something changes', async () => {

@@ -283,7 +283,11 @@ describe('requests that are not what the protocol says', () => {
     expect((await send(agent.accessToken, { headers: { 'content-type': 'text/plain' } })).status).toBe(415);
     expect((await send(agent.accessToken, { method: 'GET' })).status).toBe(405);
     expect((await send(agent.accessToken, { method: 'DELETE' })).status).toBe(405);
-    expect((await send(agent.accessToken, { body: 'x'.repeat(262_145) })).status).toBe(413);
+    const large = await send(agent.accessToken, { body: 'x'.repeat(1_048_577) });
+    expect([large.status, (await bodyOf(large)).error]).toEqual([
+      413,
+      { code: -32_600, message: expect.stringContaining('1048576 bytes') },
+    ]);
   });
 
   test('a stream of changes is refused, so that none outlives a switch', async () => {
@@ -300,7 +304,25 @@ describe('requests that are not what the protocol says', () => {
       }),
       headers: { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'subscriptions/listen' },
     });
-    expect((await bodyOf(answer)).error).toBeDefined();
+    expect([answer.status, (await bodyOf(answer)).error]).toEqual([
+      404,
+      { code: -32_601, message: 'Method not found' },
+    ]);
+  });
+
+  test('no revision is told that lists are announced when they change', async () => {
+    for (const era of ['older', 'newer'] as const) {
+      const params = {
+        protocolVersion: '2025-06-18',
+        capabilities: {},
+        clientInfo: { name: 'x', version: '1' },
+      };
+      const request =
+        era === 'older' ? requestOf(era, 'initialize', params) : requestOf(era, 'server/discover');
+      const { result } = await messageOf(await send(agent.accessToken, request));
+      for (const list of ['tools', 'resources', 'prompts'])
+        expect([era, list, result.capabilities[list].listChanged]).toEqual([era, list, false]);
+    }
   });
 });
 

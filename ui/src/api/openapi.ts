@@ -6546,7 +6546,7 @@ export interface components {
              * @enum {string}
              */
             registration: "open" | "approval" | "closed";
-            /** @description Hosts of MCP clients whose id is the https address of their metadata. The built-in provider reads documents of these hosts only, and none while `registration` is `closed` */
+            /** @description Hosts of MCP clients whose id is the https address of their metadata. The built-in provider reads documents of these hosts only, and none while `registration` is `closed`. Once one is listed, clients with a document at another host are refused; with none, they register themselves */
             metadataHosts: string[];
         };
         McpPolicySessionReview: {
@@ -11378,7 +11378,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["McpConnectionRequest"];
             };
