@@ -189,7 +189,9 @@ export const createdSchema = z
     uuid,
     status: z.enum(environmentStatuses),
     namespace: z.string().nullable(),
-    expiresAt: timestampSchema,
+    expiresAt: timestampSchema
+      .nullable()
+      .describe('Null: known once Postern has read `postern.yaml`, which may choose the lease'),
     statusUrl,
     replayed: z.boolean().describe('True: an earlier request with this idempotencyKey created it'),
   })

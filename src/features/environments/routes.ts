@@ -160,14 +160,15 @@ export function environmentRoutes(deps: EnvironmentRouteDeps): Route[] {
       },
       async handle({ caller, auditContext, body }) {
         const { environment, isReplay } = await lifecycle.create({ caller, auditContext }, body);
-        const { id, uuid, expiresAt } = environment;
+        const { id, uuid, ttlHours, expiresAt } = environment;
         const { status } = shownStatus(environment);
         const data = {
           id,
           uuid,
           status,
           namespace,
-          expiresAt: timestamp(expiresAt),
+          // The file of the branch may choose another lease when it is read.
+          expiresAt: ttlHours === null ? null : timestamp(expiresAt),
           statusUrl: addresses.statusUrlOf(id),
           replayed: isReplay,
         };
