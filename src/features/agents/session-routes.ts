@@ -6,6 +6,7 @@ import { idParams, pageQuery, plainText, timestampSchema } from '../../platform/
 import { ownId } from '../people/people.ts';
 import type { AgentCall, AgentSession, AgentSessions } from './agents.ts';
 import { callSteps } from './session-store.ts';
+import { charactersOf } from './hidden-value.ts';
 
 /** Also without a role: what one's agents did is of one's own account. */
 const own: RoutePolicy = { callers: ['session'], identity: 'live' };
@@ -245,5 +246,5 @@ function toShownCall({ number, at, tool, code, durationMs, approvalId, step }: A
 }
 
 function sizesOf({ arguments: all }: AgentCall) {
-  return Object.entries(all).map(([name, value]) => ({ name, characters: JSON.stringify(value).length }));
+  return Object.entries(all).map(([name, value]) => ({ name, characters: charactersOf(value) }));
 }

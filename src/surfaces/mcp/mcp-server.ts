@@ -10,6 +10,7 @@ import { z } from 'zod';
 import { AppError, type ErrorCode } from '../../core/errors.ts';
 import { maskKeys } from '../../core/key-shape.ts';
 import { isUsable, type McpPolicy, stricterOf, type ToolRule } from '../../features/agents/mcp-policy.ts';
+import { hiddenValue } from '../../features/agents/hidden-value.ts';
 import type { CallStep } from '../../features/agents/session-store.ts';
 import { type ToolName, toolNames } from '../../features/agents/tool-names.ts';
 import { inputWords } from '../../platform/input-words.ts';
@@ -320,23 +321,19 @@ function recordable(
 ): Record<string, unknown> {
   const { confirmation, ...own } = sent;
   const named = withoutNulls(input, own);
-  if (code === 'invalid_body' || !input.safeParse(named).success) return { arguments: hidden(sent) };
+  if (code === 'invalid_body' || !input.safeParse(named).success) return { arguments: hiddenValue(sent) };
   // Every tool takes an object.
   const kept = Object.entries(named as Record<string, unknown>).map(([name, value]) => [
     hides === 'all' ? maskKeys(name.replaceAll('\0', '').toWellFormed()) : name,
-    hides === 'all' || hides.includes(name) ? hidden(value) : value,
+    hides === 'all' || hides.includes(name) ? hiddenValue(value) : value,
   ]);
   const text = JSON.stringify(Object.fromEntries(kept), (_name, value: unknown) =>
     // PostgreSQL stores neither NUL nor half a surrogate pair, and no table may contain a key (matrix KF-03).
     typeof value === 'string' ? maskKeys(value.replaceAll('\0', '').toWellFormed()) : value,
   );
-  if (text.length > maxRecorded) return { arguments: hidden(sent) };
+  if (text.length > maxRecorded) return { arguments: hiddenValue(sent) };
   const recorded = JSON.parse(text) as Record<string, unknown>;
-  return confirmation === undefined ? recorded : { ...recorded, confirmation: hidden(confirmation) };
-}
-
-function hidden(value: unknown): string {
-  return `(${JSON.stringify(value).length} characters)`;
+  return confirmation === undefined ? recorded : { ...recorded, confirmation: hiddenValue(confirmation) };
 }
 
 const described = new WeakMap<Tool, ReturnType<typeof descriptorOf>>();

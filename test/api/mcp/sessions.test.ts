@@ -160,6 +160,10 @@ test('KF-03 no table has what agents may not leave there: keys, contents, halves
   const everything = await dump(h);
   expect(everything).not.toContain(key.value);
   expect(everything).not.toContain('a secret of the file');
+  // An administrator reads the size of the value, and not of what is kept in its place.
+  const [session] = await list(ada);
+  const { data } = await h.call('GET', `/agents/sessions/${session?.id}`, { as: root });
+  expect(data[1]).toMatchObject({ arguments: [{ name: 'content', characters: 35 }] });
 });
 
 describe('ending', () => {
