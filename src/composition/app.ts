@@ -635,6 +635,14 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     agentApprovals: createAgentApprovals({
       read,
       tx,
+      async hasAccess({ userId, clientId, grantId }) {
+        const user = await identity.findUser(userId);
+        if (user === undefined) return false;
+        const { isEnded, clientStatus } = await grantDefinitions.standingOf(user, { clientId, grantId });
+        if (isEnded || clientStatus !== 'allowed') return false;
+        // Null: only the call itself can tell, and it is checked again.
+        return (await identity.connectedClients.isGrantLive({ userId, clientId, grantId })) !== false;
+      },
       encryption,
       secrets: settings.sessionSecrets,
       clock,

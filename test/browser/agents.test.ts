@@ -414,6 +414,7 @@ test('a call that waits is counted in the menu, shown exactly, and approved or r
     world.h.app.services.agentApprovals.use({
       userId: kim.user.id,
       clientId: 'postern-mcp',
+      grantId: null,
       tool: 'delete_site',
       arguments: sent,
       what: JSON.stringify(sent),
@@ -474,6 +475,7 @@ test.each(['light', 'dark'] as const)(
     const asked = await world.h.app.services.agentApprovals.use({
       userId: root.user.id,
       clientId: 'c'.repeat(80),
+      grantId: null,
       tool: 'delete_site',
       arguments: { siteId: 'k3v9x0q2m7', name: hostile },
       what: colorScheme,

@@ -84,7 +84,7 @@ export function agentApprovalRoutes({
       operationId: 'listMyAgentApprovals',
       tag,
       summary: 'List the calls of your agents that wait for you',
-      description: `Newest first. A call waits for ${approvalMinutes} minutes. Empty while \`/mcp\` is off.`,
+      description: `Newest first. A call waits for ${approvalMinutes} minutes, and not after the access of its client ended. Empty while \`/mcp\` is off.`,
       policy: reading,
       success: {
         status: 200,

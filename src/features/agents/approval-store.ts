@@ -8,6 +8,8 @@ export type AgentApproval = {
   readonly id: string;
   readonly userId: string;
   readonly clientId: string;
+  /** The consent under which the agent asked. Null: it is not known. */
+  readonly grantId: string | null;
   readonly tool: string;
   readonly status: (typeof approvalStatuses)[number];
   readonly requestedAt: number;
@@ -52,6 +54,7 @@ type Row = {
   id: string;
   user_id: string;
   client_id: string;
+  grant_id: string | null;
   tool: string;
   digest: string;
   arguments: string | null;
@@ -61,7 +64,7 @@ type Row = {
 };
 
 export function agentApprovalStore(db: Sql): AgentApprovalStore {
-  const columns = sql`id, user_id, client_id, tool, digest, arguments, status, requested_at, expires_at`;
+  const columns = sql`id, user_id, client_id, grant_id, tool, digest, arguments, status, requested_at, expires_at`;
   const isAlive = (now: number) => sql`expires_at > ${new Date(now)}`;
   return {
     async hold({ userId, clientId }) {
@@ -91,10 +94,10 @@ export function agentApprovalStore(db: Sql): AgentApprovalStore {
       return rows[0]?.total ?? 0;
     },
     async insert(approval) {
-      const { id, userId, clientId, tool, digest, encryptedArguments, status } = approval;
+      const { id, userId, clientId, grantId, tool, digest, encryptedArguments, status } = approval;
       await sql`
         insert into agent_approvals (${columns})
-        values (${id}, ${userId}, ${clientId}, ${tool}, ${digest}, ${encryptedArguments}, ${status},
+        values (${id}, ${userId}, ${clientId}, ${grantId}, ${tool}, ${digest}, ${encryptedArguments}, ${status},
                 ${new Date(approval.requestedAt)}, ${new Date(approval.expiresAt)})`.execute(db);
     },
     async find(id, now) {
@@ -124,6 +127,7 @@ function toApproval(row: Row): AgentApproval {
     id: row.id,
     userId: row.user_id,
     clientId: row.client_id,
+    grantId: row.grant_id,
     tool: row.tool,
     status: row.status,
     requestedAt: row.requested_at.getTime(),

@@ -11,14 +11,14 @@ import type { AgentApproval, AgentApprovalStore } from './approval-store.ts';
 /**
  * Calls of agents that the person must approve. An approval is for exactly one call: the same person, client, tool,
  * arguments and version of the target. It is good once, within ten minutes of the request. It gives no right: the call
- * that uses it passes every check again.
+ * that uses it passes every check again. It ends with the access of the client.
  */
 export type AgentApprovals = {
   /** For a call that needs an approval: uses it, or requests it. @throws AppError quota_exceeded */
   use(call: CallToApprove): Promise<Asked>;
   /** Those that the person can decide about, newest first. */
   waiting(userId: string): Promise<AgentApproval[]>;
-  /** `arguments`: null once the person decided. @throws AppError not_found, also when it expired */
+  /** `arguments`: null once the person decided. @throws AppError not_found, also when it expired or the access of the client ended */
   read(id: string, userId: string): Promise<{ approval: AgentApproval; arguments: Arguments | null }>;
   /** Safe to repeat. @throws AppError not_found, state_conflict when it was decided otherwise */
   decide(
@@ -36,9 +36,11 @@ export type Arguments = Readonly<Record<string, unknown>>;
 export type CallToApprove = {
   readonly userId: string;
   readonly clientId: string;
+  /** The consent. Null: the identity provider names none. */
+  readonly grantId: string | null;
   readonly tool: string;
   readonly arguments: Arguments;
-  /** Everything that the approval depends on besides person, client and tool, always in the same form. */
+  /** Everything that the approval depends on besides person, client, consent and tool, always in the same form. */
   readonly what: string;
 };
 
@@ -54,6 +56,12 @@ const prunedAtOnce = 500;
 export function createAgentApprovals(deps: {
   readonly read: { readonly agentApprovals: AgentApprovalStore };
   readonly tx: Tx<{ readonly agentApprovals: AgentApprovalStore; readonly audit: AuditWriter }>;
+  /** Whether agents of this consent may still call tools. */
+  readonly hasAccess: (grant: {
+    readonly userId: string;
+    readonly clientId: string;
+    readonly grantId: string;
+  }) => Promise<boolean>;
   readonly encryption: Encryption;
   /** SESSION_SECRET: first signs, all verify. A plain hash would let a reader of the table guess arguments. */
   readonly secrets: readonly string[];
@@ -62,12 +70,13 @@ export function createAgentApprovals(deps: {
 }): AgentApprovals {
   const { read, tx, encryption, secrets, clock, random } = deps;
 
-  function newRequest({ userId, clientId, tool, arguments: sent }: CallToApprove, digest: string) {
+  function newRequest({ userId, clientId, grantId, tool, arguments: sent }: CallToApprove, digest: string) {
     const id = newId(random, 'agp');
     return {
       id,
       userId,
       clientId,
+      grantId,
       tool,
       status: 'waiting',
       requestedAt: clock.now(),
@@ -77,9 +86,14 @@ export function createAgentApprovals(deps: {
     } as const;
   }
 
+  async function isUsable({ userId, clientId, grantId }: AgentApproval): Promise<boolean> {
+    return grantId === null || (await deps.hasAccess({ userId, clientId, grantId }));
+  }
+
   async function find(id: string, userId: string) {
     const found = await read.agentApprovals.find(id, clock.now());
-    if (found === undefined || found.userId !== userId) throw new AppError('not_found');
+    if (found === undefined || found.userId !== userId || !(await isUsable(found)))
+      throw new AppError('not_found');
     return found;
   }
 
@@ -96,8 +110,8 @@ export function createAgentApprovals(deps: {
 
   return {
     async use(call) {
-      const { userId, clientId, tool, what } = call;
-      const text = JSON.stringify([userId, clientId, tool, what]);
+      const { userId, clientId, grantId, tool, what } = call;
+      const text = JSON.stringify([userId, clientId, grantId, tool, what]);
       const digests = secrets.map((secret) => mac(secret, label, text));
       const [digest] = digests;
       if (digest === undefined) throw new Error('SESSION_SECRET holds no secret.');
@@ -117,7 +131,11 @@ export function createAgentApprovals(deps: {
         return { kind: 'waiting', id: request.id };
       });
     },
-    waiting: (userId) => read.agentApprovals.waiting(userId, null, clock.now()),
+    async waiting(userId) {
+      const all = await read.agentApprovals.waiting(userId, null, clock.now());
+      const usable = await Promise.all(all.map(isUsable));
+      return all.filter((_, at) => usable[at]);
+    },
     read: readOwn,
     async decide(auditContext, id, userId, decision) {
       const { approval } = await readOwn(id, userId);

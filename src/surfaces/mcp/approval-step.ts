@@ -8,7 +8,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { AppError } from '../../core/errors.ts';
 import { containsKey } from '../../core/key-shape.ts';
-import type { AgentApprovals, Asked } from '../../features/agents/approvals.ts';
+import type { Asked, CallToApprove } from '../../features/agents/approvals.ts';
 import { canonicalJson } from '../../features/audit/chain.ts';
 import { type Tool, type ToolContext, versionOf } from './tool.ts';
 
@@ -17,7 +17,7 @@ import { type Tool, type ToolContext, versionOf } from './tool.ts';
  * approval, and repeats the call by itself; every other client tells the agent the address.
  */
 export type ApprovalStep = {
-  readonly use: AgentApprovals['use'];
+  readonly use: (call: Omit<CallToApprove, 'grantId'>) => Promise<Asked>;
   /** The page on which the person decides. */
   readonly pageOf: (approvalId: string) => string;
 };

@@ -133,7 +133,7 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
         },
         confirmations: deps.confirmations,
         approvals: {
-          use: deps.approvals.use,
+          use: (call) => deps.approvals.use({ ...call, grantId }),
           pageOf: (id) => `${uiOrigin}/settings/agents/approvals/${id}`,
         },
         async record({ tool, hasChanged, code, approvalId, step, arguments: sent }) {

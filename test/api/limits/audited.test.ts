@@ -81,7 +81,14 @@ const newDefinition = async () =>
 /** Decides about a call of an agent of Ada. */
 const decide = async (verb: 'approve' | 'refuse') => {
   await setMcpPolicy(h);
-  const call = { userId: ada.user.id, clientId: 'postern-mcp', tool: 'delete_site', arguments: {}, what: '' };
+  const call = {
+    userId: ada.user.id,
+    clientId: 'postern-mcp',
+    grantId: null,
+    tool: 'delete_site',
+    arguments: {},
+    what: '',
+  };
   const { id } = await h.app.services.agentApprovals.use(call);
   const path = `/me/agents/approvals/${id}/${verb}`;
   return () => send('POST', path, ada, { target: () => 'postern-mcp' });

@@ -307,3 +307,42 @@ test('a tool that only reads can ask, too', async () => {
   await decide(id, 'approve');
   expect(await agent.use('list_sites', { mine: true })).toMatchObject({ sites: [] });
 });
+
+const setClient = (status: 'allowed' | 'blocked') =>
+  h.call('PATCH', '/config/mcp/clients/postern-mcp', { as: root, body: { status } });
+
+test.each<[string, () => Promise<unknown>]>([
+  [
+    'the person ends the session',
+    async () => {
+      const [session] = (await h.call('GET', '/me/agents/sessions', { as: ada })).data;
+      await h.call('POST', `/me/agents/sessions/${session.id}/end`, { as: ada });
+    },
+  ],
+  ['the person disconnects the client', () => h.call('DELETE', '/me/clients/postern-mcp', { as: ada })],
+  ['an administrator blocks the client', () => setClient('blocked')],
+])('when %s, no call waits any more, and none can be approved', async (_title, end) => {
+  const siteId = await site();
+  const ids = [
+    await ask('update_site', { siteId, name: 'First' }),
+    await ask('update_site', { siteId, name: 'Second' }),
+  ];
+  const [approved = '', waiting = ''] = ids;
+  expect((await decide(approved, 'approve')).status).toBe(200);
+  await end();
+  expect((await h.call('GET', path, { as: ada })).data.approvals).toEqual([]);
+  for (const id of ids) expect((await read(id)).error.code).toBe('not_found');
+  for (const verb of ['approve', 'refuse'] as const)
+    expect((await decide(waiting, verb)).error.code).toBe('not_found');
+  await setClient('allowed');
+});
+
+test('an approval ends with its consent: another one of the same client asks again', async () => {
+  const siteId = await site();
+  const input = { siteId, name: 'Team' };
+  const id = await ask('update_site', input);
+  await decide(id, 'approve');
+  const other = await connectAgent(h, `Ada${count}`);
+  expect(await ask('update_site', input, other)).not.toBe(id);
+  expect(await agent.use('update_site', input)).toMatchObject({ name: 'Team' });
+});

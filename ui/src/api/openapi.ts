@@ -2833,7 +2833,7 @@ export interface paths {
         };
         /**
          * List the calls of your agents that wait for you
-         * @description Newest first. A call waits for 10 minutes. Empty while `/mcp` is off.
+         * @description Newest first. A call waits for 10 minutes, and not after the access of its client ended. Empty while `/mcp` is off.
          *
          *     **Who may call it:** A browser session.
          */
@@ -4682,9 +4682,9 @@ export interface components {
             namespace: string | null;
             /**
              * Format: date-time
-             * @description RFC 3339, UTC, milliseconds
+             * @description Null: known once Postern has read `postern.yaml`, which may choose the lease
              */
-            expiresAt: string;
+            expiresAt: string | null;
             /** @description Where to read the Environment */
             statusUrl: string;
             /** @description True: an earlier request with this idempotencyKey created it */
