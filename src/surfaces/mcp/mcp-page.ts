@@ -266,10 +266,10 @@ function answerTooLarge(
   error: Error & { readonly code?: string },
   _request: FastifyRequest,
   reply: FastifyReply,
-) {
+): void {
   if (error.code !== 'FST_ERR_CTP_BODY_TOO_LARGE') throw error;
   const message = `The message is larger than ${maxMcpBodyBytes} bytes. To publish more, call publish_site with a manifest.`;
-  return reply.code(413).send({ jsonrpc: '2.0', id: null, error: { code: -32_600, message } });
+  void reply.code(413).send({ jsonrpc: '2.0', id: null, error: { code: -32_600, message } });
 }
 
 function notAcceptable(reply: FastifyReply): FastifyReply {
