@@ -92,6 +92,12 @@ const tokenRequired = new AppError('authentication_required', {
   message: 'The MCP endpoint needs an access token.',
   hint: 'Add this address to an MCP client. The client opens a page on which the person signs in and allows it.',
 });
+const tokenRefused = new AppError('invalid_credential', {
+  message:
+    'This access token is not valid for the MCP endpoint: it has expired, was revoked, or is for something else.',
+  hint: 'Refresh the token, or sign in again. The challenge names the metadata that says where.',
+});
+
 const keyRefused = new AppError('invalid_credential', {
   message: 'The MCP endpoint does not accept API keys.',
   hint: 'Remove the key from the configuration of the MCP client. The client then signs the person in.',
@@ -152,11 +158,12 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
     value: string,
     origin: RequestOrigin,
     isForUs: (audiences: readonly string[]) => boolean,
+    refused?: AppError,
   ): Promise<McpCaller | AppError> {
     const found = await introspections(addressBucket(origin.address), () => directory.introspect(value));
     if (found.kind === 'unavailable') throw new AppError('identity_unavailable', { cause: found.reason });
-    if (found.kind === 'inactive' || found.expiresAt <= clock.now()) return refuse(origin);
-    if (!isForUs(found.audiences)) return refuse(origin);
+    if (found.kind === 'inactive' || found.expiresAt <= clock.now()) return refuse(origin, refused);
+    if (!isForUs(found.audiences)) return refuse(origin, refused);
     const user = await deps.userOfToken(found);
     const { scopes, clientId, expiresAt, grantId } = found;
     return { caller: { kind: 'access_token', user, scopes, clientId, expiresAt, agent: null }, grantId };
@@ -178,12 +185,11 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
     authenticateAgain: (request) => callerOf(request, false),
     async authenticateMcp({ raw, origin }) {
       const credential = findCredential(raw);
-      if (credential.kind === 'malformed') return refuse(origin);
+      if (credential.kind === 'malformed') return refuse(origin, tokenRefused);
       if (credential.kind !== 'bearer') return tokenRequired;
       if (mayHoldKey(credential.value)) return refuse(origin, keyRefused);
-      return await callerOfToken(credential.value, origin, (audiences) =>
-        audiences.includes(deps.mcpResource),
-      );
+      const isForMcp = (audiences: readonly string[]) => audiences.includes(deps.mcpResource);
+      return await callerOfToken(credential.value, origin, isForMcp, tokenRefused);
     },
     refuseStrayKeys({ url, headers: { cookie }, origin }) {
       if (exposures.mentions(url)) {

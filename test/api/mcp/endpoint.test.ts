@@ -149,6 +149,8 @@ describe('tokens', () => {
       'a.b.c',
     ])
       expect([token.length, await codeOf(await send(token))]).toEqual([token.length, 'invalid_credential']);
+    const { hint } = (await bodyOf(await send('x'.repeat(43)))).error;
+    expect([hint, String(hint).includes('key')]).toEqual([expect.stringContaining('sign in again'), false]);
     expect((await send(agent.accessToken)).status).toBe(200);
   });
 
