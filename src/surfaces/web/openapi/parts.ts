@@ -44,7 +44,8 @@ export function withNamedParts(schemas: Readonly<Record<string, JsonSchema>>): R
   /** The values of a map. One of several types counts as an object here; `true` means the same as `{}`. */
   function valueOf(path: string, schema: JsonSchema): JsonSchema | boolean {
     if (Object.keys(schema).length === 0) return true;
-    return Array.isArray(schema.type) ? name(path, schema) : partOf(path, schema);
+    const isOfSeveral = Array.isArray(schema.type) || schema.anyOf !== undefined;
+    return isOfSeveral ? name(path, schema) : partOf(path, schema);
   }
 
   for (const [owner, schema] of Object.entries(schemas)) found[owner] = inside(owner, schema);

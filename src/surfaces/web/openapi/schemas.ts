@@ -105,7 +105,10 @@ function readable({ anyOf, ...schema }: Readonly<Record<string, unknown>>): Reco
   if (isNullable && (types.has(undefined) || anyOf.some(({ properties }) => properties !== undefined)))
     return { oneOf: anyOf, ...schema };
   const hasValues = anyOf.some((one) => one.const !== undefined || (one.enum !== undefined && !isNullable));
-  if (hasValues || types.has(undefined) || types.size < anyOf.length) return { anyOf, ...schema };
+  // Generators for Go stop at a list of several types besides null.
+  const isOfSeveral = types.size - Number(types.has('null')) > 1;
+  if (hasValues || isOfSeveral || types.has(undefined) || types.size < anyOf.length)
+    return { anyOf, ...schema };
   const merged = Object.assign({}, ...anyOf);
   const values = merged.enum === undefined ? {} : { enum: [...merged.enum, null] };
   return { ...merged, type: [...types], ...values, ...schema };
