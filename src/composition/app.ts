@@ -640,7 +640,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
         if (user === undefined) return false;
         const { isEnded, clientStatus } = await grantDefinitions.standingOf(user, { clientId, grantId });
         if (isEnded || clientStatus !== 'allowed') return false;
-        // Null: only the call itself can tell, and it is checked again.
+        // Null: only the call itself can find out, and it checks again.
         return (await identity.connectedClients.isGrantLive({ userId, clientId, grantId })) !== false;
       },
       encryption,
@@ -1151,7 +1151,7 @@ export async function createApp(
       await services.environmentGrantServices.start();
       hasStarted = true;
     },
-    /** For /metrics of the processes that run jobs. */
+    /** Counts for /metrics of the processes that run jobs. */
     async countWork(): Promise<WorkCounts> {
       const { read } = services;
       const { oldestQueuedAt, ...builds } = await read.builds.counts();

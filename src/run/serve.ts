@@ -41,7 +41,7 @@ export async function serve(
   const { firstAdministrator } = app.services.identity;
   return await runWorkload(config, backends, {
     metrics: app.services.metrics,
-    // Every worker tells the same, so one of them is enough for an alert.
+    // Every worker reports the same counts, so one of them is enough for an alert.
     ...(workload === 'web' ? {} : { work: app.countWork }),
     start: () => startOn(config, backends, app, workload),
     async listen() {

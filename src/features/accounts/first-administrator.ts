@@ -22,8 +22,8 @@ export type FirstAdministrator = {
     input: { token: string; email: string; name: string; password: string },
   ): Promise<{ kind: 'created'; userId: string } | { kind: 'refused' }>;
   /**
-   * From BOOTSTRAP_ADMIN_EMAIL and _PASSWORD; does nothing once an administrator exists. `unchanged`: this account has this
-   * password.
+   * Creates the account of BOOTSTRAP_ADMIN_EMAIL and _PASSWORD; does nothing once an administrator exists. `unchanged`: the
+   * account with this e-mail address has this password.
    */
   ensure(input: { email: string; password: string }): Promise<'created' | 'unchanged' | 'ignored'>;
 };

@@ -35,7 +35,7 @@ export type AgentApprovalStore = {
   ): Promise<AgentApproval | undefined>;
   /** Newest first. `clientId` null: of every client. */
   waiting(userId: string, clientId: string | null, now: number): Promise<AgentApproval[]>;
-  /** Requests of all people that wait. */
+  /** Number of requests that wait, of all people. */
   countWaiting(now: number): Promise<number>;
   insert(approval: StoredApproval): Promise<void>;
   find(id: string, now: number): Promise<StoredApproval | undefined>;

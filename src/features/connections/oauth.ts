@@ -310,7 +310,7 @@ type Challenge = {
 
 const maxScopeLength = 2_000;
 
-/** Reads metadata alone; nothing is sent for it. */
+/** A placeholder for reading metadata; Postern sends it to no server. */
 const notRegistered: Registration = { clientId: 'postern', clientSecret: null };
 
 const enterClient =
@@ -318,7 +318,7 @@ const enterClient =
 
 const methods = ['none', 'client_secret_basic', 'client_secret_post'] as const;
 
-/** What Postern registers for: a public client where that is possible. */
+/** The method that Postern registers: that of a public client where the server supports it. */
 function authMethodFor(supported: readonly string[] | undefined): (typeof methods)[number] {
   return methods.find((method) => supported === undefined || supported.includes(method)) ?? 'none';
 }
@@ -351,7 +351,7 @@ function withSecretExpiry(fetch: client.CustomFetch): client.CustomFetch {
     const answer = await fetch(url, options);
     if (options.method !== 'POST' || !answer.ok) return answer;
     const registered: unknown = await answer.json();
-    // The library refuses what is no object.
+    // The library refuses a value that is not an object.
     const complete =
       typeof registered === 'object' && registered !== null && 'client_secret' in registered
         ? { client_secret_expires_at: 0, ...registered }

@@ -68,7 +68,7 @@ export type McpServerStore = {
     after: string,
     limit: number,
   ): Promise<{ slug: string; url: string; encrypted: string }[]>;
-  /** Unless it has changed since it was read. */
+  /** Does nothing when the secret has changed since it was read. */
   replaceClientSecret(slug: string, before: string, after: string): Promise<void>;
   /** Unless it has changed since it was read. */
   replaceRegistration(slug: string, before: string, after: string): Promise<void>;

@@ -58,7 +58,7 @@ export function createExternalSignIns(deps: {
     const isFirst = current?.issuer === null && current.changedIssuer === issuer;
     throw new AppError('state_conflict', {
       message: isFirst
-        ? `The server sends people to ${issuer}, which is not at its own address.`
+        ? `The server sends people to ${issuer}, which is not at the origin of the server.`
         : 'The server names another authorization server than before.',
       hint: 'Ask an administrator to accept it, in Administration, MCP, External servers.',
     });

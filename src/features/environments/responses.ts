@@ -45,7 +45,7 @@ function urlOf(
   return url ?? (isExposed ? addresses.urlOf(name, label) : null);
 }
 
-/** Choices for services that postern.yaml does not have. Before the file was read, nothing can be said. */
+/** Choices for services that postern.yaml does not have. Empty until Postern has read the file. */
 function unknownChoices({ services: choices }: Environment, services: readonly EnvironmentService[]) {
   if (services.length === 0) return [];
   const names = services.map(({ name }) => name);

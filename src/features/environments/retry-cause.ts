@@ -1,7 +1,7 @@
 import { AppError } from '../../core/errors.ts';
 import { EngineUnavailable } from './engine/engine.ts';
 
-/** What did not work when a step failed that Postern tries again: `mistake` is a defect of Postern. */
+/** Why a step failed that Postern retries. `mistake`: a defect of Postern. */
 export type RetryCause = 'engine' | 'git' | 'store' | 'mistake';
 
 /** Null: the step itself, and not what it needs, is the reason. */

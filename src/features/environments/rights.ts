@@ -92,8 +92,8 @@ export function requireLease(field: string, hours: number, policy: EnvironmentPo
 type Choices = Pick<Environment, 'services' | 'env' | 'initEnv'>;
 
 /**
- * Variables and URLs that a person chose could lead a process of the team's own branch to give its secrets away. Undefined: the
- * choices and the file fit.
+ * Variables and URLs that a person chose could make a process of the team's own branch reveal its secrets. Undefined: the
+ * choices are allowed.
  */
 export function secretsBesideChoices(
   { services, env, initEnv }: Choices,
@@ -114,7 +114,10 @@ export function secretsBesideChoices(
   };
 }
 
-/** `plan`: of the file as it was read last. The file of the next deploy can differ; then that deploy refuses. @throws AppError override_not_allowed */
+/**
+ * Checks against the file as it was read last. The file of the next deploy can differ; then that deploy refuses.
+ * @throws AppError override_not_allowed
+ */
 export function requireNoSecrets(choices: Choices, plan: DesiredEnvironment): void {
   const refused = secretsBesideChoices(choices, plan);
   if (refused !== undefined)

@@ -8,7 +8,7 @@ export type Explanation = {
   readonly ok: boolean | null;
   readonly message: string;
   readonly fix?: string;
-  /** Of postern.yaml, when they ended the deploy. */
+  /** Problems of postern.yaml that ended the deploy. */
   readonly problems?: readonly Problem[];
 };
 

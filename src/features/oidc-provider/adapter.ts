@@ -29,8 +29,8 @@ export type AdapterDeps = {
  * oidc-provider's storage in the table `oidc_records`. A token's id is the token itself, so records are found by its hash,
  * and the payload, which contains it, is encrypted. consume() is compare-and-set: of several parallel uses of one code, one
  * succeeds and the others revoke the whole grant. A refresh token answers with one successor for thirty seconds after its
- * first use; a later use revokes the grant (MC-04; OAuth 2.1 section 4.3.1, RFC 9700 section 4.14, decision 0077). When a client gets or loses access that outlives the browser session, the adapter writes the
- * audit event.
+ * first use; a later use revokes the grant (MC-04; OAuth 2.1 section 4.3.1, RFC 9700 section 4.14, decision 0077). When a
+ * client gets or loses access that outlives the browser session, the adapter writes the audit event.
  */
 export function providerAdapter(deps: AdapterDeps): AdapterFactory {
   return (model) => adapterFor(model, deps);
@@ -106,7 +106,10 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
     return record && encryption.decrypt(record.payload, contextOf(successorModel, idHash));
   }
 
-  /** Hides from the token endpoint alone that a refresh token was used a moment ago. consume() decides again, under a lock. */
+  /**
+   * Hides from the token endpoint alone that a refresh token was used within the window. consume() decides again, under a
+   * lock.
+   */
   async function usableAgain(
     payload: AdapterPayload | undefined,
     idHash: string,

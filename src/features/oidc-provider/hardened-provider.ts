@@ -342,7 +342,7 @@ function nameScopesForMcp({ oidc }: KoaContextWithOIDC): void {
   oidc.params['scope'] = [...scopes].join(' ');
 }
 
-/** Refuses a new request of another client before its person sees it, when a person could allow nothing of it. */
+/** Refuses a new request of another client that names no known scope, before the person sees a page. */
 function nameScopes({ oidc }: KoaContextWithOIDC): void {
   if (!newRequests.has(oidc.route) || oidc.params === undefined) return;
   const named = knownScopes(oidc.params['scope']);

@@ -73,7 +73,7 @@ function isRedirect(text: unknown): text is string {
   return url.protocol === (loopback.includes(url.hostname) ? 'http:' : 'https:');
 }
 
-/** Pages of Postern are no client: a code that arrives there could be taken for an answer of Postern's own sign-in. */
+/** A page of Postern is not a client: Postern's own sign-in could accept a code that arrives there. */
 export function isOwnAddress(uri: string, uiOrigin: string): boolean {
   return URL.parse(uri)?.origin === uiOrigin;
 }

@@ -3,8 +3,8 @@ import { second } from '../../core/clock.ts';
 import type { Random } from '../../core/ids.ts';
 
 /**
- * For how long after its first use a refresh token still answers, to its client, with the same successor. Clients that make
- * several calls on an expired token send it several times (decision 0077).
+ * How long after its first use a refresh token still answers its client with the same successor. Clients that make several
+ * calls with an expired access token send the refresh token several times (decision 0077).
  */
 export const reuseWindowMs = 30 * second;
 

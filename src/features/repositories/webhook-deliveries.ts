@@ -70,8 +70,8 @@ export function createWebhookDeliveries(deps: {
 }
 
 /**
- * A signature is the same for the same body and for nothing else, so a captured delivery is known under any id. A token says
- * nothing about the body. @throws AppError invalid_body
+ * A signature belongs to one body, so Postern recognizes a captured delivery under any id. A token says nothing about the
+ * body. @throws AppError invalid_body
  */
 function nameOf(proof: Proof, id: string | undefined): string {
   if (proof.kind === 'signature') return proof.signature;

@@ -25,7 +25,7 @@ export function firstExpiry({ ttl }: SitesConfig, ttlHours: number | undefined, 
 
 /**
  * The expiry after a publish: what the client asks for, or at least the default lifetime from now, so that a site whose
- * owner publishes does not expire. It never moves back unasked, and never passes the maximum.
+ * owner publishes does not expire. It moves back only when the client asks for that.
  */
 export function expiryAfterPublish(
   { expiresAt }: Site,

@@ -107,7 +107,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
   const published = (site: Site, found: Pick<Received, 'warnings' | 'leftOut'>, caller: Caller) =>
     toPublishedAnswer(site, found, caller, { names, addresses, now: clock.now() });
 
-  /** With a dry run's findings, which otherwise the report of the new version has. */
+  /** Adds to a dry run the warnings about pages that the report of a new version has. */
   const checked = async (site: Site, received: Received, dryRun: boolean, caller: Caller) => {
     const warnings = dryRun ? await sites.warningsOfDryRun(site, received) : received.warnings;
     return await published(site, { ...received, warnings }, caller);

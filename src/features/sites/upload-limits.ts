@@ -43,7 +43,7 @@ export function fileProblem(
   return { code: 'file_too_large', problem: `is larger than ${maxFileBytes} bytes` };
 }
 
-/** A name without an extension, such as `LICENSE` and `.nojekyll`, is always allowed. Dots at the end hide no extension. */
+/** A name without an extension, such as `LICENSE` and `.nojekyll`, is always allowed. Dots at the end do not hide one. */
 export function extensionProblem(
   path: string,
   { allowedExtensions, forbiddenExtensions }: Pick<UploadLimits, 'allowedExtensions' | 'forbiddenExtensions'>,

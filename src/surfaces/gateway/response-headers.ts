@@ -85,7 +85,7 @@ function permissionsWith(own: readonly OwnHeader[]): string | undefined {
 
 type OwnHeader = ServedContent['headers'][number]['headers'][number];
 
-/** Either sent with a value of our own, or never sent on a private site, where no other origin may read a file. */
+/** Headers that a private site sends with our own value or not at all, because no other origin may read its files. */
 const oursWhenPrivate: ReadonlySet<string> = new Set([
   'referrer-policy',
   'cross-origin-opener-policy',

@@ -55,7 +55,7 @@ export function personAt({
   return {
     opensPages: elicitation?.url !== undefined && answer.kind === 'missing',
     isAtPage: answer.kind === 'elicit' && answer.action === 'accept',
-    // An empty capability is that for forms.
+    // An empty capability means forms.
     answersQuestions:
       elicitation?.form !== undefined || (elicitation !== undefined && elicitation.url === undefined),
     confirmed:
@@ -73,7 +73,7 @@ export function openPage({ title }: Tool, url: string): InputRequiredResult {
   return inputRequired({ inputRequests: { [key]: inputRequired.elicitUrl({ message, url }) } });
 }
 
-/** The client returns `confirmation` with the answer of the person, which so holds for this call alone. */
+/** The client returns `confirmation` with the answer of the person, so the answer holds for this call alone. */
 export function askToConfirm({ title }: Tool, input: unknown, confirmation: string): InputRequiredResult {
   const message = `Your agent wants to: ${title}. Arguments: ${JSON.stringify(input)}`;
   const confirm = { type: 'boolean', title: 'Do it', default: false } as const;

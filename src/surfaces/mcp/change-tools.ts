@@ -84,7 +84,7 @@ const siteFile = z
     'must be base64',
   );
 
-/** Of files in a call, decoded. */
+/** Bytes of all files in a call, decoded. */
 const maxInlineBytes = 204_800;
 
 function sizeOf(files: readonly InlineFile[]): number {

@@ -261,7 +261,7 @@ function noStream(reply: FastifyReply, id: unknown): FastifyReply {
   return reply.code(404).send({ jsonrpc: '2.0', id, error: { code: -32_601, message: 'Method not found' } });
 }
 
-/** Any other error is answered as everywhere. */
+/** Answers a message that is too large. The handler of all routes answers any other error. */
 function answerTooLarge(
   error: Error & { readonly code?: string },
   _request: FastifyRequest,

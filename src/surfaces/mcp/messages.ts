@@ -1,7 +1,7 @@
 /**
- * Messages of the protocol as clients send and accept them. The library demands both forms of an answer and takes a null
- * for a wrong value; many clients accept one form and send null for what they leave out. This reads what they send and
- * answers in a form that they accept, and turns the library's dumps of refused fields into words.
+ * Messages of the protocol as clients send and accept them. The library demands that a client accepts both forms of an
+ * answer, and refuses null. Many clients accept one form, and send null for what they leave out. This module reads what
+ * they send and answers in a form that they accept. It also turns the library's dumps of refused fields into words.
  */
 
 /** `both`: the library chooses. */
@@ -25,7 +25,7 @@ export function acceptedForm(accept: string | undefined): AnswerForm | null {
 /** What the library demands in place of the client's own header. */
 export const bothForms = `${jsonType}, ${streamType}`;
 
-/** Undefined: it is not JSON, which the library answers. */
+/** Undefined: the body is not JSON; the library answers that. */
 export function messageIn(body: unknown): unknown {
   if (!Buffer.isBuffer(body)) return undefined;
   try {

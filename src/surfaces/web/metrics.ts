@@ -26,11 +26,11 @@ export type Metrics = RequestMetrics & {
   watchDatabaseMemory(bytes: () => Promise<number>): void;
   /** What is under way for people, as the database counts it. Null: the database did not answer. */
   noteWork(counts: WorkCounts | null): void;
-  /** A build whose end was written. `mistake`: Postern could not run it because of a mistake of its own. */
+  /** Counts a build whose end was written. `mistake`: a defect of Postern ended it. */
   countBuild(result: 'built' | 'failed' | 'mistake'): void;
-  /** A step of an Environment or a build that Postern tries again. */
+  /** Counts a step of an Environment or a build that Postern retries. */
   countRetry(cause: RetryCause): void;
-  /** A call of an agent. `tool`: `external` for tools of external MCP servers, whose names others choose. */
+  /** Counts a call of an agent. `tool`: `external` for tools of external MCP servers, whose names others choose. */
   countAgentCall(tool: string, result: 'done' | 'refused' | 'failed'): void;
   /** Adds memory, descriptors and the event loop, under the names that Node.js dashboards know. */
   watchProcess(): void;
@@ -38,7 +38,7 @@ export type Metrics = RequestMetrics & {
   countContent(reader: Reader, visibility: Visibility, status: number): void;
 };
 
-/** What did not work: the engine, the git server, a store of Postern, or Postern itself. */
+/** What failed: the engine, the git server, a store of Postern, or Postern itself. */
 export type RetryCause = 'engine' | 'git' | 'store' | 'mistake';
 
 /** Work of people that is under way in the installation. */

@@ -25,7 +25,7 @@ export type OperationsDeps = {
   readonly checks: Readonly<Record<string, () => Promise<void>>>;
   /** Why parts have been unavailable since this process started, in words for an operator. */
   readonly reasons?: () => Readonly<Record<string, string>>;
-  /** Counts the work that is under way, at each scrape. Absent: this process tells nothing about it. */
+  /** Counts the work that is under way, at each scrape. Absent: this process reports nothing about it. */
   readonly work?: () => Promise<WorkCounts>;
   readonly isStopping: () => boolean;
 };
@@ -77,7 +77,7 @@ export function createOperationsServer(deps: OperationsDeps): Server {
   });
 }
 
-/** Null: the database did not answer in time, which `postern_part_up` tells. */
+/** Null: the database did not answer in time, which `postern_part_up` reports. */
 async function inTime<T>(question: Promise<T>): Promise<T | null> {
   return await within(partMs, question, () => new Error('late')).catch(() => null);
 }

@@ -39,9 +39,9 @@ export type RunnerDeps = RunDeps & {
   readonly onLogged: (jobId: string) => void;
   /** Called when the end of a build is written. */
   readonly onEnded: (jobId: string) => void;
-  /** Counts a build whose end is written. `mistake`: one of Postern itself. */
+  /** Counts a build whose end is written. `mistake`: a defect of Postern ended it. */
   readonly countEnd: (result: 'built' | 'failed' | 'mistake') => void;
-  /** Counts a build that is tried again. */
+  /** Counts a build that Postern retries. */
   readonly countRetry: (cause: RetryCause) => void;
   readonly later: (work: () => void, ms: number) => void;
 };

@@ -19,7 +19,7 @@ export type BuildStore = {
   lockTaking(): Promise<void>;
   countRunning(): Promise<number>;
   hasQueued(place: BuildPlace): Promise<boolean>;
-  /** Of the whole installation. `oldestQueuedAt` in ms; null: no build is queued. */
+  /** Counts for the whole installation. `oldestQueuedAt` in ms; null: no build is queued. */
   counts(): Promise<{ queued: number; running: number; oldestQueuedAt: number | null }>;
   /**
    * Takes the queued build of the repository that runs the fewest; among those, of the one whose last build began longest ago; of its

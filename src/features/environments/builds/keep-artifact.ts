@@ -42,7 +42,7 @@ type Built = {
   readonly output: Artifact;
   /** When the build began. */
   readonly since: number;
-  /** Called before the build ends with what is served in another way than its author may expect. */
+  /** Called before the build ends, with warnings about files that are not served as their author may expect. */
   readonly onWarnings: (messages: readonly string[]) => Promise<void>;
 };
 

@@ -119,7 +119,7 @@ export function environmentPolicyRoutes(
 }
 
 const noEngine =
-  'Environments are switched on, but nothing here runs them: ENVIRONMENTS_ENGINE is off. Set it to local or kubernetes, and start Postern again.';
+  'Environments are enabled, but no engine runs them: ENVIRONMENTS_ENGINE is off. Set it to local or kubernetes, and restart Postern.';
 
 function changedFields(before: EnvironmentPolicy, after: EnvironmentPolicy): string[] {
   const old = new Map(Object.entries(before).map(([field, value]) => [field, JSON.stringify(value)]));

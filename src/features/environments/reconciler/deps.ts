@@ -35,7 +35,7 @@ export type ReconcilerDeps = {
   readonly maySecrets: (repository: Repository, branch: string) => boolean;
   /** Notifies the owners of live keys in a file of a branch. */
   readonly reportKeys: (text: string) => void;
-  /** Counts a step that is tried again. */
+  /** Counts a step that Postern retries. */
   readonly countRetry: (cause: RetryCause) => void;
   readonly clock: Clock;
   readonly log: Log;

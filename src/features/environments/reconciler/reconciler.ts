@@ -41,7 +41,7 @@ const perRound = 10_000;
 const maxSteps = 10;
 const firstDelayMs = second;
 const maxDelayMs = 60 * second;
-/** A deploy that meets a defect of Postern as often, one time after the other, fails. */
+/** A deploy fails after this many defects of Postern in a row. */
 const maxMistakes = 5;
 
 /** `mistakes`: failures in a row that were defects of Postern. `until` in ms. */

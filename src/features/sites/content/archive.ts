@@ -50,12 +50,12 @@ export function isDirectoryMode(mode: number): boolean {
   return (mode & typeBits) === directoryType;
 }
 
-/** Without `./` in front, which several programs write before every name. Empty for the folder of the archive itself. */
+/** The name without leading `./`, which several programs write before every name. Empty for the root of the archive. */
 export function withoutDots(name: string): string {
   const plain = name.replace(/^(?:\.\/)+/, '');
   return plain === '.' ? '' : plain;
 }
 
-/** Other code pages cannot be told apart by a reader, so the bytes may mean any name. */
+/** A reader cannot recognize other code pages, so the bytes may mean any name. */
 export const notUtf8 =
   'has a name that is not UTF-8; drop the folder in the browser, or pack it with a program that writes names in UTF-8';

@@ -93,7 +93,7 @@ const leftBehind: ReadonlyMap<string, string> = new Map(
   ['__MACOSX', '.DS_Store', 'Thumbs.db', 'desktop.ini'].map((rule) => [rule.toLowerCase(), rule]),
 );
 
-/** `._*` has what other systems cannot keep of a file of macOS (AppleDouble). */
+/** `._*` files hold metadata of macOS that other systems cannot store (AppleDouble). */
 function leftOutBy(segments: readonly string[]): string | undefined {
   for (const segment of segments) {
     const rule = segment.startsWith('._') ? '._*' : leftBehind.get(segment.toLowerCase());

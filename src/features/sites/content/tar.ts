@@ -5,8 +5,8 @@ import { AppError } from '../../../core/errors.ts';
 import { type ArchiveEntry, ArchiveRefused, modeProblem, withoutDots } from './archive.ts';
 
 /**
- * Reads a gzipped tar as it arrives (POSIX.1-2017 pax, ustar, GNU long names, and v7, which has no magic number). `maxBytes` limits the unpacked size,
- * including headers and padding, before any of it is kept.
+ * Reads a gzipped tar as it arrives (POSIX.1-2017 pax, ustar, GNU long names, and v7, which has no magic number).
+ * `maxBytes` limits the unpacked size, including headers and padding, before any of it is kept.
  */
 export function readTarGz(source: Readable, maxBytes: number): AsyncGenerator<ArchiveEntry<Readable>> {
   return read((reader, sizes, done) =>

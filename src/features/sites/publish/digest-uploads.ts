@@ -356,7 +356,7 @@ function distinct(files: Manifest): Blob[] {
   return [...new Map([...files.values()].map((blob) => [blob.digest, blob])).values()];
 }
 
-/** A problem of a content, for every file that has it: people know their files, and no digests. */
+/** Repeats the problem of a content for every file that has it, because people know their files and not digests. */
 function problemOfEach(
   paths: ReadonlyMap<string, readonly string[]>,
   name: string,

@@ -1,7 +1,7 @@
 /**
  * What authors may write in `_redirects` and `_headers`: a small, safe subset of what other hosts accept there. Targets
- * stay on the site (threat T46), and headers only add, isolate or tighten (threat T45). A line outside of the subset is
- * not applied and is named in the warnings of the version, because these files were often written for another host.
+ * stay on the site (threat T46), and headers only add, isolate or tighten (threat T45). A line outside the subset is not
+ * applied, and a warning of the version names it, because authors often wrote these files for another host.
  */
 export type RedirectRule = {
   /** Path segments; `:name` matches one, a final `*` matches the rest. */
@@ -193,10 +193,10 @@ const valueProblems: Readonly<Record<string, (value: string) => string | undefin
   'access-control-allow-origin': only('*'),
 };
 
-/** Headers that the gateway sends with every file, with the one value that is taken. */
+/** Headers that the gateway sends with every file, with the only value that authors may set. */
 const sentAnyway: ReadonlySet<string> = new Set(['x-content-type-options', 'origin-agent-cluster']);
 
-/** Headers that the gateway does not send on a private site: everyone may read what carries them. */
+/** Headers that the gateway does not send on a private site, because they let pages of every site read the file. */
 const onPublicSitesAlone: ReadonlySet<string> = new Set(['access-control-allow-origin']);
 
 function only(...values: readonly string[]): (value: string) => string | undefined {

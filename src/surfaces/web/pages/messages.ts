@@ -17,8 +17,8 @@ ${howToSetUp}
 }
 
 /**
- * Ends a chain of redirects: the browser opens `to`, one of our pages, as a new navigation. Only a script can take the
- * fragment of this page along.
+ * Ends a chain of redirects: the browser opens `to`, one of our pages, as a new navigation. Only a script can keep the
+ * fragment of this page.
  */
 export function continuePage({ title, to }: { title: string; to: string }): Page {
   return page({

@@ -194,7 +194,7 @@ function isCanonical(path: string): boolean {
   return canonicalPath.test(plain) || resumePath.test(plain);
 }
 
-/** MCP clients of before 2025-06-18 know only the address without the issuer's path. */
+/** MCP clients of revisions before 2025-06-18 know only the address without the issuer's path. */
 const metadataPaths = [
   'oauth-authorization-server/identity',
   'openid-configuration/identity',

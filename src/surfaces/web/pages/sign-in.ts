@@ -11,7 +11,7 @@ if (from === null || from.origin !== location.origin || !/^\\/(?:auth\\/)?setup$
 document.getElementById('lead').textContent = 'The administrator account was created. Sign in with it.';
 })()`;
 
-/** The fragment of a private address comes along with every redirect; only the form would lose it. */
+/** Browsers keep the fragment of a private address through every redirect; without this, the form would lose it. */
 const fragmentScript = "document.getElementById('sign-in').action += location.hash;";
 
 export function signInPage(view: {
