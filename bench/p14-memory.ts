@@ -93,7 +93,7 @@ function archive(files: number): Buffer {
   );
 }
 
-/** Of the process that serves; those that it started are left out. */
+/** The memory of the process that serves, without the processes that it started. */
 function figure(what: string, pid: number, most: number): Figure {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const megabytes = Math.round((Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024) / 1e6);

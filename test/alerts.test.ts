@@ -9,7 +9,7 @@ import { parse, stringify } from 'yaml';
 // Prometheus itself judges the rules: each one fires for its fault, and none fires in an hour of ordinary work.
 
 const file = join(import.meta.dirname, '../deploy/prometheus/alerts.yaml');
-/** In CI a missing promtool is a failure; elsewhere these tests are left out. It is part of Debian's package prometheus. */
+/** In CI a missing promtool is a failure; elsewhere these tests are skipped. It is part of Debian's package prometheus. */
 const isMissing = process.env['CI'] !== 'true' && spawnSync('promtool', ['--version']).error !== undefined;
 
 type Rule = {

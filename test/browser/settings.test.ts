@@ -156,7 +156,7 @@ test('every line for a shell is copied with one press, and none stands after one
   await context.close();
 });
 
-test('the command line is offered with its digest, and the jobs run its version from the package registry', {
+test('the command line is offered with its digest, and the jobs download it from the server', {
   tags: 'core',
 }, async () => {
   const { page, context, complaints } = await open('/');

@@ -92,7 +92,7 @@ export const noise = (bytes: number) => randomBytes(bytes);
 
 export const html = (text: string) => `<!doctype html><title>${text}</title><p>${text}</p>`;
 
-/** What an administrator may set: uploads with such files are refused. */
+/** Makes Postern refuse uploads with files of these extensions. */
 export async function forbidExtensions({ h }: World, forbiddenExtensions: string[]): Promise<void> {
   const { sitesConfig } = h.app.services.sitesServices;
   const { etag, value } = await sitesConfig.read();

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { openWorld, type World } from './command-line.ts';
 
-// The steps of deploy/ci, as the runners would run them, against a real server that serves the command line.
+// Runs the steps of deploy/ci as the runners would, against a real server that serves the command line.
 const ci = join(import.meta.dirname, '../../deploy/ci');
 let world: World;
 let key: string;

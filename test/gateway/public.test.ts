@@ -279,7 +279,7 @@ test('a redirect keeps the query of the request, before the fragment of its targ
   expect(await where('odd?x=1')).toBe('/docs/?x=1#sec?b');
 });
 
-test('a rule matches an address however both are encoded, and one that could match none is named', async () => {
+test('a rule matches an address however both are encoded, and a rule that can match none is named', async () => {
   const { data } = await upload(h, key, {
     'index.html': page('x'),
     'größe/index.html': page('g'),

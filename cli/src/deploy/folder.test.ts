@@ -68,7 +68,7 @@ test('an ignore file that is a folder, or a link to nowhere, has no rules', asyn
   expect(pathsIn(folder)).toEqual(['below/index.html', 'index.html']);
 });
 
-test('a file that may have a key is noticed, also where two reads meet', async () => {
+test('a file that may contain a key is found, also where a key lies across two reads', async () => {
   const at = 1024 * 1024 - 2;
   const folder = await folderWith({ a: `${'a'.repeat(at)}_pat_`, b: 'a_pa', c: 't_', d: 'x_svc_' });
   expect(hashed(filesOf(folder).files).map(({ mayHaveKey }) => mayHaveKey)).toEqual([

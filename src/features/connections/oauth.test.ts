@@ -164,7 +164,7 @@ describe('what a server and its authorization server say', () => {
     });
   });
 
-  test('an authorization server that registers no clients is told apart, with what to do', async () => {
+  test('an authorization server that registers no clients is refused with the fix', async () => {
     const { oauth } = authorizationServer({ registration_endpoint: undefined });
     await expect(oauth.register(issuer, 'https://postern.example/callback')).rejects.toMatchObject({
       code: 'external_server_unavailable',

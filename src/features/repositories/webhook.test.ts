@@ -189,7 +189,7 @@ test('SC-08 a captured delivery of GitHub does nothing under another id, or unde
   expect(await pushes()).toBe(1);
 });
 
-test('a push of GitLab without a delivery id is refused: nothing would tell it from a replay', async () => {
+test('a push of GitLab without a delivery id is refused: it could be a replay', async () => {
   const { headers = {}, ...rest } = fromGitlab(secret, { delivery: null });
   const { 'x-gitlab-event-uuid': _, ...without } = headers;
   const { status, error } = await send({ ...rest, headers: without });

@@ -136,7 +136,7 @@ test('the work of people is counted at each scrape; counts that cannot be read a
   close();
 });
 
-test('the memory of the database, and how much memory the process may use, are told', async () => {
+test('the memory of the database, and how much memory the process may use, are in the metrics', async () => {
   const { ask, close } = await open({}, { databaseBytes: async () => 5_000 });
   const { text } = await ask('/metrics');
   expect(text).toContain('postern_database_thread_bytes 5000');

@@ -113,7 +113,7 @@ services:
   expect((await change(data.id, { env: {}, services: [{ name: 'api', active: true }] })).status).toBe(200);
 });
 
-test('a choice for a service that postern.yaml does not have is said', async () => {
+test('a choice for a service that postern.yaml does not have gets a warning', async () => {
   const { data } = await shop.create();
   await shop.settle(data.id);
   const wrong = await change(data.id, { services: [{ name: 'wbe', active: false }] });

@@ -290,7 +290,7 @@ test('pods get their files at a port of its own, which answers nothing else, and
   expect((await call('GET', '/environment-files')).status).toBe(404);
 });
 
-test('a defect of Postern in a deploy: it is tried again five times, and then the deploy fails', async () => {
+test('a deploy that meets a defect of Postern several times in a row fails', async () => {
   away = new TypeError('x is not a function');
   const { id } = await create();
   const waiting = await until(

@@ -312,7 +312,7 @@ describe('requests that are not what the protocol says', () => {
     ]);
   });
 
-  test('no revision is told that lists are announced when they change', async () => {
+  test('no revision reads a promise to announce changed lists', async () => {
     for (const era of ['older', 'newer'] as const) {
       const params = {
         protocolVersion: '2025-06-18',
@@ -376,7 +376,7 @@ describe.each(['older', 'newer'] as const)('clients of the %s revisions', (era) 
     expect((await messageOf(answer)).result.tools).not.toEqual([]);
   });
 
-  test('that accept neither form are told both', async () => {
+  test('that accept neither form are refused, and the message names both', async () => {
     const request = requestOf(era, 'tools/list');
     const headers = { ...request.headers, accept: 'text/html' };
     const answer = await send(agent.accessToken, { ...request, headers });
@@ -404,7 +404,7 @@ describe.each(['older', 'newer'] as const)('clients of the %s revisions', (era) 
     ],
     ['resources/read', {}, 'params.uri: expected string, received undefined'],
     ['prompts/get', { name: null }, 'params.name: expected string, received undefined'],
-  ])('are told in words what is wrong with %s %j', async (method, params, words) => {
+  ])('read in words what is wrong with %s %j', async (method, params, words) => {
     const { error } = await messageOf(await send(agent.accessToken, requestOf(era, method, params)));
     expect(error).toEqual({ code: -32_602, message: `The request is not valid. ${words}.` });
   });

@@ -685,13 +685,13 @@ function reply(response: ServerResponse, message: object | string): void {
   const text = typeof message === 'string' ? message : JSON.stringify({ jsonrpc: '2.0', ...message });
   response.writeHead(200, { 'content-type': 'application/json' }).end(text);
 }
-/** As text: nothing here could write it from an object. */
+/** Text, because JSON.stringify cannot write an object of this depth. */
 function deepList(id: number, depth: number): string {
   const schema = `{"type":"object","a":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}}`;
   return `{"jsonrpc":"2.0","id":${id},"result":{"tools":[{"name":"deep","inputSchema":${schema}}]}}`;
 }
 
-test('of a server with 307 tools an administrator chooses which ones agents get, and sees how many there are', async () => {
+test('an administrator chooses among the 307 tools of a server, and sees how many there are', async () => {
   server.tools = Array.from({ length: 307 }, (_, at) => ({
     name: `tool_${at}`,
     description: `The ${at}th.`,
@@ -706,7 +706,7 @@ test('of a server with 307 tools an administrator chooses which ones agents get,
 });
 
 test.each([404, 405, 406])(
-  'a server of the older transport, which answers %i, is told apart',
+  'a server of the older transport, which answers %i, is refused with the fix',
   async (code) => {
     server.instead = (_request, response) => void response.writeHead(code).end();
     await addServer(h, root, server);

@@ -188,7 +188,7 @@ test('T42 names that differ only in case are published, each as its own file, wi
     expect((await h.open(made.data.url + name)).body).toBe(page(text));
 });
 
-test('a name that is not UTF-8 is refused for that, and the way out is named', async () => {
+test('a name that is not UTF-8 is refused with that reason and the fix', async () => {
   // "Über uns.html" as Windows Explorer writes it, in code page 437.
   const name = Buffer.from([0x9a, ...Buffer.from('ber uns.html')]);
   const { error } = await putZip([{ name, content: 'x' }]);

@@ -140,7 +140,7 @@ test('a dry run finds the mistakes in pages that the report lists after the publ
   expect(codes(await h.call('POST', path, { as: key, body: { dryRun: true } }))).toEqual(found);
 });
 
-test('a rule that only public sites follow is named while the site is private', async () => {
+test('a rule that applies only to public sites is named while the site is private', async () => {
   const files = { 'index.html': 'x', _headers: '/*\n  Access-Control-Allow-Origin: *\n' };
   const warning = {
     code: 'rule_not_applied',

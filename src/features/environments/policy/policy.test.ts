@@ -48,7 +48,7 @@ test('an installation starts with Environments switched off, and public ones not
   expect(environmentPolicySchema.safeParse(defaultEnvironmentPolicy).success).toBe(true);
 });
 
-test('who switches Environments on where nothing runs them is told so', async () => {
+test('an administrator who enables Environments without an engine reads a warning', async () => {
   const { headers } = await read();
   const etag = headers['etag'] ?? '';
   const tried = await put(

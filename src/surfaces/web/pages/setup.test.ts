@@ -86,7 +86,7 @@ describe('the one-time link', () => {
 });
 
 describe('the administrator from the configuration', () => {
-  test('is created at the first start; later settings that differ are ignored, and that is said', async () => {
+  test('is created at the first start; later settings that differ are ignored, with a message', async () => {
     expect(await open.identity.firstAdministrator.ensure(admin)).toBe('created');
     expect(await open.identity.firstAdministrator.ensure(admin)).toBe('unchanged');
     const other = { email: 'other@example.com', password: 'another long password' };
