@@ -1,5 +1,5 @@
 /**
- * What a person sees on a terminal in place of the data: few columns, names rather than ids of ids, and times as distances.
+ * What a person sees on a terminal in place of the data: few columns, names rather than ids, and times as distances.
  * Pipes, --json and --fields have the data as it is.
  */
 type Fields = Readonly<Record<string, unknown>>;
@@ -71,7 +71,7 @@ export function fewColumns(columns: readonly string[]): readonly string[] {
   return columns.slice(0, maxColumns);
 }
 
-/** `expiresAt` as `expires at`. */
+/** The label of a field: `expires at` for `expiresAt`. */
 export function labelOf(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }

@@ -45,7 +45,7 @@ export async function branchHere(env: Io['env']): Promise<string> {
 /** Pipelines check out a commit, and name its branch in variables. */
 export function branchOfPipeline(env: Io['env']): string | undefined {
   const isTag = env['GITHUB_REF_TYPE'] === 'tag' || Boolean(env['CI_COMMIT_TAG']);
-  // In the pipeline of a pull request, GITHUB_REF_NAME is a merge of it.
+  // In the pipeline of a pull request, GITHUB_REF_NAME names its merge and not its branch.
   const { GITHUB_HEAD_REF: head, GITHUB_REF_NAME: ofGithub, CI_COMMIT_REF_NAME: ofGitlab } = env;
   return head || (isTag ? undefined : ofGithub || ofGitlab) || undefined;
 }

@@ -46,13 +46,13 @@ export async function login(address: string | undefined, options: LoginOptions, 
   return { data: { context: name, server: origin, credential: credential.kind } };
 }
 
-/** With offline access unless it is refused: without, the sign-in ends after minutes. */
+/** Adds offline access unless --no-offline is set; without it, the sign-in ends after minutes. */
 function scopesOf({ scope = usualScopes, offline: isOffline = true }: LoginOptions): string {
   const scopes = scope.split(/\s+/).filter((one) => one !== '' && one !== offline);
   return [...scopes, ...(isOffline ? [offline] : [])].join(' ');
 }
 
-/** A key that works: nothing that is stored is replaced by another. @throws Failure of the code 4 */
+/** Reads a key and checks it, so that a wrong key never replaces a stored credential. @throws Failure of the code 4 */
 async function keyFromStdin(origin: string, { check = true }: LoginOptions, io: Io): Promise<Credential> {
   const key = credentialFrom(await io.readInput(), '--token-stdin');
   if (!isKey(key))
@@ -68,13 +68,13 @@ async function keyFromStdin(origin: string, { check = true }: LoginOptions, io: 
   return { kind: 'key', key };
 }
 
-/** The new sign-in holds, also when the server cannot end the one that it replaced. */
+/** Ends the replaced sign-in. The new one stays valid when the server cannot do that. */
 async function revokeReplaced(replaced: Tokens, { err }: Pick<Io, 'err'>): Promise<void> {
   try {
     await revoke(replaced);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    err(`The earlier sign-in was not ended: ${error.message} End it on the page Connected clients.\n`);
+    err(`Postern could not end the earlier sign-in: ${error.message} End it on the page Connected clients.\n`);
   }
 }
 
@@ -119,7 +119,7 @@ async function signedIn(
   io: Io,
 ): Promise<Credential> {
   if (!io.canAsk)
-    throw new Failure('authentication_required', 4, 'Nobody can sign in here: this is no terminal.', {
+    throw new Failure('authentication_required', 4, 'A sign-in needs a terminal, and there is none.', {
       hint: 'Set POSTERN_KEY, or POSTERN_KEY_FILE, or store a key: postern login --token-stdin',
     });
   const endpoints = await endpointsOf(issuer);

@@ -10,7 +10,7 @@ export type Result = {
   readonly columns?: readonly string[] | undefined;
   /** Printed instead of `data`, unless JSON or fields are asked for, such as the rows of a wrapped list. */
   readonly shown?: unknown;
-  /** The same, on a terminal. */
+  /** Printed instead of `shown` on a terminal. */
   readonly people?: unknown;
   readonly pagination?: Pagination | undefined;
   readonly etag?: string | undefined;
@@ -99,7 +99,7 @@ function errorOf({ code, message, hint, requestId, details }: Failure) {
   return { code, message, hint, requestId, ...(details ? { details } : {}) };
 }
 
-/** A line for each file that the server refused, or problem of postern.yaml; anything else as JSON. */
+/** A line for each refused file or each problem of postern.yaml; anything else as JSON. */
 function detailLines(details: unknown): string[] {
   if (details === null || details === undefined) return [];
   const problems = typeof details === 'object' && 'problems' in details ? details.problems : undefined;

@@ -6,7 +6,7 @@ export type Problem = {
   readonly fix: string;
 };
 
-/** As compilers print it, so that editors find the place: `file:line:column message`. */
+/** A problem in the form `file:line:column message`, which compilers print and editors open. */
 export function problemText({ line, column, message, fix }: Problem, file = 'postern.yaml'): string {
   return `${file}:${line}:${column} ${message} ${fix}`;
 }

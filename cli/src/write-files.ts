@@ -7,7 +7,7 @@ type File = { readonly path: string; readonly content: string };
 
 /** Writes the files of a result into the folder: all of them, or none when one exists. @throws Failure */
 export async function writeFiles(result: Result, folder: string): Promise<Result> {
-  // The route list of the server gives this shape.
+  // The route that this verb calls answers with this shape.
   const { files } = result.data as { readonly files: readonly File[] };
   for (const { path } of files) requireInside(path);
   const present: string[] = [];
@@ -16,7 +16,7 @@ export async function writeFiles(result: Result, folder: string): Promise<Result
     throw new Failure(
       'file_exists',
       6,
-      `${folder} has already: ${present.join(', ')}. Nothing was written.`,
+      `${folder} already contains ${present.join(', ')}. Nothing was written.`,
       {
         hint: 'Without --write, the command prints the files. Merge them by hand.',
       },

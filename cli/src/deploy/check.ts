@@ -22,7 +22,7 @@ export type Capabilities = {
   readonly ttl: { readonly enabled: boolean; readonly maxHours: number };
 };
 
-/** As many as a response of the server names. */
+/** The maximum that a response of the server names, too. */
 const maxProblems = 100;
 const maxSegmentBytes = 255;
 const maxPathBytes = 1_024;
@@ -139,7 +139,7 @@ function extensionProblem(
   return `ends in .${extension}, which is not allowed here`;
 }
 
-/** Only in files in which hashed() saw what a key begins with. */
+/** Searches only files in which hashed() found a part that every key has. */
 function hasKey({ file, mayHaveKey }: HashedFile, word: string): boolean {
   return (
     mayHaveKey && findKeys(readFileSync(file, 'latin1'), word).some(({ key }) => key.startsWith(`${word}_`))

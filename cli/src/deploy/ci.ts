@@ -1,10 +1,10 @@
 import { appendFile } from 'node:fs/promises';
 import type { Io } from '../io.ts';
 
-/** Variables that pipelines of usual services set; most set CI, too. */
+/** Variables that common CI services set; most of them set CI, too. */
 const ofPipelines = ['CI', 'TF_BUILD', 'JENKINS_URL', 'TEAMCITY_VERSION', 'CODEBUILD_BUILD_ID'];
 
-/** Whether nobody keeps the working folder or can answer: a pipeline without a terminal. */
+/** Whether this is a pipeline without a terminal, where nobody answers a question or keeps the working folder. */
 export function isPipeline({ env, canAsk }: Pick<Io, 'env' | 'canAsk'>): boolean {
   return !canAsk && ofPipelines.some((name) => !['', '0', 'false'].includes(env[name]?.toLowerCase() ?? ''));
 }

@@ -106,7 +106,7 @@ async function publishFolder(
     }
   }
 
-  /** A site that was created for files which the server then refused is of no use. */
+  /** Deletes the site that was created for files which the server then refused. */
   async function removeAgain({ id }: Site): Promise<void> {
     try {
       await call('DELETE', `/sites/${id}`);
@@ -161,8 +161,8 @@ async function publishFolder(
 }
 
 /**
- * The site of this folder by postern.yaml or postern.site.json; undefined = a new one. When they know other folders only,
- * a person is asked: another folder never replaces their sites. @throws Failure
+ * The site of this folder by postern.yaml or postern.site.json; undefined = a new one. When they name other folders only,
+ * it asks the person: another folder never replaces their sites. @throws Failure
  */
 async function rememberedSite(
   folder: string,
@@ -198,7 +198,7 @@ async function rememberedSite(
   return undefined;
 }
 
-/** The sites of a service key are public; nobody publishes to everyone without a word. @throws Failure of the code 2 */
+/** The sites of a service key are public, so a deploy with one must have --public. @throws Failure of the code 2 */
 function refuseOtherThanPublic({ credential }: Session, options: DeployOptions): void {
   if (options.public || !isServiceKey(credential)) return;
   throw wrongUsage(
@@ -240,7 +240,7 @@ function filesText(count: number): string {
   return count === 1 ? '1 file' : `${count} files`;
 }
 
-/** As a date; --json has the exact time. */
+/** A sentence with the date of the expiry; --json has the exact time. */
 function expiryText({ expiresAt }: Site): string {
   return expiresAt === null ? '' : ` It expires on ${expiresAt.slice(0, 10)}, unless you publish again.`;
 }

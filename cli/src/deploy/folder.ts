@@ -44,7 +44,7 @@ export type LeftOut = {
   readonly first: string;
 };
 const bytesAtOnce = 1024 * 1024;
-/** Behind the product word of every key (docs/reference/contract.md#4-keys). */
+/** Text that follows the product word in every key (docs/reference/contract.md#4-keys). */
 const keyMiddles = ['_pat_', '_svc_', '_upl_'];
 const overlap = 4;
 
@@ -105,8 +105,8 @@ async function isFolder(path: string): Promise<boolean> {
 }
 
 /**
- * What a deploy leaves out. .gitignore says what belongs into git, which an output folder never does: it counts only
- * where the folder is the root of a work tree.
+ * What a deploy leaves out. .gitignore says what does not belong in git, and an output folder is exactly that. So it
+ * counts only where the folder is the root of a work tree (decision 0082).
  */
 function leavingOf(folder: string): Leaving {
   const isWorkTree = existsSync(join(folder, '.git'));
@@ -119,7 +119,7 @@ function leavingOf(folder: string): Leaving {
 type Found = {
   readonly files: LocalFile[];
   readonly links: string[];
-  /** Their names are not UTF-8, so that they cannot be opened by them. */
+  /** Paths whose names are not UTF-8, so that the text does not open them. */
   readonly unreadable: string[];
   readonly leftOut: LeftOut[];
 };
@@ -196,7 +196,7 @@ export function leftOutText(leftOut: readonly LeftOut[]): string {
   return `${['Left out:', ...shown, ...end].join('\n')}\n`;
 }
 
-/** None for what is no file, such as a folder or a link to nowhere. */
+/** Empty for a path that is not a file, such as a folder or a link to nowhere. */
 function patternsIn(path: string, mark: string): { pattern: string; mark: string }[] {
   try {
     const lines = readFileSync(path, 'utf8')
@@ -213,7 +213,7 @@ type Rules = { readonly above: string; readonly rule: ReturnType<typeof ignore> 
 
 /** With the SHA-256 of each; `size` is what was read. One buffer serves all, and no promise is made: see filesOf(). */
 export function hashed(files: readonly LocalFile[]): HashedFile[] {
-  // In front of what is read: the end of what was read before, because a key may lie across both.
+  // The buffer begins with the end of the previous read, because a key may lie across two reads.
   const buffer = Buffer.allocUnsafeSlow(overlap + bytesAtOnce);
   return files.map((one) => {
     const hash = createHash('sha256');

@@ -50,7 +50,7 @@ export async function readSiteFile(
 }
 
 type Content = {
-  /** In a file of an earlier build, which did not name the folder. */
+  /** The site in a file of an earlier version of postern, which did not name the folder. */
   readonly site: string | undefined;
   readonly sites: Readonly<Record<string, string>>;
 };

@@ -85,7 +85,7 @@ const settable = [
   'permissions-policy',
   'referrer-policy',
 ];
-/** Headers that a site takes with these values only. */
+/** Headers that a site accepts with these values only. */
 const withValues: Readonly<Record<string, readonly string[]>> = {
   'x-content-type-options': ['nosniff'],
   'x-frame-options': ['DENY', 'SAMEORIGIN'],

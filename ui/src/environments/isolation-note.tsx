@@ -8,8 +8,8 @@ export function IsolationNote({ mb = 0 }: { readonly mb?: 'md' | 0 }) {
   if (isolation === undefined) return null;
   if (isolation === null)
     return (
-      <Alert color="yellow" mb={mb} title="Nothing runs Environments here">
-        ENVIRONMENTS_ENGINE is off. Set it to local or kubernetes, and start Postern again.
+      <Alert color="yellow" mb={mb} title="No engine runs Environments">
+        ENVIRONMENTS_ENGINE is off. Set it to local or kubernetes, and restart Postern.
       </Alert>
     );
   const isNone = isolation.kind === 'process';

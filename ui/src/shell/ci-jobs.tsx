@@ -6,8 +6,8 @@ import { Command } from './command.tsx';
 import { type DeployTo, githubJob, gitlabJob } from './snippets.ts';
 
 /**
- * Jobs to copy that publish with the command line: to a site, or to the one that a committed postern.site.json names. Nothing
- * where this server serves no command line.
+ * Jobs to copy that publish with the command line: to a site, or to the one that a committed postern.site.json names. Shows
+ * nothing where this server serves no command line.
  */
 export function CiJobs(to: DeployTo) {
   const { data: digest } = useQuery(commandLineDigest);

@@ -29,7 +29,7 @@ export function tryCommandLine(): string {
 /** Which site a deploy publishes to. Without an id: the one that postern.site.json remembers, or a new one. */
 export type DeployTo = {
   readonly siteId?: string;
-  /** Its sites are public, which the deploy must say. */
+  /** The sites of a service key are public, so the deploy needs --public. */
   readonly isServiceKey?: boolean;
 };
 

@@ -13,11 +13,11 @@ type WarningProps = {
   readonly live: PublishedVersion | null;
 };
 
-/** Warnings that need a change of the files. */
+/** Warnings that the author resolves by changing files. */
 export function FileWarnings({ of }: { readonly of: readonly Warning[] }) {
   if (of.length === 0) return null;
   return (
-    <Alert color="yellow" title="Not everything works as it is written">
+    <Alert color="yellow" title="Some files may not work as you expect">
       {of.map(({ message }) => (
         <Text size="sm" key={message}>
           {message}

@@ -82,7 +82,7 @@ export const mcpSections: readonly Section[] = [
       {
         path: 'clients.metadataHosts',
         label: 'Hosts of metadata documents',
-        says: 'Clients whose id is an https address describe themselves there. The built-in provider reads documents of these hosts only, unless the registration is closed. Once you name a host, clients of every other host fail that would otherwise register themselves: name the hosts of all clients in use, such as chatgpt.com for Codex, or leave the list empty.',
+        says: 'Clients whose id is an https address describe themselves there. The built-in provider reads documents of these hosts only, unless the registration is closed. Once you name a host, clients with a document at any other host are refused. Name the hosts of all clients in use, such as chatgpt.com for Codex, or leave the list empty.',
         kind: 'words',
         standard: [],
       },

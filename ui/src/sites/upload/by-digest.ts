@@ -164,7 +164,7 @@ async function sendMissing(
       failures = 0;
     } catch (error) {
       const found = refusedIn(error);
-      // Otherwise something else is wrong, and sending the others would be for nothing.
+      // Otherwise the problem is not in the files, and sending the others is useless.
       const isOfFiles = found.length > 0 && found.every(({ path }) => contents.digests.has(path));
       if (error instanceof ApiProblem && isOfFiles) {
         lastRefusal = error;

@@ -132,7 +132,7 @@ function similarNames(files: readonly PickedFile[]): string[] {
   for (const { path } of files) {
     const other = seen.get(foldedName(path));
     if (other !== undefined && other !== path)
-      return [`There are names that differ only in case or look the same, such as ${other} and ${path}.`];
+      return [`Some names differ only in case or look the same, such as ${other} and ${path}.`];
     seen.set(foldedName(path), path);
   }
   return [];
