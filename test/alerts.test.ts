@@ -96,7 +96,7 @@ const faults: Readonly<Record<string, Fault>> = {
     labels: { instance: 'web-1' },
   },
   PosternBuildsWait: { series: { postern_build_oldest_queued_seconds: '0+60' } },
-  // One Environment, whose step is tried again once a minute.
+  // One Environment, whose step Postern retries once a minute.
   PosternEngineAway: { series: { 'postern_environment_retries_total{cause="engine"}': '0+1' } },
   PosternDefect: { series: { 'postern_environment_retries_total{cause="mistake"}': '0+0.1' } },
   PosternAgentCallsFail: {

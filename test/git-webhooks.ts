@@ -36,7 +36,7 @@ export const githubPush = JSON.stringify({
   commits: [{ id: after, message: 'Change the greeting', author, added: [], removed: [], modified: ['a'] }],
 });
 
-/** No two pushes have the same body; the same delivery, sent again, has. */
+/** Each push has a body of its own; a delivery that is sent again has the same body. */
 const githubPushOf = (delivery: string | null) =>
   githubPush.replaceAll(
     after,

@@ -139,8 +139,8 @@ test.each([
   },
 );
 
-/** Here Postern is the client, at servers whose sign-in is as unusual as the standards allow. */
-test('as a client of other servers, Postern fails in nothing of the conformance suite but what is listed', async () => {
+/** Postern is the client here, at servers whose sign-in is as unusual as the standards allow. */
+test('as a client of other servers, Postern passes the conformance suite except for the listed scenarios', async () => {
   const program = join(import.meta.dirname, 'programs/connect.ts');
   const list = join(import.meta.dirname, 'conformance-client.yaml');
   const told = await runPackage(
@@ -249,7 +249,7 @@ async function signedIn() {
     accessToken: (tokens as { access_token: string }).access_token,
     client: newClient(),
     transport: transportOf(),
-    /** As if the access token had expired. */
+    /** Replaces the access token with one that the server refuses. */
     spoilToken: () => void (tokens = { ...(tokens as object), access_token: 'x'.repeat(43) }),
   };
 }

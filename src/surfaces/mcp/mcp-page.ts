@@ -217,7 +217,7 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
           });
           for (const [name, value] of response.headers) reply.header(name, value);
           // Streams end with the answer of the one request, which is short.
-          // As text, which Node writes together with the headers.
+          // Sent as text, which Node writes together with the headers.
           const whole = { type: response.headers.get('content-type'), text: await response.text() };
           const { type, text } = answerIn(form, whole, Array.isArray(parsedBody));
           if (type !== null) reply.header('content-type', type);
