@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { programOptions } from '../scripts/program-options.mjs';
 import { createMetrics } from '../src/surfaces/web/metrics.ts';
 
 // What operators load into Prometheus and Grafana says only what the program tells.
@@ -54,6 +55,11 @@ test('every metric of ours is on the dashboard or in a rule', async () => {
     .map(({ name }) => name)
     .filter((name) => !shown.has(name) && !shown.has(`${name}_bucket`));
   expect(missing).toEqual([]);
+});
+
+test('a container runs all workloads with the options of npm start', async () => {
+  const command = /^CMD (.+)$/m.exec(await read('Containerfile'))?.[1] ?? '';
+  expect(JSON.parse(command)).toEqual(['node', ...programOptions, 'src/main.ts', 'all']);
 });
 
 test('every alert names a page that is there', async () => {

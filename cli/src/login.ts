@@ -74,7 +74,9 @@ async function revokeReplaced(replaced: Tokens, { err }: Pick<Io, 'err'>): Promi
     await revoke(replaced);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    err(`Postern could not end the earlier sign-in: ${error.message} End it on the page Connected clients.\n`);
+    err(
+      `Postern could not end the earlier sign-in: ${error.message} End it on the page Connected clients.\n`,
+    );
   }
 }
 

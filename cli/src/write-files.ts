@@ -21,11 +21,12 @@ export async function writeFiles(result: Result, folder: string): Promise<Result
         hint: 'Without --write, the command prints the files. Merge them by hand.',
       },
     );
+  await mkdir(folder, { recursive: true });
+  const root = await realpath(folder);
   for (const { path, content } of files) {
     const place = join(folder, path);
+    if (!(await leadsInto(root, dirname(place)))) throw outside(path);
     await mkdir(dirname(place), { recursive: true });
-    const [root, own] = [await realpath(folder), await realpath(dirname(place))];
-    if (own !== root && !own.startsWith(`${root}${sep}`)) throw outside(path);
     await writeFile(place, content, { flag: 'wx' });
   }
   return { ...result, text: files.map(({ path }) => `${path}\n`).join('') };
@@ -38,6 +39,14 @@ function requireInside(path: string): void {
 
 function outside(path: string): Failure {
   return new Failure('failed', 1, `The server named a file outside of the folder: ${JSON.stringify(path)}.`);
+}
+
+/** Whether the folders of this path that exist are inside of `root`, also when one is a link. */
+async function leadsInto(root: string, folder: string): Promise<boolean> {
+  let present = folder;
+  while (!(await exists(present))) present = dirname(present);
+  const own = await realpath(present);
+  return own === root || own.startsWith(`${root}${sep}`);
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -116,7 +116,10 @@ export function createJobs(deps: {
     try {
       const work = job.leased && !isOnlyProcess ? runLeased(job, signal) : runAlone(job, signal);
       const outcome = await Promise.race([watched(job.name, signal, work), giveUp.promise]);
-      if (outcome === 'not its turn') return;
+      if (outcome === 'not its turn') {
+        failing.delete(job.name);
+        return;
+      }
       if (outcome === 'unfinished') dueAt.set(job.name, clock.now());
       if (failing.delete(job.name)) log.info({ job: job.name }, 'the job runs again');
       onRun?.(job.name, 'done', clock.now());

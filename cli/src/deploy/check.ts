@@ -132,7 +132,8 @@ function extensionProblem(
   path: string,
   { allowedExtensions, forbiddenExtensions }: Capabilities['upload'],
 ): string | false {
-  const extension = /[^/]\.([^./]+)$/.exec(path)?.[1]?.toLowerCase();
+  // Some systems leave out dots at the end of a name.
+  const extension = /[^/]\.([^./]+)\.*$/.exec(path)?.[1]?.toLowerCase();
   if (extension === undefined) return false;
   const isAllowed = allowedExtensions.length === 0 || allowedExtensions.includes(extension);
   if (isAllowed && !forbiddenExtensions?.includes(extension)) return false;

@@ -207,9 +207,9 @@ function refuseOtherThanPublic({ credential }: Session, options: DeployOptions):
   );
 }
 
-/** Whether the server has decided: after a lost connection, or when it is busy, the next deploy continues. */
+/** Whether the server refused the files. After any other failure the next deploy continues, and the publish may have been committed. */
 function isRefusal(error: unknown): boolean {
-  return error instanceof Failure && error.exitCode !== 5 && error.exitCode !== 7;
+  return error instanceof Failure && ['upload_rejected', 'credential_in_content'].includes(error.code);
 }
 
 function isServiceKey(credential: string | undefined): boolean {

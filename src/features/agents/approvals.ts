@@ -121,7 +121,9 @@ export function createAgentApprovals(deps: {
         const open = await agentApprovals.findOpen({ userId, clientId, tool, digests }, now);
         if (open?.status === 'approved') await agentApprovals.move(open.id, 'approved', 'used', now);
         if (open !== undefined) return { kind: open.status as Asked['kind'], id: open.id };
-        if ((await agentApprovals.waiting(userId, clientId, now)).length >= maxWaiting)
+        const waiting = await agentApprovals.waiting(userId, clientId, now);
+        // The person sees no requests of a consent that ended.
+        if (waiting.filter((one) => one.grantId === grantId).length >= maxWaiting)
           throw new AppError('quota_exceeded', {
             message: `${maxWaiting} calls of this client wait for the person, which is the maximum.`,
             hint: 'Ask the person to decide about them in Settings, or wait ten minutes.',

@@ -177,7 +177,8 @@ export function createExternalOAuth({
     return {
       // Another origin could describe this server to Postern alone.
       metadata: isOwn ? resourceMetadataUrl.href : undefined,
-      scopes: scope?.slice(0, maxScopeLength).split(' ').filter(Boolean),
+      scopes:
+        scope !== undefined && scope.length <= maxScopeLength ? scope.split(' ').filter(Boolean) : undefined,
     };
   }
 

@@ -212,7 +212,7 @@ export function mcpServerRoutes(servers: McpServers): Route[] {
       tag,
       summary: 'Change an external MCP server',
       description:
-        'Fields that are not sent stay; `tools` and `readOnlyTools` are replaced whole. Another `url` removes all connections, accepted tools and rules of tools, because they belong to another server. Another `auth`, and an accepted issuer, remove all connections. Any of the three removes `client`, unless it is sent, too. `endedConnections` says how many.',
+        'Fields that are not sent stay; `tools` and `readOnlyTools` are replaced whole. Another `url` removes all connections, accepted tools and rules of tools, because they belong to another server. Another `auth`, and an issuer in place of an earlier one, remove all connections. Any of the three removes `client`, unless the request sends it. `endedConnections` says how many.',
       policy: byAdministrators,
       params,
       body: changeSchema,

@@ -154,7 +154,8 @@ export function createMcpServers(deps: {
         if (isOtherServer) await mcpServers.removeTools(slug);
         const removed =
           isOtherSignIn || after.issuer !== before.issuer ? await mcpConnections.removeOfServer(slug) : [];
-        const details = { before, after, endedConnections: removed.length };
+        const secret = given?.clientSecret === undefined ? {} : { clientSecret: 'replaced' };
+        const details = { before, after, ...secret, endedConnections: removed.length };
         await audit.append(eventOf(auditContext, 'server_changed', slug, details));
         return { before, after, removed };
       });

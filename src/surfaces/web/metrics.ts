@@ -273,8 +273,9 @@ export function createMetrics(): Metrics {
       for (const [status, count] of Object.entries(counts.environments))
         work.environments.set({ status }, count);
       work.approvals.set(counts.approvals);
-      for (const [status, count] of Object.entries(counts.connections))
-        work.connections.set({ status }, count);
+      // A rule compares the number of broken ones with that of an hour ago, which must exist.
+      for (const status of ['connected', 'broken'])
+        work.connections.set({ status }, counts.connections[status] ?? 0);
     },
     countBuild: (result) => builds.inc({ result }),
     countRetry: (cause) => retries.inc({ cause }),

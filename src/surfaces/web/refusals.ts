@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { anonymous, type RequestOrigin } from '../../core/caller.ts';
 import { minute } from '../../core/clock.ts';
-import { AppError, type ErrorCode } from '../../core/errors.ts';
+import { AppError } from '../../core/errors.ts';
 import { mcpScope } from '../../core/scopes.ts';
 import type { Route } from '../../platform/http.ts';
 import { sendFinalError } from '../../platform/final-error.ts';
@@ -21,8 +21,8 @@ import type { RequestRecords } from './request-records.ts';
 
 type RefusalDeps = {
   readonly log: Log;
-  /** Code of a 503 → when its cause was logged, in ms of real time. */
-  readonly outages: Map<ErrorCode, number>;
+  /** Code and message of a 503 → when its cause was logged, in ms of real time. */
+  readonly outages: { get(failure: string): number | undefined; set(failure: string, at: number): unknown };
   readonly routes: readonly Route[];
   readonly records: Pick<RequestRecords, 'denied'>;
 };
@@ -77,12 +77,12 @@ export function sendError(
 }
 
 /** While a store is unavailable, each request fails for the same reason, so the log has it once a minute. */
-function isToBeLogged({ outages }: RefusalDeps, { status, code }: AppError): boolean {
+function isToBeLogged({ outages }: RefusalDeps, { status, code, message }: AppError): boolean {
   if (status !== 503) return true;
-  const last = outages.get(code);
+  const last = outages.get(`${code} ${message}`);
   const now = performance.now();
   if (last !== undefined && now - last < minute) return false;
-  outages.set(code, now);
+  outages.set(`${code} ${message}`, now);
   return true;
 }
 

@@ -4,8 +4,9 @@ import type { RequestListener, Server } from 'node:http';
 import underPressure from '@fastify/under-pressure';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { RoutePolicy } from '../../core/authorize.ts';
-import { AppError, type ErrorCode } from '../../core/errors.ts';
+import { AppError } from '../../core/errors.ts';
 import type { Route, UploadType } from '../../platform/http.ts';
+import { keepLastUsed } from '../../platform/last-used.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Tracing } from '../../platform/tracing.ts';
 import { createFairServer, isServing } from '../../platform/turns.ts';
@@ -54,6 +55,8 @@ declare module 'fastify' {
   }
 }
 
+/** Failures of which the log has the cause once a minute. */
+const maxOutages = 100;
 /** Milliseconds allowed for the head of a request, and again for its body. */
 const bodyMs = 15_000;
 const idleMs = 30_000;
@@ -63,7 +66,7 @@ const uploadMs = 1_800_000;
 const keptMs = 72_000;
 
 export async function createWebServer(given: WebServerDeps): Promise<FastifyInstance> {
-  const deps = { ...given, outages: new Map<ErrorCode, number>() };
+  const deps = { ...given, outages: keepLastUsed<number>(maxOutages) };
   const app = Fastify({
     logger: false,
     genReqId: () => randomUUID(),

@@ -165,6 +165,8 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
     const { code, message, hint: fix } = isPassing ? ownMistake : error;
     const status = code === 'config_invalid' ? 'config_error' : 'error';
     await record(deploy, (rows, stores, now) => failed(stores, rows, { status, message, fix, at }, now));
+    // The next deploy has tries of its own.
+    delayed.delete(id);
   }
 
   async function say(deploy: Deploy, message: string): Promise<void> {

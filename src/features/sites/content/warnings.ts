@@ -91,7 +91,7 @@ function linesNotApplied({ notApplied }: VersionRules): SiteWarning[] {
   const warnings = notApplied.slice(0, maxLines).map(ruleWarning);
   const more = notApplied.length - maxLines;
   if (more <= 0) return warnings;
-  const message = `${more} more lines of _redirects and _headers are not applied.`;
+  const message = `${more === 1 ? '1 more line' : `${more} more lines`} of _redirects and _headers ${more === 1 ? 'is' : 'are'} not applied.`;
   return [...warnings, { code: 'rule_not_applied', message, pages: [] }];
 }
 

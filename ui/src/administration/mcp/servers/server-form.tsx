@@ -31,8 +31,8 @@ export function ServerForm({ of: known, onClose, onDone }: FormProps) {
   const [clientId, setClientId] = useState(known?.clientId ?? '');
   const [clientSecret, setClientSecret] = useState('');
   const isOther = known !== undefined && (known.url !== url || known.auth !== auth);
-  // Without a new secret, what is stored stays.
-  const keepsClient = !isOther && clientSecret === '' && clientId === (known?.clientId ?? '');
+  // Without a new id or secret nothing is sent: the server keeps the stored client, or removes it with the address that it is for.
+  const keepsClient = clientSecret === '' && clientId === (known?.clientId ?? '');
   const client =
     clientId === '' || auth !== 'oauth'
       ? null
