@@ -30,6 +30,12 @@ test('a pipeline names its branch: of a pull request the head, of a tag none', (
     'main',
   );
   expect(branchOfPipeline({ CI_COMMIT_REF_NAME: 'feature/a' })).toBe('feature/a');
+  const ofFork = {
+    GITHUB_EVENT_NAME: 'pull_request_target',
+    GITHUB_HEAD_REF: 'main',
+    GITHUB_REF_NAME: 'main',
+  };
+  expect(branchOfPipeline(ofFork)).toBeUndefined();
   expect(branchOfPipeline({ GITHUB_REF_NAME: 'v1', GITHUB_REF_TYPE: 'tag' })).toBeUndefined();
   expect(branchOfPipeline({ CI_COMMIT_REF_NAME: 'v1', CI_COMMIT_TAG: 'v1' })).toBeUndefined();
 });

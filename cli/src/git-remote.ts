@@ -42,8 +42,12 @@ export async function branchHere(env: Io['env']): Promise<string> {
   return branch;
 }
 
-/** Pipelines check out a commit, and name its branch in variables. */
+/**
+ * Pipelines check out a commit, and name its branch in variables. A pull request of a fork names a branch of the fork: with
+ * `pull_request_target` its pipeline has secrets, so nothing is taken from it.
+ */
 export function branchOfPipeline(env: Io['env']): string | undefined {
+  if (env['GITHUB_EVENT_NAME'] === 'pull_request_target') return undefined;
   const isTag = env['GITHUB_REF_TYPE'] === 'tag' || Boolean(env['CI_COMMIT_TAG']);
   // In the pipeline of a pull request, GITHUB_REF_NAME names its merge and not its branch.
   const { GITHUB_HEAD_REF: head, GITHUB_REF_NAME: ofGithub, CI_COMMIT_REF_NAME: ofGitlab } = env;

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -24,11 +24,20 @@ test('every file is written and named; when one exists, none is written', async 
   await expect(readFile(join(folder, 'new.txt'))).rejects.toThrow('ENOENT');
 });
 
-test('a path that leads out of the folder is refused, also through a link', async () => {
+test('a path that leads out of the folder, or into .git, is refused before anything is written', async () => {
   const [folder, other] = [await newFolder(), await newFolder()];
   await symlink(other, join(folder, 'link'));
   await writeFile(join(folder, 'own.txt'), '');
-  for (const path of ['../out.txt', '/etc/out.txt', 'a/../../out.txt', 'C:/out.txt', 'link/out.txt'])
-    await expect(writeFiles(result(path), folder)).rejects.toMatchObject({ exitCode: 1 });
-  await expect(readFile(join(other, 'out.txt'))).rejects.toThrow('ENOENT');
+  const hostile = [
+    '../out.txt',
+    '/etc/out.txt',
+    'a/../../out.txt',
+    'C:/out.txt',
+    'link/new/out.txt',
+    '.git/hooks/out',
+  ];
+  for (const path of hostile)
+    await expect(writeFiles(result('before.txt', path), folder)).rejects.toMatchObject({ exitCode: 1 });
+  expect(await readdir(other)).toEqual([]);
+  expect(await readdir(folder)).toEqual(['link', 'own.txt']);
 });

@@ -23,22 +23,29 @@ export async function writeFiles(result: Result, folder: string): Promise<Result
     );
   await mkdir(folder, { recursive: true });
   const root = await realpath(folder);
+  for (const { path } of files)
+    if (!(await leadsInto(root, dirname(join(folder, path))))) throw outside(path);
   for (const { path, content } of files) {
     const place = join(folder, path);
-    if (!(await leadsInto(root, dirname(place)))) throw outside(path);
     await mkdir(dirname(place), { recursive: true });
     await writeFile(place, content, { flag: 'wx' });
   }
   return { ...result, text: files.map(({ path }) => `${path}\n`).join('') };
 }
 
-/** The paths come from a server. */
+/** The paths come from a server. @throws Failure */
 function requireInside(path: string): void {
-  if (path === '' || /^[/\\]|^[a-z]:|(?:^|[/\\])\.\.(?:[/\\]|$)/i.test(path)) throw outside(path);
+  const isOutside = path === '' || /^[/\\]|^[a-z]:|(?:^|[/\\])\.\.(?:[/\\]|$)/i.test(path);
+  // What is in .git can be a program that git runs.
+  if (isOutside || /(?:^|[/\\])\.git(?:[/\\]|$)|\p{Cc}/iu.test(path)) throw outside(path);
 }
 
 function outside(path: string): Failure {
-  return new Failure('failed', 1, `The server named a file outside of the folder: ${JSON.stringify(path)}.`);
+  return new Failure(
+    'failed',
+    1,
+    `The server named a file that Postern does not write: ${JSON.stringify(path)}.`,
+  );
 }
 
 /** Whether the folders of this path that exist are inside of `root`, also when one is a link. */

@@ -106,9 +106,10 @@ const hasOneValue: ReadonlySet<string> = new Set([
 /** The author's headers for this path. On private and unlisted content our own values take precedence (threat T45). */
 function ownHeaders({ isPrivate, isUnlisted }: Kind, { headers }: ServedContent, path: string): OwnHeader[] {
   const found = headers.filter(({ pattern }) => pattern.test(path)).flatMap((rule) => rule.headers);
+  const last = new Map(found.map(([name], at) => [name, at]));
   let room = maxOwnHeadersLength;
   return found
-    .filter(([name], at) => !hasOneValue.has(name) || found.findLastIndex(([other]) => other === name) === at)
+    .filter(([name], at) => !hasOneValue.has(name) || last.get(name) === at)
     .filter(([name]) => !isPrivate || !oursWhenPrivate.has(name))
     .filter(([name]) => !(isPrivate || isUnlisted) || name !== 'x-robots-tag')
     .slice(0, maxOwnHeaders)

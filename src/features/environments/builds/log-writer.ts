@@ -72,7 +72,9 @@ export function createLogWriter(deps: {
   }
 
   return {
-    add(line) {
+    add({ at, stream, text }) {
+      // PostgreSQL stores neither a NUL nor half of a surrogate pair.
+      const line = { at, stream, text: text.replaceAll('\0', '\ufffd').toWellFormed() };
       waiting.push(line);
       memory += memoryOf(line);
       if (memory > full) room ??= Promise.withResolvers();

@@ -27,6 +27,13 @@ function openWriter() {
   return { writer, written, planned, faults, failures };
 }
 
+test('a line is written without what PostgreSQL does not store', async () => {
+  const { writer, written } = openWriter();
+  writer.add(line('a\0b\ud83d'));
+  await turn();
+  expect(written).toEqual([['a\ufffdb\ufffd']]);
+});
+
 test('the first lines are written at once, and later ones together when 250 ms have passed', async () => {
   const { writer, written, planned } = openWriter();
   for (const text of ['a', 'b']) writer.add(line(text));

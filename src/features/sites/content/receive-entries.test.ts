@@ -238,6 +238,14 @@ describe('T37 our own keys in what is uploaded', () => {
   });
 });
 
+test('a warning that quotes a line shows its control characters and half characters, and sends none', async () => {
+  const content = '/a /b x\0\x1b]0;y\x07\n/c /d 1234567890123456789\u{1f600}';
+  const { warnings } = await take([page, { name: '_redirects', content }]);
+  const messages = warnings.map(({ message }) => message);
+  expect(messages).toHaveLength(2);
+  for (const message of messages) expect(message).toMatch(/^(?:(?!\p{Cc}|\p{Cs}).)+$/u);
+});
+
 test('rules are looked at where they hold, in the one folder of an archive too, and are not kept from anywhere else', async () => {
   const wrong = (name: string) => ({ name, content: 'not a rule' });
   const notApplied = async (...parts: TarPart[]) => {

@@ -1,3 +1,4 @@
+import { safeText } from '../../../core/safe-text.ts';
 import { followRedirects } from '../serving/site-rules.ts';
 import type { Site } from '../site.ts';
 import type { LeftOut } from './judge.ts';
@@ -97,7 +98,8 @@ function linesNotApplied({ notApplied }: VersionRules): SiteWarning[] {
 
 function ruleWarning({ file, line, problem, onlyPrivate }: RuleNotApplied): SiteWarning {
   const place = line === undefined ? `The file ${file}` : `Line ${line} of ${file}`;
-  const message = `${place} is not applied as it is written: it ${problem}.`;
+  // The problem can quote the line.
+  const message = safeText(`${place} is not applied as it is written: it ${problem}.`);
   return { code: 'rule_not_applied', message, pages: [], ...(onlyPrivate ? { onlyPrivate } : {}) };
 }
 
