@@ -37,6 +37,7 @@ export type Sending = {
 };
 
 type Heads = {
+  readonly isPrivate: boolean;
   /** Headers of every response with this form. */
   readonly list: string[];
   /** Headers of a response with the whole form. */
@@ -45,12 +46,12 @@ type Heads = {
 
 const madeHeads = new WeakMap<Form, Heads>();
 
-/** A form belongs to one version at one label, so its headers are created once. */
+/** A form belongs to one version at one label, so its headers are created once, and again when its site becomes private. */
 function headsOf({ kind, content, file }: Sending, form: Form): Heads {
   let heads = madeHeads.get(form);
-  if (heads === undefined) {
+  if (heads?.isPrivate !== kind.isPrivate) {
     const list = fileHeaders(kind, content, file, form);
-    heads = { list, whole: [...list, 'content-length', String(form.size)] };
+    heads = { isPrivate: kind.isPrivate, list, whole: [...list, 'content-length', String(form.size)] };
     madeHeads.set(form, heads);
   }
   return heads;
