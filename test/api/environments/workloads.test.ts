@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { minute, second } from '../../../src/core/clock.ts';
 import { type Engine, EngineUnavailable } from '../../../src/features/environments/engine/engine.ts';
 import { serviceLogStore } from '../../../src/features/environments/engine/kubernetes/service-log-store.ts';
@@ -81,6 +81,10 @@ beforeAll(async () => {
     body: { ...defaultEnvironmentPolicy, enabled: true, allowedAccess: ['owner', 'members', 'public'] },
   });
   shown = await deployed((await create()).id);
+});
+afterEach(() => {
+  away = undefined;
+  refused = undefined;
 });
 afterAll(async () => {
   for (const id of await web.app.services.read.environments.living()) await engine.remove(id);
