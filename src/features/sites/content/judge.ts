@@ -1,3 +1,4 @@
+import { setImmediate as othersFirst } from 'node:timers/promises';
 import type { Blob } from '../../../platform/blobs/blobs.ts';
 import type { KeyFormat } from '../../keys/keys.ts';
 import {
@@ -64,6 +65,9 @@ export type JudgeDeps = {
   readonly onKey: (value: string) => void;
 };
 
+/** Names judged again before other tasks get a turn. */
+const namesAtOnce = 100;
+
 /** Thrown after its problem is recorded; judging of this upload stops. */
 class Stop extends Error {}
 
@@ -129,12 +133,15 @@ export async function judged(
   };
 
   /** Checks that need the complete upload. */
-  function finish(): void {
+  async function finish(): Promise<void> {
     if (files.size === 0 && problems.length === 0) stop({ code: 'empty', problem: 'contains no files' });
     const before = files;
     files = new Map([...unpacked(before)].sort(([one], [other]) => (one < other ? -1 : 1)));
+    let seen = 0;
     for (const path of files.keys()) {
       if (before.has(path)) continue;
+      if (seen % namesAtOnce === 0) await othersFirst();
+      seen += 1;
       const named = nameEntry(path);
       if (named.kind === 'refused') refuse(path, named);
     }
@@ -142,7 +149,7 @@ export async function judged(
 
   try {
     await work(judge);
-    finish();
+    await finish();
   } catch (error) {
     if (!(error instanceof Stop)) throw error;
   }

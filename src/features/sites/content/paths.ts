@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { notUtf8 } from './archive.ts';
 
 /**
@@ -234,12 +235,19 @@ function forkAt(above: Place, place: Place, shared: readonly string[]): Place {
 }
 
 const ascii = /^[\0-\x7f]*$/;
+const maxFolded = 64;
 
 /**
- * Equal for names that differ only in case or look the same. Converts to upper case first, because only then ß equals SS,
- * and ſ equals s.
+ * Equal for names that differ only in case or look the same. A digest stands for a long form: U+FDFA alone becomes 18
+ * characters, and the names of an upload are compared all at once.
  */
 export function foldedName(path: string): string {
+  const form = foldedForm(path);
+  return form.length <= maxFolded ? form : createHash('sha256').update(form).digest('base64');
+}
+
+/** Converts to upper case first, because only then ß equals SS, and ſ equals s. */
+function foldedForm(path: string): string {
   if (ascii.test(path)) return path.toLowerCase();
   const drawn = path.replace(/\p{Default_Ignorable_Code_Point}/gu, '');
   return drawn.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFC');

@@ -54,7 +54,7 @@ export async function receive(
       deps.keepsTopFolder === true ? undefined : withoutTopFolder,
     );
     const found = await rulesIn(taken.files, (digest) => rules.get(digest) ?? '');
-    const received = { ...taken, warnings: warningsOf(taken.files, found) };
+    const received = { ...taken, warnings: await warningsOf(taken.files, found) };
     // Content of a refused upload is never published, so it need not survive a crash.
     if (received.problems.length === 0) await batch.flush();
     return received;

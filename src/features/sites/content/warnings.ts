@@ -1,10 +1,11 @@
+import { setImmediate as othersFirst } from 'node:timers/promises';
 import { safeText } from '../../../core/safe-text.ts';
 import { followRedirects } from '../serving/site-rules.ts';
 import type { Site } from '../site.ts';
 import type { LeftOut } from './judge.ts';
 import type { Manifest } from './manifest.ts';
 import { maxListed, type VersionReport } from './report.ts';
-import { foldedName } from './paths.ts';
+import { deepest, foldedName } from './paths.ts';
 import type { RuleNotApplied, VersionRules } from './version-rules.ts';
 
 /**
@@ -35,11 +36,13 @@ export type SiteReport = VersionReport & {
 };
 
 const maxPages = 100;
+/** Names compared before other tasks get a turn. */
+const namesAtOnce = 100;
 /** Lines of `_redirects` and `_headers` that the warnings name. */
 const maxLines = 50;
 
-export function warningsOf(files: Manifest, rules: VersionRules): SiteWarning[] {
-  return [...withoutStartPage(files, rules), ...linesNotApplied(rules), ...similarNames(files)];
+export async function warningsOf(files: Manifest, rules: VersionRules): Promise<SiteWarning[]> {
+  return [...withoutStartPage(files, rules), ...linesNotApplied(rules), ...(await similarNames(files))];
 }
 
 /** Mistakes in pages, for a dry run: no version exists whose report could list them. */
@@ -71,19 +74,25 @@ export function warningsFor(
   return warnings.filter(({ onlyPrivate }) => onlyPrivate !== true || visibility === 'private');
 }
 
-function similarNames(files: Manifest): SiteWarning[] {
+async function similarNames(files: Manifest): Promise<SiteWarning[]> {
   const first = new Map<string, string>();
-  const similar: [string, string][] = [];
+  let [seen, similar] = [0, 0];
+  let example: readonly string[] | undefined;
   for (const path of files.keys()) {
+    if (seen % namesAtOnce === 0) await othersFirst();
+    seen += 1;
     const key = foldedName(path);
     const other = first.get(key);
-    if (other === undefined) first.set(key, path);
-    else similar.push([other, path]);
+    if (other === undefined) {
+      first.set(key, path);
+      continue;
+    }
+    similar += 1;
+    example ??= [other, path];
   }
-  const [example] = similar;
   if (example === undefined) return [];
   const pair = example.map((path) => (path.length > 200 ? `${path.slice(0, 200)}…` : path)).join(' and ');
-  const names = similar.length === 1 ? pair : `${similar.length} pairs of names, such as ${pair},`;
+  const names = similar === 1 ? pair : `${similar} pairs of names, such as ${pair},`;
   const message = `${names} differ only in case, or look the same. Postern serves both, but a copy on Windows or macOS may hold only one.`;
   return [{ code: 'similar_names', message, pages: [] }];
 }
@@ -105,11 +114,13 @@ function ruleWarning({ file, line, problem, onlyPrivate }: RuleNotApplied): Site
 
 function withoutStartPage(files: Manifest, { redirects }: VersionRules): SiteWarning[] {
   if (files.has('index.html') || followRedirects(redirects, '') !== undefined) return [];
-  const depth = (path: string) => path.split('/').length;
-  const pages = [...files.keys()]
-    .filter((path) => /\.html?$/i.test(path))
-    .sort((one, other) => depth(one) - depth(other))
-    .slice(0, maxPages);
+  const byDepth = Array.from({ length: deepest + 1 }, (): string[] => []);
+  for (const path of files.keys()) {
+    if (!/\.html?$/i.test(path)) continue;
+    const level = byDepth[path.split('/').length];
+    if (level !== undefined && level.length < maxPages) level.push(path);
+  }
+  const pages = byDepth.flat().slice(0, maxPages);
   const [first] = pages;
   const message =
     'The site has no index.html at its top level, so its address shows “Not found”. Add one' +

@@ -301,13 +301,14 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
       const all = [...problems, ...missingFrom(sent, missing)];
       if (all.length > 0) throw rejected(all.slice(0, maxProblems));
       const found = await rulesIn(files, async (digest) => await text(await blobs.read(digest)));
+      const warnings = await warningsOf(files, found);
       // Reading from the blob store may have taken long.
       if (rulesOf(await rulesNow()) !== rulesOf(rules)) throw changedMeanwhile();
       const received: Received = {
         files,
         sizeBytes: sizeOf(files),
         digest: receiptOf(files),
-        warnings: warningsOf(files, found),
+        warnings,
         leftOut: upload.leftOut,
         archive: null,
         since,
@@ -322,7 +323,7 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
           if (!(await stores.uploads.finish(id, clock.now()))) throw over();
         },
       });
-      return { site: after, files, warnings: received.warnings, leftOut: received.leftOut };
+      return { site: after, files, warnings, leftOut: received.leftOut };
     },
   };
 }

@@ -29,8 +29,9 @@ export function versionReports(
       earlier === undefined || against === undefined ? null : { number: against, files: earlier };
     const rules = await rulesIn(files, async (digest) => await text(await blobs.read(digest)));
     const report = await analyse(site, files, rules, before);
+    const warnings = warningsFor(site, await warningsOf(files, rules));
     const leftOut = await read.sites.leftOut(site.id, number);
-    return { ...report, warnings: warningsFor(site, warningsOf(files, rules)), leftOut };
+    return { ...report, warnings, leftOut };
   }
 
   async function analyse(
