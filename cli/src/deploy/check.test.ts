@@ -18,10 +18,22 @@ test('an empty list of extensions allows any but the forbidden ones', () => {
   const any = { ...limits, allowedExtensions: [], forbiddenExtensions: ['exe'] };
   const codes = problemsOf([file('a.wasm'), file('b.EXE')], any, 'app').map(({ path }) => path);
   expect(codes).toEqual(['b.EXE']);
+  const ends = [file('setup.exe.'), file('a/setup.exe. .'), file('b.exe./c.txt')];
+  expect(problemsOf(ends, { ...any, maxFiles: 10 }, 'app').map(({ path }) => path)).toEqual([
+    'setup.exe.',
+    'a/setup.exe. .',
+  ]);
 });
 
 test('files with secrets are refused, examples of them are not', () => {
   const files = [file('.env'), file('.env.example'), file('.env.local'), file('x/.npmrc')];
   const all = { ...limits, maxFiles: 10, allowedExtensions: [] };
   expect(problemsOf(files, all, 'app').map(({ path }) => path)).toEqual(['.env', '.env.local', 'x/.npmrc']);
+  const hidden = ['.htpasswd.', '.git./config', 'id_rsa. .', '.env.sample/secret'];
+  const found = problemsOf(
+    [...hidden, 'x/.env.sample.'].map((path) => file(path)),
+    all,
+    'app',
+  );
+  expect(found.filter(({ code }) => code === 'private_file').map(({ path }) => path)).toEqual(hidden);
 });

@@ -118,11 +118,21 @@ function nameProblem(path: string): string | false {
   return isLong && `has a name longer than ${maxSegmentBytes} bytes`;
 }
 
+/** Without dots and spaces at the end, which Windows strips. */
+function bareName(name: string): string {
+  return name.replace(/(?<![. ])[. ]+$/, '');
+}
+
+/** Only a file can be an example; a folder of this name contains something else. */
+const exampleName = /^\.env\.(?:example|sample|template)$/i;
 const secretNames =
-  /^(?:\.env(?!\.(?:example|sample|template)$)(?:\..*)?|\.svn|\.hg|\.ssh|\.aws|\.gnupg|\.npmrc|\.netrc|\.pgpass|\.htpasswd|id_rsa|id_ed25519)$/i;
+  /^(?:\.env(?:\..*)?|\.git|\.svn|\.hg|\.ssh|\.aws|\.gnupg|\.npmrc|\.netrc|\.pgpass|\.htpasswd|id_rsa|id_ed25519)$/i;
 
 function secretProblem(path: string): string | false {
-  const secret = path.split('/').find((segment) => secretNames.test(segment));
+  const segments = path.split('/').map(bareName);
+  const secret = segments.find(
+    (segment, at) => secretNames.test(segment) && !(at === segments.length - 1 && exampleName.test(segment)),
+  );
   return (
     secret !== undefined && `${secret} usually contains secrets or history and is not published; leave it out`
   );
@@ -132,8 +142,7 @@ function extensionProblem(
   path: string,
   { allowedExtensions, forbiddenExtensions }: Capabilities['upload'],
 ): string | false {
-  // Some systems leave out dots at the end of a name.
-  const extension = /[^/]\.([^./]+)\.*$/.exec(path)?.[1]?.toLowerCase();
+  const extension = /[^/]\.([^./]+)$/.exec(bareName(path))?.[1]?.toLowerCase();
   if (extension === undefined) return false;
   const isAllowed = allowedExtensions.length === 0 || allowedExtensions.includes(extension);
   if (isAllowed && !forbiddenExtensions?.includes(extension)) return false;

@@ -1,4 +1,5 @@
 import { AppError } from '../../core/errors.ts';
+import { bareName } from './content/paths.ts';
 import type { SitesConfig, UploadRules } from './sites-config.ts';
 
 /**
@@ -43,12 +44,12 @@ export function fileProblem(
   return { code: 'file_too_large', problem: `is larger than ${maxFileBytes} bytes` };
 }
 
-/** A name without an extension, such as `LICENSE` and `.nojekyll`, is always allowed. Dots at the end do not hide one. */
+/** A name without an extension, such as `LICENSE` and `.nojekyll`, is always allowed. Dots and spaces at the end do not hide one. */
 export function extensionProblem(
   path: string,
   { allowedExtensions, forbiddenExtensions }: Pick<UploadLimits, 'allowedExtensions' | 'forbiddenExtensions'>,
 ): LimitProblem | undefined {
-  const extension = /[^/]\.([^./]+)\.*$/.exec(path)?.[1]?.toLowerCase();
+  const extension = /[^/]\.([^./]+)$/.exec(bareName(path))?.[1]?.toLowerCase();
   if (extension === undefined) return undefined;
   const isAllowed = allowedExtensions.length === 0 || allowedExtensions.includes(extension);
   if (isAllowed && !forbiddenExtensions.includes(extension)) return undefined;

@@ -113,6 +113,15 @@ describe('T43 special names', () => {
     ['.env.production', 'private_file'],
     ['.env.example.local', 'private_file'],
     ['.ssh/id_rsa', 'private_file'],
+    ['.htpasswd.', 'private_file'],
+    ['.git./config', 'private_file'],
+    ['a/id_rsa. .', 'private_file'],
+    ['.env.. .', 'private_file'],
+    ['.postern./x', 'reserved_path'],
+    ['. ./x', 'bad_path'],
+    ['.env.sample/', 'private_file'],
+    ['.env.sample/secret', 'private_file'],
+    ['.ENV.example./.env.example', 'private_file'],
   ])('%s is refused as %s', (name, code) => {
     expect(nameEntry(name)).toMatchObject({ kind: 'refused', code });
   });
@@ -123,6 +132,7 @@ describe('T43 special names', () => {
     '.well-known/nostr.json',
     '.env.example',
     'a/.env.sample',
+    'a/.env.sample.',
     '.ENV.template',
     '.nojekyll',
     'über/naïve 日本語.html',
@@ -136,6 +146,7 @@ describe('T43 special names', () => {
     ['__MACOSX/index.html', '__MACOSX'],
     ['.DS_Store', '.DS_Store'],
     ['a/thumbs.DB', 'Thumbs.db'],
+    ['a/thumbs.db. .', 'Thumbs.db'],
     ['a/._index.html', '._*'],
     ['._a/b.html', '._*'],
   ])('%s is left out by the rule %s', (name, rule) => {

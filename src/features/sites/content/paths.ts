@@ -27,12 +27,14 @@ export function nameEntry(raw: string): NamedEntry {
   const problem = isPlain ? undefined : (problemOfWhole(name) ?? problemOfSegments(name));
   if (problem !== undefined) return { kind: 'refused', code: 'bad_path', problem };
   const entry = named(name);
-  const segments = entry.path.split('/');
+  const segments = entry.path.split('/').map(bareName);
   const rule = leftOutBy(segments);
   if (rule !== undefined) return { kind: 'ignored', rule };
   const reserved = reservedProblem(segments);
   if (reserved !== undefined) return { kind: 'refused', code: 'reserved_path', problem: reserved };
-  const secret = segments.find(isPrivateName);
+  const secret = segments.find((segment, at) =>
+    isPrivateName(segment, entry.kind === 'file' && at === segments.length - 1),
+  );
   if (secret !== undefined)
     return {
       kind: 'refused',
@@ -44,6 +46,14 @@ export function nameEntry(raw: string): NamedEntry {
 
 function named(name: string): NamedEntry & { readonly path: string } {
   return name.endsWith('/') ? { kind: 'directory', path: name.slice(0, -1) } : { kind: 'file', path: name };
+}
+
+/**
+ * The name without dots and spaces at its end, which Windows strips. Rules about names judge this one, so `setup.exe.`
+ * is judged as `setup.exe`. A path loses only those of its last segment.
+ */
+export function bareName(name: string): string {
+  return name.replace(/(?<![. ])[. ]+$/, '');
 }
 
 /** Letters, digits, `-` and `_`, single dots inside. Most names are so, and none of the checks below can fail for them. */
@@ -79,10 +89,10 @@ function problemOfSegments(name: string): string | undefined {
   if (segments.length > deepest) return `is more than ${deepest} folders deep`;
   for (const segment of segments) {
     if (segment === '') return 'has an empty folder name (//)';
-    // NFKC turns look-alikes such as U+FF0E and U+2024 into the dot they pretend to be.
-    if (/^\.+$/.test(segment.normalize('NFKC')))
-      return 'contains . or .. as a folder name; use a path without them';
     if (segment !== segment.trim()) return 'begins or ends with a space; rename it';
+    // NFKC turns look-alikes such as U+FF0E and U+2024 into the dot they pretend to be.
+    if (/^[. ]+$/.test(segment.normalize('NFKC')))
+      return 'contains . or .. as a folder name; use a path without them';
     if (Buffer.byteLength(segment) > maxSegmentBytes)
       return `has a name longer than ${maxSegmentBytes} bytes`;
   }
@@ -125,13 +135,13 @@ const privateNames = new Set([
   'id_ed25519',
 ]);
 
-/** Files that show which variables a program needs. Like every file, they are scanned for keys. */
+/** Files that show which variables a program needs. A folder of such a name contains something else. Like every file, they are scanned for keys. */
 const sampleNames = new Set(['.env.example', '.env.sample', '.env.template']);
 
-function isPrivateName(segment: string): boolean {
+function isPrivateName(segment: string, isFile: boolean): boolean {
   const name = segment.toLowerCase();
   if (privateNames.has(name) || name === '.env') return true;
-  return name.startsWith('.env.') && !sampleNames.has(name);
+  return name.startsWith('.env.') && !(isFile && sampleNames.has(name));
 }
 
 /** Those of the names above that a plain name can contain: no segment of a plain name begins with a dot. */

@@ -109,6 +109,20 @@ test('one answer names every bad file, and what is good beside it is not kept ba
   ]);
 });
 
+test('dots and spaces at the end of a name, which Windows strips, hide neither its extension nor a private file', async () => {
+  const names = ['setup.exe', 'setup.exe.', 'a/setup.EXE. .', 'b.exe .', '.htpasswd.', '.git./config'];
+  const parts = names.map((name) => ({ name, content: 'x' }));
+  const { problems, files } = await take([page, ...parts, { name: 'c.exe./etc.', content: 'x' }], {
+    allowedExtensions: [],
+    forbiddenExtensions: ['exe'],
+  });
+  expect(problems.map(({ path, code }) => [path, code])).toEqual([
+    ...names.slice(0, 4).map((name) => [name, 'extension_not_allowed']),
+    ...names.slice(4).map((name) => [name, 'private_file']),
+  ]);
+  expect([...files.keys()]).toEqual(['c.exe./etc.', 'index.html']);
+});
+
 describe('UP-03 T40 limits are counted while the bytes come', () => {
   const many = (count: number, size: number) =>
     Array.from({ length: count }, (_, at) => ({ name: `f${at}.bin`, content: Buffer.alloc(size, at) }));

@@ -14,13 +14,19 @@ export function nameFile(raw: string): NamedFile {
   const path = raw.normalize('NFC');
   const problem = problemOfWhole(path) ?? problemOfSegments(path);
   if (problem !== undefined) return { kind: 'refused', problem };
-  const segments = path.split('/');
+  const spelled = path.split('/');
+  const segments = spelled.map(bareName);
   if (segments.some((segment) => segment.startsWith('._') || leftBehind.has(segment.toLowerCase())))
     return { kind: 'ignored' };
   const reserved = reservedProblem(segments);
   if (reserved !== undefined) return { kind: 'refused', problem: reserved };
-  const secret = segments.find(isPrivate);
+  const secret = spelled[segments.findIndex((segment, at) => isPrivate(segment, at === segments.length - 1))];
   return secret === undefined ? { kind: 'file', path } : { kind: 'private', name: secret };
+}
+
+/** Without dots and spaces at the end, which Windows strips. */
+function bareName(name: string): string {
+  return name.replace(/(?<![. ])[. ]+$/, '');
 }
 
 const unseen = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\u2800]|(?![\ufe0e\ufe0f])\p{Default_Ignorable_Code_Point}/u;
@@ -46,8 +52,8 @@ function problemOfSegments(path: string): string | undefined {
   if (segments.length > 32) return 'is more than 32 folders deep';
   for (const segment of segments) {
     if (segment === '') return 'has an empty folder name';
-    if (/^\.+$/.test(segment.normalize('NFKC'))) return 'contains . or .. as a folder name';
     if (segment !== segment.trim()) return 'begins or ends with a space; rename it';
+    if (/^[. ]+$/.test(segment.normalize('NFKC'))) return 'contains . or .. as a folder name';
     if (bytesOf(segment) > 255) return 'has a name longer than 255 bytes';
   }
   return undefined;
@@ -66,15 +72,15 @@ function reservedProblem([first = '']: readonly string[]): string | undefined {
     : undefined;
 }
 
-function isPrivate(segment: string): boolean {
+function isPrivate(segment: string, isFile: boolean): boolean {
   const name = segment.toLowerCase();
   if (privateNames.has(name) || name === '.env') return true;
-  return name.startsWith('.env.') && !sampleNames.has(name);
+  return name.startsWith('.env.') && !(isFile && sampleNames.has(name));
 }
 
 /** Undefined for names that have none. */
 export function extensionOf(path: string): string | undefined {
-  return /[^/]\.([^./]+)\.*$/.exec(path)?.[1]?.toLowerCase();
+  return /[^/]\.([^./]+)$/.exec(bareName(path))?.[1]?.toLowerCase();
 }
 
 /** Equal for names that differ only in case or look the same. */

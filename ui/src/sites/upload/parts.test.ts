@@ -5,7 +5,8 @@ import { buffer } from 'node:stream/consumers';
 import { expect, test, vi } from 'vitest';
 import { foldedName as foldedOnServer, nameEntry } from '../../../../src/features/sites/content/paths.ts';
 import { readTar } from '../../../../src/features/sites/content/tar.ts';
-import { foldedName, nameFile } from './names.ts';
+import { extensionProblem } from '../../../../src/features/sites/upload-limits.ts';
+import { extensionOf, foldedName, nameFile } from './names.ts';
 import { sha256Of } from './sha256.ts';
 import { tarGzOf, tarOf } from './tar.ts';
 
@@ -62,6 +63,15 @@ const names = [
     'a ',
     'a.',
     'a/b./c',
+    '. ./x',
+    '.htpasswd.',
+    '.git./config',
+    'a/id_rsa. .',
+    '.postern./x',
+    'thumbs.db. .',
+    '.env.sample',
+    '.env.sample.',
+    '.env.sample/secret',
     'a%2fb',
     'a%2Eb',
     'a%zz',
@@ -81,6 +91,22 @@ test.each(names)('%j is judged as the server judges it', (name) => {
     server.kind === 'refused' ? (server.code === 'private_file' ? 'private' : 'refused') : server.kind;
   expect(own.kind).toBe(expected);
   expect(pathOf(own)).toBe(pathOf(server));
+});
+
+test('a name has the same extension as on the server', () => {
+  const lists = { allowedExtensions: [], forbiddenExtensions: ['exe'] };
+  for (const name of [
+    'a.exe',
+    'a.EXE.',
+    'a/b.exe. .',
+    'b.exe .',
+    '.exe',
+    '.exe.',
+    'a.exe./b',
+    'a.b.exe',
+    'exe.',
+  ])
+    expect([name, extensionOf(name) === 'exe']).toEqual([name, extensionProblem(name, lists) !== undefined]);
 });
 
 test('two names are similar here when they are on the server', () => {
