@@ -50,10 +50,10 @@ export function isDirectoryMode(mode: number): boolean {
   return (mode & typeBits) === directoryType;
 }
 
-/** The name without leading `./`, which several programs write before every name. Empty for the root of the archive. */
-export function withoutDots(name: string): string {
+/** The name without leading `./`, which several programs write before every name. Empty for the root folder of the archive. */
+export function withoutDots(name: string, isDirectory: boolean): string {
   const plain = name.replace(/^(?:\.\/)+/, '');
-  return plain === '.' ? '' : plain;
+  return isDirectory && plain === '.' ? '' : plain;
 }
 
 /** A reader cannot recognize other code pages, so the bytes may mean any name. */

@@ -109,6 +109,22 @@ test('one answer names every bad file, and what is good beside it is not kept ba
   ]);
 });
 
+test.each<[string, TarPart]>([
+  ['a file .', { name: '.', content: 'x' }],
+  ['a file ./.', { name: './.', content: 'x' }],
+  ['a file without a name', { name: '', content: 'x' }],
+  ['a link .', { name: '.', type: '2', link: 'a' }],
+  ['a link ./', { name: './', type: '2', link: 'a' }],
+])('%s in a tar is refused, not dropped', async (_what, part) => {
+  const { problems } = await take([page, part]);
+  expect(problems).toMatchObject([{ code: 'bad_path' }]);
+});
+
+test.each(['.', './', './.'])('the folder %s of a tar is its root, and needs no name', async (name) => {
+  const { problems, files } = await take([{ name, type: '5' }, page]);
+  expect([problems, [...files.keys()]]).toEqual([[], ['index.html']]);
+});
+
 test('dots and spaces at the end of a name, which Windows strips, hide neither its extension nor a private file', async () => {
   const names = ['setup.exe', 'setup.exe.', 'a/setup.EXE. .', 'b.exe .', '.htpasswd.', '.git./config'];
   const parts = names.map((name) => ({ name, content: 'x' }));

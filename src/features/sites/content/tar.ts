@@ -97,8 +97,9 @@ function requireOneSize({ name, type, size }: Header, inHeader: number | undefin
 
 function describe(header: Header): Pick<ArchiveEntry, 'name' | 'problem'> | undefined {
   const isDirectory = header.type === 'directory';
-  const plain = withoutDots(header.name);
-  if (plain === '') return undefined;
+  const plain = withoutDots(header.name, isDirectory);
+  // Only the root folder needs no name. A file without one is refused, because its content would be lost.
+  if (plain === '' && isDirectory) return undefined;
   const name = isDirectory && !plain.endsWith('/') ? `${plain}/` : plain;
   const problem = typeProblem(header) ?? modeProblem((header.mode ?? 0) & 0o7_777);
   return problem === undefined ? { name } : { name, problem };

@@ -57,6 +57,14 @@ test('./ in front of every name, as tar writes a ZIP, is left out', async () => 
   ]);
 });
 
+test('a file named . is an entry like others, so that its name is refused and not its content lost', async () => {
+  const parts: ZipPart[] = [page, { name: '.', content: 'x' }, { name: './.', content: 'y' }];
+  expect((await read(zipOf(parts))).slice(1)).toEqual([
+    { name: '.', content: 'x' },
+    { name: '.', content: 'y' },
+  ]);
+});
+
 test('a ZIP padded with zero bytes is refused with the command that does not pad it', async () => {
   await expect(read(zipOf([page], { after: Buffer.alloc(9_000) }))).rejects.toThrow(/zero bytes.*tar -a -cf/);
 });

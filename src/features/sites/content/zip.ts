@@ -35,7 +35,7 @@ export async function* readZip(
     const headers = await checkLayout(zip, entries, end.directoryAt);
     for (const [index, entry] of entries.entries()) {
       const described = describe({ file, zip, wholeUpTo }, entry, headers[index]);
-      if (described.name !== '' || described.problem !== undefined) yield described;
+      if (described !== undefined) yield described;
     }
   } finally {
     await file.close();
@@ -194,11 +194,15 @@ function gapProblem(gap: number): string {
     : 'has bytes that belong to no entry; pack it again';
 }
 
-function describe(opened: Opened, entry: Entry, header: LocalFileHeader | undefined): ArchiveEntry {
+function describe(
+  opened: Opened,
+  entry: Entry,
+  header: LocalFileHeader | undefined,
+): ArchiveEntry | undefined {
   const mode = entry.externalFileAttributes >>> 16;
   const { whole, problem } = decodeName(entry);
   const isDirectory = whole.endsWith('/');
-  const name = withoutDots(whole);
+  const name = withoutDots(whole, isDirectory);
   const found =
     problem ??
     modeProblem(mode) ??
@@ -208,6 +212,8 @@ function describe(opened: Opened, entry: Entry, header: LocalFileHeader | undefi
     (isDirectory && entry.uncompressedSize > 0 ? 'is a folder with content; pack it again' : undefined) ??
     codingProblem(entry) ??
     (header === undefined ? undefined : differenceProblem(entry, header));
+  // Only the root folder needs no name. A file without one is refused, because its content would be lost.
+  if (name === '' && isDirectory && found === undefined) return undefined;
   return {
     name,
     ...(found === undefined ? {} : { problem: found }),
