@@ -44,7 +44,9 @@ type AnswerPart =
 
 const maxTools = 1_000;
 const maxListPages = 20;
-/** Characters of all tools together, as JSON. */
+/** All answers of one session together: the SDK holds every page of a list until it has the last one. */
+const maxSessionBytes = 4_194_304;
+/** Characters of all tools together, as JSON, in which a number can be longer than the server sent it. */
 const maxListLength = 4_194_304;
 /** Far deeper than a schema that people write, and shallow enough for everything that reads it. */
 const maxSchemaDepth = 64;
@@ -63,10 +65,10 @@ export function createExternalClient({
   async function during<T>(
     target: ExternalTarget,
     ms: number,
-    task: (client: Client, options: { timeout: number; maxTotalTimeout: number }) => Promise<T>,
+    task: (client: Client, options: TaskOptions) => Promise<T>,
   ): Promise<T> {
     const ending = AbortSignal.timeout(ms);
-    const seen: Seen = { status: null, refused: null };
+    const seen: Seen = { status: null, refused: null, bytes: 0, tooMuch: new AbortController() };
     const transport = new StreamableHTTPClientTransport(new URL(target.url), {
       fetch: fetchFor(target, { fetch, ending, seen }),
       reconnectionOptions: {
@@ -87,7 +89,8 @@ export function createExternalClient({
         jsonSchemaValidator: acceptsEverything,
       },
     );
-    const options = { timeout: ms, maxTotalTimeout: ms };
+    // With the signal: the SDK would wait for the rest of an event stream that failed.
+    const options = { timeout: ms, maxTotalTimeout: ms, signal: seen.tooMuch.signal };
     try {
       await client.connect(transport, options);
       return await task(client, options);
@@ -138,7 +141,19 @@ const acceptsEverything: NonNullable<ClientOptions['jsonSchemaValidator']> = {
   getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
 };
 
-type Seen = { status: number | null; refused: RefusedAddress | null };
+type TaskOptions = {
+  readonly timeout: number;
+  readonly maxTotalTimeout: number;
+  readonly signal: AbortSignal;
+};
+
+type Seen = {
+  status: number | null;
+  refused: RefusedAddress | null;
+  bytes: number;
+  /** Aborted: the answers have more than `maxSessionBytes` together. */
+  readonly tooMuch: AbortController;
+};
 
 function fetchFor(
   { url, authorization }: ExternalTarget,
@@ -159,7 +174,7 @@ function fetchFor(
         signal: signal ? AbortSignal.any([signal, ending]) : ending,
       });
       seen.status = answer.ok ? null : answer.status;
-      return answer;
+      return counted(answer, seen);
     } catch (error) {
       if (error instanceof RefusedAddress) seen.refused = error;
       throw error;
@@ -167,7 +182,26 @@ function fetchFor(
   };
 }
 
-function failureOf({ name }: ExternalTarget, cause: unknown, { status, refused }: Seen): AppError {
+function counted(answer: Response, seen: Seen): Response {
+  if (answer.body === null) return answer;
+  const counter = new TransformStream<Uint8Array, Uint8Array>({
+    transform(piece, controller) {
+      seen.bytes += piece.length;
+      if (seen.bytes <= maxSessionBytes) return controller.enqueue(piece);
+      seen.tooMuch.abort();
+      throw new Error(`The answers have more than ${maxSessionBytes} bytes together.`);
+    },
+  });
+  return new Response(answer.body.pipeThrough(counter), answer);
+}
+
+function failureOf({ name }: ExternalTarget, cause: unknown, { status, refused, tooMuch }: Seen): AppError {
+  if (tooMuch.signal.aborted)
+    return new AppError('external_server_unavailable', {
+      message: `${name} sent more than ${maxSessionBytes} bytes in one session, which is the maximum.`,
+      hint: 'Ask the operator of the server to list less.',
+      cause,
+    });
   if (status === 401)
     return new AppError('connection_broken', {
       message: `${name} does not accept the account of the person.`,

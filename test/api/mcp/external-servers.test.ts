@@ -685,6 +685,10 @@ function reply(response: ServerResponse, message: object | string): void {
   const text = typeof message === 'string' ? message : JSON.stringify({ jsonrpc: '2.0', ...message });
   response.writeHead(200, { 'content-type': 'application/json' }).end(text);
 }
+function replyAsEvents(response: ServerResponse, message: object): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  response.end(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`);
+}
 /** Text, because JSON.stringify cannot write an object of this depth. */
 function deepList(id: number, depth: number): string {
   const schema = `{"type":"object","a":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}}`;
@@ -807,6 +811,39 @@ describe('a server that does not behave', () => {
       const { data } = await hasty.call('GET', '/me/connections', { as: cy });
       expect(data.connections[0].status).toBe('disconnected');
       expect(patient.logged.slice(lines).join('')).not.toContain('"stack"');
+    },
+  );
+
+  test.each([
+    ['as JSON', reply],
+    ['as event streams', replyAsEvents],
+  ])(
+    'T61 pages that are too large together are refused before all of them are read, %s',
+    async (_how, send) => {
+      await addServer(patient, admin, server, readOnly);
+      const last = 18;
+      let page = 0;
+      // A field of which nothing is kept: the tools themselves are few and short.
+      const pageOf = (id: number) => ({
+        id,
+        result: {
+          tools: [],
+          padding: 'x'.repeat(290_000),
+          ...((page += 1) < last ? { nextCursor: `page-${page}` } : {}),
+        },
+      });
+      server.instead = (request, response) =>
+        void messageIn(request).then(({ id, method }) =>
+          send(response, method === 'tools/list' ? pageOf(id) : initialized(id)),
+        );
+      expect(await start(patient)).toMatchObject({
+        status: 503,
+        error: {
+          code: 'external_server_unavailable',
+          message: expect.stringContaining('more than 4194304 bytes'),
+        },
+      });
+      expect(page).toBeLessThan(last);
     },
   );
 
