@@ -58,14 +58,14 @@ function registrationContext({ slug, issuer }: { readonly slug: string; readonly
   return `mcp-server-registration:${slug}:${issuer}`;
 }
 
-type ServerPlace = { readonly slug: string; readonly url: string };
+type ServerPlace = { readonly slug: string; readonly url: string; readonly issuer: string | null };
 
-/** The secret of a client that the operator of a server gave. */
+/** The secret of a client that the operator of a server gave. Without an issuer, it waits for one and is sent nowhere. */
 export function encryptClientSecret(encryption: Encryption, place: ServerPlace, secret: string): string {
   return encryption.encrypt(secret, clientContext(place));
 }
 
-/** Undefined: no key of ENCRYPTION_KEY decrypts it, or the server has another origin than when it was given. */
+/** Undefined: no key of ENCRYPTION_KEY decrypts it, or it is bound to another issuer or another origin of the server. */
 export function readClientSecret(
   encryption: Encryption,
   place: ServerPlace,
@@ -74,8 +74,10 @@ export function readClientSecret(
   return decryptedOrNot(() => encryption.decrypt(encrypted, clientContext(place)));
 }
 
-function clientContext({ slug, url }: ServerPlace): string {
-  return `mcp-server-client:${slug}:${new URL(url).origin}`;
+/** With the issuer: the secret must reach only the authorization server that an administrator accepted for it. */
+function clientContext({ slug, url, issuer }: ServerPlace): string {
+  const place = `mcp-server-client:${slug}:${new URL(url).origin}`;
+  return issuer === null ? place : `${place}:${issuer}`;
 }
 
 /** The secrets of clients at all servers, for a new ENCRYPTION_KEY. */
@@ -83,10 +85,10 @@ export function encryptedClientSecrets(
   store: Pick<McpServerStore, 'clientSecretsUnderOtherKeys' | 'replaceClientSecret'>,
 ): EncryptedRows {
   return async (mark, after, limit) =>
-    (await store.clientSecretsUnderOtherKeys(mark, after, limit)).map(({ slug, url, encrypted }) => ({
+    (await store.clientSecretsUnderOtherKeys(mark, after, limit)).map(({ slug, url, issuer, encrypted }) => ({
       id: slug,
       encrypted,
-      context: clientContext({ slug, url }),
+      context: clientContext({ slug, url, issuer }),
       replace: (fresh) => store.replaceClientSecret(slug, encrypted, fresh),
     }));
 }

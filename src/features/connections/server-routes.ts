@@ -53,7 +53,9 @@ const client = z
       .describe('Absent: a public client. Postern stores it encrypted and shows it to nobody'),
   })
   .nullable()
-  .describe('For `oauth`: how the operator of the server knows Postern. Null: Postern registers itself');
+  .describe(
+    'For `oauth`: how the operator of the server knows Postern. Null: Postern registers itself. Postern sends the secret only to the `issuer` that you accept for it',
+  );
 
 const addSchema = z
   .strictObject({
@@ -95,7 +97,7 @@ const shown = {
     .string()
     .nullable()
     .describe(
-      'OAuth: the server names this authorization server, at another origin than its own or in place of `issuer`. Nobody can connect until you accept it',
+      'OAuth: the server names this authorization server: at another origin than its own, in place of `issuer`, or while a client secret waits for one. Nobody can connect until you accept it',
     ),
 };
 const serverSchema = z.strictObject(shown).meta({ id: 'McpServer' });
@@ -212,7 +214,7 @@ export function mcpServerRoutes(servers: McpServers): Route[] {
       tag,
       summary: 'Change an external MCP server',
       description:
-        'Fields that are not sent stay; `tools` and `readOnlyTools` are replaced whole. Another `url` removes all connections, accepted tools and rules of tools, because they belong to another server. Another `auth`, and an issuer in place of an earlier one, remove all connections. Any of the three removes `client`, unless the request sends it. `endedConnections` says how many.',
+        'Fields that are not sent stay; `tools` and `readOnlyTools` are replaced whole. Another `url` removes all connections, accepted tools and rules of tools, because they belong to another server. Another `auth`, and an issuer in place of an earlier one, remove all connections. Any of the three removes `client`, unless the request sends it. The first secret of a `client` moves `issuer` to `changedIssuer` and removes all connections, unless the request sends `issuer`. `endedConnections` says how many.',
       policy: byAdministrators,
       params,
       body: changeSchema,

@@ -67,7 +67,7 @@ export type McpServerStore = {
     keyMark: string,
     after: string,
     limit: number,
-  ): Promise<{ slug: string; url: string; encrypted: string }[]>;
+  ): Promise<{ slug: string; url: string; issuer: string | null; encrypted: string }[]>;
   /** Does nothing when the secret has changed since it was read. */
   replaceClientSecret(slug: string, before: string, after: string): Promise<void>;
   /** Unless it has changed since it was read. */
@@ -200,8 +200,8 @@ export function mcpServerStore(db: Sql): McpServerStore {
       return rows;
     },
     async clientSecretsUnderOtherKeys(keyMark, after, limit) {
-      const { rows } = await sql<{ slug: string; url: string; encrypted: string }>`
-        select slug, url, client_secret as encrypted from mcp_servers
+      const { rows } = await sql<{ slug: string; url: string; issuer: string | null; encrypted: string }>`
+        select slug, url, issuer, client_secret as encrypted from mcp_servers
          where client_secret is not null and not starts_with(client_secret, ${keyMark}) and slug > ${after}
          order by slug limit ${limit}`.execute(db);
       return rows;

@@ -7,7 +7,7 @@ import type { Tx } from '../../platform/database/database.ts';
 import type { Encryption } from '../../platform/encryption.ts';
 import type { AuditEntry, AuditWriter } from '../audit/audit.ts';
 import type { ConnectionStore } from './connection-store.ts';
-import { encryptClientSecret } from './credential.ts';
+import { encryptClientSecret, readClientSecret } from './credential.ts';
 import type { Revocations } from './revocations.ts';
 import type { McpServer, McpServerStore, ServerTool } from './server-store.ts';
 import { digestOf, problemOf, type ToolText } from './tool-text.ts';
@@ -52,8 +52,8 @@ export type McpServers = {
   /** What the server listed for a person. It may be another list for each person. */
   noteListed(server: Pick<McpServer, 'slug' | 'url'>, texts: readonly ToolText[]): Promise<void>;
   /**
-   * The authorization server that the server names. The first is kept when it is at the origin of the server. Any other one
-   * removes every connection and waits for an administrator.
+   * The authorization server that the server names. The first is kept when it is at the origin of the server and no client
+   * secret is stored. Any other one removes every connection and waits for an administrator.
    */
   noteIssuer(server: Pick<McpServer, 'slug' | 'url'>, issuer: string): Promise<void>;
 };
@@ -85,7 +85,7 @@ export function createMcpServers(deps: {
 
   async function putClient(
     mcpServers: McpServerStore,
-    { slug, url, auth }: Pick<McpServer, 'slug' | 'url' | 'auth'>,
+    { slug, url, auth, issuer }: Pick<McpServer, 'slug' | 'url' | 'auth' | 'issuer'>,
     client: ServerClient | null,
   ): Promise<void> {
     if (client !== null && auth !== 'oauth')
@@ -96,8 +96,30 @@ export function createMcpServers(deps: {
     const secret = client?.clientSecret;
     await mcpServers.putClientSecret(
       slug,
-      secret === undefined ? null : encryptClientSecret(deps.encryption, { slug, url }, secret),
+      secret === undefined ? null : encryptClientSecret(deps.encryption, { slug, url, issuer }, secret),
     );
+  }
+
+  async function secretOf(mcpServers: McpServerStore, server: McpServer): Promise<string | undefined> {
+    const encrypted = await mcpServers.clientSecret(server.slug);
+    return encrypted === null ? undefined : readClientSecret(deps.encryption, server, encrypted);
+  }
+
+  /** Whether the request enters a secret for a client that has none at the present issuer. */
+  async function entersSecret(
+    mcpServers: McpServerStore,
+    before: McpServer,
+    client: ServerClient | null | undefined,
+  ): Promise<boolean> {
+    if (client?.clientSecret === undefined) return false;
+    return client.clientId !== before.clientId || (await secretOf(mcpServers, before)) === undefined;
+  }
+
+  /** Encrypts the secret that waited for an issuer again, for the one that an administrator accepts. */
+  async function bindSecret(mcpServers: McpServerStore, before: McpServer, after: McpServer): Promise<void> {
+    const secret = await secretOf(mcpServers, before);
+    if (secret === undefined) return;
+    await mcpServers.putClientSecret(after.slug, encryptClientSecret(deps.encryption, after, secret));
   }
 
   return {
@@ -138,17 +160,22 @@ export function createMcpServers(deps: {
             message: `The server did not name the issuer ${issuer}.`,
             hint: 'Send the changedIssuer of this server, and change its URL in another request.',
           });
+        // The server may have named the present issuer before anyone knew of a secret, so it waits for an administrator, too.
+        const waits = before.issuer !== null && (await entersSecret(mcpServers, before, client));
         const signIn = isOtherSignIn
           ? { ...changed, issuer: null, changedIssuer: null }
-          : issuer === undefined
-            ? changed
-            : { ...changed, issuer, changedIssuer: null };
+          : issuer !== undefined
+            ? { ...changed, issuer, changedIssuer: null }
+            : waits
+              ? { ...changed, issuer: null, changedIssuer: before.changedIssuer ?? before.issuer }
+              : changed;
         // The operator gave it for one authorization server.
         const isOfAnother = isOtherSignIn || (before.issuer !== null && signIn.issuer !== before.issuer);
         const given = client === undefined && isOfAnother ? null : client;
         const after = given === undefined ? signIn : { ...signIn, clientId: given?.clientId ?? null };
         await mcpServers.update(after);
         if (given !== undefined) await putClient(mcpServers, after, given);
+        else if (after.issuer !== before.issuer) await bindSecret(mcpServers, before, after);
         if (after.issuer !== before.issuer) await mcpServers.putRegistration(slug, null);
         // What was accepted came from another server.
         if (isOtherServer) await mcpServers.removeTools(slug);
@@ -231,8 +258,12 @@ export function createMcpServers(deps: {
         // Removed meanwhile, or another server by now: this says nothing about it.
         if (before?.url !== url) return undefined;
         if (before.issuer === issuer || before.changedIssuer === issuer) return undefined;
-        // A token of a foreign issuer that ignores the resource would open other servers to this one.
-        const isTrusted = before.issuer === null && new URL(issuer).origin === new URL(url).origin;
+        // A token of a foreign issuer that ignores the resource would open other servers to this one. And only an
+        // administrator knows for which issuer the operator gave a client secret.
+        const isTrusted =
+          before.issuer === null &&
+          new URL(issuer).origin === new URL(url).origin &&
+          (await mcpServers.clientSecret(slug)) === null;
         const named = isTrusted ? { issuer, changedIssuer: null } : { changedIssuer: issuer };
         await mcpServers.update({ ...before, ...named });
         const removed = await mcpConnections.removeOfServer(slug);

@@ -58,7 +58,7 @@ export function createExternalSignIns(deps: {
     const isFirst = current?.issuer === null && current.changedIssuer === issuer;
     throw new AppError('state_conflict', {
       message: isFirst
-        ? `The server sends people to ${issuer}, which is not at the origin of the server.`
+        ? `The server sends people to ${issuer}, which no administrator has accepted.`
         : 'The server names another authorization server than before.',
       hint: 'Ask an administrator to accept it, in Administration, MCP, External servers.',
     });
@@ -78,13 +78,17 @@ export function createExternalSignIns(deps: {
   }
 
   /** @throws AppError state_conflict */
-  async function givenClient({ slug, url, clientId }: McpServer): Promise<Registration | null> {
+  async function givenClient(
+    { slug, url, clientId }: McpServer,
+    issuer: string,
+  ): Promise<Registration | null> {
     if (clientId === null) return null;
     const encrypted = await read.mcpServers.clientSecret(slug);
-    const clientSecret = encrypted === null ? null : readClientSecret(encryption, { slug, url }, encrypted);
+    const clientSecret =
+      encrypted === null ? null : readClientSecret(encryption, { slug, url, issuer }, encrypted);
     if (clientSecret !== undefined) return { clientId, clientSecret };
     throw new AppError('state_conflict', {
-      message: 'The client secret of the server cannot be decrypted.',
+      message: `Postern cannot decrypt the client secret of the server for ${issuer}.`,
       hint: 'Ask an administrator to enter the client id and secret again.',
     });
   }
@@ -107,7 +111,7 @@ export function createExternalSignIns(deps: {
       await servers.noteIssuer(server, issuer);
       await requireIssuer(slug, issuer);
       const redirectUri = redirectUriOf(slug);
-      const registration = (await givenClient(server)) ?? (await registered(userId, slug, issuer));
+      const registration = (await givenClient(server, issuer)) ?? (await registered(userId, slug, issuer));
       const [state, verifier] = [secret(), secret()];
       const address = await oauth.authorizationUrl(
         { issuer, registration, redirectUri, state, verifier },

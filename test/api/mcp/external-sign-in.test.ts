@@ -486,6 +486,51 @@ test('a client that the operator of the server gave is used in place of a regist
   ]);
 });
 
+test('T62 a client secret reaches only the authorization server that an administrator accepted for it', async () => {
+  const issuer = `${origin}/identity`;
+  const client = { clientId: 'given', clientSecret: 'a-secret-of-the-operator' };
+  const waiting = { issuer: null, changedIssuer: issuer, clientId: 'given' };
+  const isRefused = async () => {
+    const { error } = await begin();
+    expect([error.code, error.message]).toEqual(['state_conflict', expect.stringContaining(issuer)]);
+    expect(await server()).toMatchObject(waiting);
+  };
+  // The server names its own origin, which the administrator did not mean.
+  await patch({ client });
+  await isRefused();
+  expect((await patch({ issuer })).data).toMatchObject({ issuer, changedIssuer: null, clientId: 'given' });
+  const address = new URL((await begin()).data.authorizationUrl);
+  expect(address.searchParams.get('client_id')).toBe('given');
+
+  // A new secret of the same client is for the same authorization server; one of another client waits again.
+  const renewed = { ...client, clientSecret: 'the-next-secret' };
+  expect((await patch({ client: renewed })).data).toMatchObject({ issuer, changedIssuer: null });
+  expect((await begin()).status).toBe(200);
+  await patch({ client: { ...client, clientId: 'other' } });
+  expect(await server()).toMatchObject({ ...waiting, clientId: 'other' });
+
+  // Not even a changed row makes Postern send it.
+  await sql`update mcp_servers set issuer = changed_issuer, changed_issuer = null`.execute(h.database.sql);
+  const { error } = await begin();
+  expect([error.code, error.message]).toEqual(['state_conflict', expect.stringContaining('cannot decrypt')]);
+});
+
+test('T62 an issuer that was there before the client secret waits for an administrator, too', async () => {
+  const issuer = `${origin}/identity`;
+  await connect();
+  expect(await server()).toMatchObject({ issuer, changedIssuer: null });
+  const client = { clientId: 'given', clientSecret: 'a-secret-of-the-operator' };
+  expect((await patch({ client })).data).toMatchObject({
+    issuer: null,
+    changedIssuer: issuer,
+    endedConnections: 1,
+  });
+  expect((await begin()).error.code).toBe('state_conflict');
+  // With the issuer, the request says for which one the secret is.
+  expect((await patch({ client, issuer })).data).toMatchObject({ issuer, changedIssuer: null });
+  expect((await begin()).status).toBe(200);
+});
+
 test.each([
   ['another resource', { resource: 'https://evil.example/mcp', authorization_servers: ['ISSUER'] }],
   [
@@ -507,16 +552,15 @@ test.each([
 
 test('SE-03 tokens and the registration are encrypted again under a new ENCRYPTION_KEY', async () => {
   await connect();
-  await patch({ client: { clientId: 'given', clientSecret: 'a-secret-of-the-operator' } });
-  const { reencryption } = (
-    await h.another({
-      secrets: {
-        encryptionKeys: [
-          'a-new-encryption-key-of-the-tests-012345',
-          'encryption-key-of-the-tests-0123456789',
-        ],
-      },
-    })
-  ).app.services;
+  const client = { clientId: 'given', clientSecret: 'a-secret-of-the-operator' };
+  await patch({ client, issuer: `${origin}/identity` });
+  const keys = ['a-new-encryption-key-of-the-tests-012345', 'encryption-key-of-the-tests-0123456789'];
+  const under = async (encryptionKeys: string[]) =>
+    (await h.another({ secrets: { encryptionKeys } })).app.services.reencryption;
+  const reencryption = await under(keys);
   expect(await reencryption.waiting()).toBeGreaterThanOrEqual(3);
+  expect(await reencryption.run()).toMatchObject({ unreadable: 0 });
+  // Back again, for the process that has only this key.
+  expect(await (await under(keys.toReversed())).run()).toMatchObject({ unreadable: 0 });
+  expect((await begin()).status).toBe(200);
 });

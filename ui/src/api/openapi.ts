@@ -2359,7 +2359,7 @@ export interface paths {
         head?: never;
         /**
          * Change an external MCP server
-         * @description Fields that are not sent stay; `tools` and `readOnlyTools` are replaced whole. Another `url` removes all connections, accepted tools and rules of tools, because they belong to another server. Another `auth`, and an issuer in place of an earlier one, remove all connections. Any of the three removes `client`, unless the request sends it. `endedConnections` says how many.
+         * @description Fields that are not sent stay; `tools` and `readOnlyTools` are replaced whole. Another `url` removes all connections, accepted tools and rules of tools, because they belong to another server. Another `auth`, and an issuer in place of an earlier one, remove all connections. Any of the three removes `client`, unless the request sends it. The first secret of a `client` moves `issuer` to `changedIssuer` and removes all connections, unless the request sends `issuer`. `endedConnections` says how many.
          *
          *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
          */
@@ -5209,7 +5209,7 @@ export interface components {
             issuer: string | null;
             /** @description OAuth: the client id of Postern there. Null: Postern registers itself */
             clientId: string | null;
-            /** @description OAuth: the server names this authorization server, at another origin than its own or in place of `issuer`. Nobody can connect until you accept it */
+            /** @description OAuth: the server names this authorization server: at another origin than its own, in place of `issuer`, or while a client secret waits for one. Nobody can connect until you accept it */
             changedIssuer: string | null;
         };
         McpServerRequest: {
@@ -5241,7 +5241,7 @@ export interface components {
              */
             enabled?: boolean;
             /**
-             * @description For `oauth`: how the operator of the server knows Postern. Null: Postern registers itself
+             * @description For `oauth`: how the operator of the server knows Postern. Null: Postern registers itself. Postern sends the secret only to the `issuer` that you accept for it
              * @default null
              */
             client?: components["schemas"]["McpServerRequestClient"] | null;
@@ -5263,7 +5263,7 @@ export interface components {
             readOnlyTools?: string[];
             /** @description False: nobody can use or connect it; connections stay */
             enabled?: boolean;
-            /** @description For `oauth`: how the operator of the server knows Postern. Null: Postern registers itself */
+            /** @description For `oauth`: how the operator of the server knows Postern. Null: Postern registers itself. Postern sends the secret only to the `issuer` that you accept for it */
             client?: components["schemas"]["McpServerChangeClient"] | null;
             /** @description The value of `changedIssuer` accepts it. That of `issuer` keeps the present one */
             issuer?: string;
@@ -5283,7 +5283,7 @@ export interface components {
             issuer: string | null;
             /** @description OAuth: the client id of Postern there. Null: Postern registers itself */
             clientId: string | null;
-            /** @description OAuth: the server names this authorization server, at another origin than its own or in place of `issuer`. Nobody can connect until you accept it */
+            /** @description OAuth: the server names this authorization server: at another origin than its own, in place of `issuer`, or while a client secret waits for one. Nobody can connect until you accept it */
             changedIssuer: string | null;
             /**
              * Format: int64

@@ -30,7 +30,9 @@ export function ServerForm({ of: known, onClose, onDone }: FormProps) {
   const [enabled, setEnabled] = useState(known?.enabled ?? true);
   const [clientId, setClientId] = useState(known?.clientId ?? '');
   const [clientSecret, setClientSecret] = useState('');
-  const isOther = known !== undefined && (known.url !== url || known.auth !== auth);
+  // The first secret of a client makes the present sign-in wait until an administrator accepts it.
+  const isFirstSecret = clientSecret !== '' && known?.clientId !== clientId && known?.issuer !== null;
+  const isOther = known !== undefined && (known.url !== url || known.auth !== auth || isFirstSecret);
   // Without a new id or secret nothing is sent: the server keeps the stored client, or removes it with the address that it is for.
   const keepsClient = clientSecret === '' && clientId === (known?.clientId ?? '');
   const client =

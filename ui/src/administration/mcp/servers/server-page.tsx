@@ -112,7 +112,7 @@ function ChangedIssuer({ slug, from, to }: Issuers) {
         {isFirst ? 'It sends people to' : 'It now sends people to'}{' '}
         <code className={common['wrap']}>{to}</code>
         {isFirst
-          ? ', which is not at the address of the server. Nobody can connect yet.'
+          ? ', which no administrator has accepted. Nobody can connect yet.'
           : '. All connections were removed.'}{' '}
         Ask its operator whether this is right before you accept it.
       </p>
