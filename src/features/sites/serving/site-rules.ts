@@ -89,7 +89,7 @@ function redirectOf([from = '', to = '', status = '', ...more]: readonly string[
   if (target !== undefined) return target;
   const code = redirectStatuses.find((one) => String(one) === status);
   if (code === undefined)
-    return `has the status ${[...status].slice(0, 20).join('')}; use 301, 302, 303, 307 or 308, or "/* /index.html 200" for an app with client-side routing`;
+    return `has the status ${status.slice(0, 20).toWellFormed()}; use 301, 302, 303, 307 or 308, or "/* /index.html 200" for an app with client-side routing`;
   const segments = pathIn(from)?.slice(1).split('/');
   if (segments === undefined) return undecodable;
   if (segments.length > 25) return 'has more than 25 path segments';

@@ -1,6 +1,6 @@
 /**
  * What the server will say of a file's name (features/sites/content/paths.ts), said before anything is sent.
- * test/site-names.test.ts holds the two against each other.
+ * parts.test.ts holds the two against each other.
  */
 export type NamedFile =
   | { readonly kind: 'file'; readonly path: string }
