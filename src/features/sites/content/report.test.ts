@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { countTurns } from '../../../../test/turns.ts';
 import type { Manifest } from './manifest.ts';
 import { reportOf } from './report.ts';
 
@@ -138,18 +139,6 @@ test('an address or a base too long for any browser is passed over, and said to 
   });
   expect(found).toMatchObject({ isComplete: false, brokenLinks: [{ page: 'index.html', target: 'gone' }] });
 });
-
-/** Counts the turns that other tasks get, however long each takes. */
-function countTurns() {
-  let turns = 0;
-  const count = () => {
-    turns += 1;
-    next = setImmediate(count);
-  };
-  let next = setImmediate(count);
-  onTestFinished(() => clearImmediate(next));
-  return { turns: () => turns };
-}
 
 test('while a page of many links is looked at, others have their turn', async () => {
   const others = countTurns();

@@ -1,4 +1,5 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { countTurns } from '../../../../test/turns.ts';
 import { judged } from './judge.ts';
 import { foldedName } from './paths.ts';
 import type { VersionRules } from './version-rules.ts';
@@ -8,18 +9,6 @@ import { keyFormat } from '../../keys/key-value.ts';
 const blob = { digest: '0'.repeat(64), size: 1 };
 const filesOf = (names: readonly string[]) => new Map(names.map((name) => [name, blob]));
 const noRules: VersionRules = { redirects: [], headers: [], notApplied: [], spa: false };
-
-/** Counts the turns that other tasks get, however long each takes. */
-function countTurns() {
-  let turns = 0;
-  const count = () => {
-    turns += 1;
-    next = setImmediate(count);
-  };
-  let next = setImmediate(count);
-  onTestFinished(() => clearImmediate(next));
-  return { turns: () => turns };
-}
 
 test('T51 what is kept of a name to compare it is short, however long its characters are written out', () => {
   const long = '\ufdfa'.repeat(341);
