@@ -47,7 +47,7 @@ test('an Environment is named by its branch, and no list has more than six colum
   expect(text.split('\n')[0]).toBe('F0  F1  F2  F3  F4  F5');
 });
 
-test('whoami says in words who is signed in', () => {
+test('whoami names the account that is signed in', () => {
   const data = {
     principal: { kind: 'user', id: 'usr_1', name: 'Ada' },
     authMethod: 'api_key',

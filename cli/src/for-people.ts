@@ -76,7 +76,7 @@ export function labelOf(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
-/** A value in words: a time as a distance, a person or a repository by name. */
+/** The text of a cell: a time relative to now, a person or a repository by name. */
 export function inWords(value: unknown, now: number): unknown {
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (typeof value === 'string') return timeIn(value, now) ?? value;

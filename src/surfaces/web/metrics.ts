@@ -1,5 +1,6 @@
 import { totalmem } from 'node:os';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { RetryCause } from '../../features/environments/retry-cause.ts';
 
 /** The only file that knows the metrics library. Labels are route patterns, never addresses, ids or values. */
 export type RequestMetrics = {
@@ -37,9 +38,6 @@ export type Metrics = RequestMetrics & {
   /** `reader` of the request; `visibility` of the requested address, `none` when it belongs to nothing. */
   countContent(reader: Reader, visibility: Visibility, status: number): void;
 };
-
-/** What failed: the engine, the git server, a store of Postern, or Postern itself. */
-export type RetryCause = 'engine' | 'git' | 'store' | 'mistake';
 
 /** Work of people that is under way in the installation. */
 export type WorkCounts = {
@@ -177,42 +175,42 @@ export function createMetrics(): Metrics {
   const work = {
     builds: new Gauge({
       name: 'postern_builds',
-      help: 'Builds of Environments that are queued or run, in the whole installation. Only workers tell.',
+      help: 'Builds of Environments that are queued or run, in the whole installation. Only workers report it.',
       labelNames: ['state'],
       registers: [registry],
     }),
     oldestQueued: new Gauge({
       name: 'postern_build_oldest_queued_seconds',
-      help: 'Time that the oldest queued build has waited. 0 when no build is queued. Only workers tell.',
+      help: 'Time that the oldest queued build has waited. 0 when no build is queued. Only workers report it.',
       registers: [registry],
     }),
     environments: new Gauge({
       name: 'postern_environments',
-      help: 'Environments that are not torn down, by status, in the whole installation. Only workers tell.',
+      help: 'Environments that are not torn down, by status, in the whole installation. Only workers report it.',
       labelNames: ['status'],
       registers: [registry],
     }),
     approvals: new Gauge({
       name: 'postern_agent_approvals_waiting',
-      help: 'Calls of agents that wait for the approval of a person, in the whole installation. Only workers tell.',
+      help: 'Calls of agents that wait for the approval of a person, in the whole installation. Only workers report it.',
       registers: [registry],
     }),
     connections: new Gauge({
       name: 'postern_mcp_connections',
-      help: 'Accounts that people connected to external MCP servers, by status: broken = the person must connect again. Only workers tell.',
+      help: 'Accounts that people connected to external MCP servers, by status: broken = the person must connect again. Only workers report it.',
       labelNames: ['status'],
       registers: [registry],
     }),
   };
   const builds = new Counter({
     name: 'postern_builds_ended_total',
-    help: 'Builds that ended, by result: mistake = Postern could not run the build because of a mistake of its own.',
+    help: 'Builds that ended, by result: mistake = a defect of Postern ended the build.',
     labelNames: ['result'],
     registers: [registry],
   });
   const retries = new Counter({
     name: 'postern_environment_retries_total',
-    help: 'Steps of Environments and builds that Postern tries again, by cause: engine, git, store, or mistake = one of Postern itself.',
+    help: 'Steps of Environments and builds that Postern retries, by cause: engine, git, store, or mistake = a defect of Postern.',
     labelNames: ['cause'],
     registers: [registry],
   });
