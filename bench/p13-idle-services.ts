@@ -5,14 +5,15 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { processesOf } from '../src/platform/processes.ts';
 import { Browser } from '../test/faults/browser.ts';
-import { freePorts, startProgram } from '../test/faults/program.ts';
+import { administrator, freePorts, startProgram } from '../test/faults/program.ts';
 import { newRepository } from '../test/git-repository.ts';
 import { type BenchOptions, type Figure, median } from './figures.ts';
 import { call, commit, prepare, removeAll, settled } from './shop.ts';
 
 /**
- * P13: processor time that the local engine takes for idle services, each in an Environment of its own: what the program and
- * all it started take with one and with nine of them, less what the program takes without any. 500 other processes sleep.
+ * P13: processor time that the local engine takes for idle services, one in each Environment: what the program and all it
+ * started take with one and with nine of them, less what the program takes without any; and the time of a sign-in beside nine
+ * of them against none. 500 other processes sleep.
  */
 export async function idleServices({ quick }: BenchOptions): Promise<Figure[]> {
   const folder = mkdtempSync(join(tmpdir(), 'postern-bench-idle-'));
@@ -23,6 +24,7 @@ export async function idleServices({ quick }: BenchOptions): Promise<Figure[]> {
   const program = await startProgram({ dataDir: folder, ports: await freePorts(), settings });
   const ada = new Browser(program.origin);
   const percents: number[] = [];
+  const signIns: number[] = [];
   try {
     await prepare(ada, repository);
     for (let count = 0; count < 9; count += 1) {
@@ -39,6 +41,7 @@ export async function idleServices({ quick }: BenchOptions): Promise<Figure[]> {
       const shown = rounds.map((one) => one.toFixed(2)).join(' ');
       console.error(`bench: with ${left} idle services, % of a core: ${shown}`);
       percents.push(median(rounds));
+      signIns.push(await signInMs(program.origin, quick ? 1 : 15));
     }
   } finally {
     // Processes outlive the program, so a round that failed must not leave any.
@@ -49,7 +52,25 @@ export async function idleServices({ quick }: BenchOptions): Promise<Figure[]> {
     rmSync(folder, { recursive: true, force: true });
   }
   const [nine = Number.NaN, one = Number.NaN, none = Number.NaN] = percents;
-  return [figure('one idle service', one - none, 1), figure('nine idle services', nine - none, 3)];
+  const [besideNine = Number.NaN, , alone = Number.NaN] = signIns;
+  return [
+    figure('one idle service', one - none, 1),
+    figure('nine idle services', nine - none, 3),
+    signInFigure(besideNine, alone),
+  ];
+}
+
+/** Median of `times` sign-ins, each in a new browser. */
+async function signInMs(origin: string, times: number): Promise<number> {
+  const all: number[] = [];
+  for (let count = 0; count < times; count += 1) {
+    const browser = new Browser(origin);
+    const begun = performance.now();
+    await browser.signIn(administrator.email, administrator.password);
+    all.push(performance.now() - begun);
+  }
+  console.error(`bench: sign-ins, ms: ${all.map((one) => one.toFixed(0)).join(' ')}`);
+  return median(all);
 }
 
 /** The percentage of a core that a process and its descendants use, including those that have ended. */
@@ -70,6 +91,19 @@ async function ticksOf(root: number): Promise<number> {
       .slice(11, 15);
     return sum + fields.map(Number).reduce((all, ticks) => all + ticks, 0);
   }, 0);
+}
+
+function signInFigure(besideNine: number, alone: number): Figure {
+  return {
+    id: 'P13',
+    what: 'sign-in beside nine idle services, against none',
+    ours: `${besideNine.toFixed(0)} ms`,
+    reference: `${alone.toFixed(0)} ms`,
+    ratio: besideNine / alone,
+    floor: '≤ 1.2 ×',
+    goal: '1 ×',
+    passes: besideNine / alone <= 1.2,
+  };
 }
 
 function figure(what: string, percent: number, most: number): Figure {
