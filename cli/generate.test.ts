@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineRoute } from '../src/platform/http.ts';
+import { queryFlag } from '../src/platform/schemas.ts';
 import { buildOpenApi } from '../src/surfaces/web/openapi/openapi.ts';
 import { verbsOf } from './generate.ts';
 
@@ -13,7 +14,7 @@ const things = defineRoute({
   description: 'Makes it at once.',
   policy: { callers: ['session', 'personal_key'], scope: 'sites:write', identity: 'none' },
   params: z.strictObject({ id: z.string().describe('Its id') }),
-  query: z.strictObject({ dryRun: z.enum(['true', 'false']).optional() }),
+  query: z.strictObject({ dryRun: queryFlag.optional() }),
   body: z.strictObject({
     name: z.string(),
     size: z.number().int().optional().describe('Bytes'),

@@ -160,7 +160,6 @@ function choicesOf({ enum: values, const: only }: JsonSchema): string[] | undefi
 function typeOf(schema: JsonSchema): Option['type'] {
   const types = [schema.type].flat().filter((type) => type !== 'null');
   const values = schema.enum?.join() ?? schema.const;
-  if (values === 'true,false' || values === 'true') return 'flag';
   if (types.length !== 1) return values === undefined ? 'json' : 'text';
   const [type = 'object'] = types;
   if (type === 'array') return asSchema(schema.items).type === 'string' ? 'list' : 'json';

@@ -14,6 +14,12 @@ function queryInteger(min: number, max: number, fallback: number) {
     .default(fallback);
 }
 
+/** `true` or `false` in a query string. The OpenAPI document describes a boolean. */
+export const queryFlag = z
+  .enum(['true', 'false'])
+  .transform((text) => text === 'true')
+  .pipe(z.boolean());
+
 export const pageQuery = { page: queryInteger(1, 1_000_000, 1), limit: queryInteger(1, 100, 25) };
 
 export const cursorQuery = {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { idParams, pageQuery, plainText, timestampSchema } from '../../platform/schemas.ts';
+import { idParams, pageQuery, plainText, queryFlag, timestampSchema } from '../../platform/schemas.ts';
 import { accessKinds, maxServices, maxTtlHours } from './configuration-file/schema.ts';
 import { linkIcons } from './metadata-links/metadata-link.ts';
 import { environmentStatuses, serviceKinds, serviceStatuses } from './environment.ts';
@@ -116,8 +116,6 @@ export const extendSchema = z
   })
   .meta({ id: 'ExtendEnvironmentRequest' });
 
-const trueOrFalse = z.enum(['true', 'false']).transform((text) => text === 'true');
-
 export const listQuery = z.strictObject({
   ...pageQuery,
   exclude: z
@@ -128,9 +126,9 @@ export const listQuery = z.strictObject({
     .describe('Statuses to leave out, separated by commas. Default: torn_down'),
   search: plainText(200).optional().describe('Part of the name or of the branch'),
   trigger: z.enum(['api', 'push']).optional(),
-  mine: trueOrFalse.optional().describe('true: only those that the caller created'),
+  mine: queryFlag.optional().describe('true: only those that the caller created'),
   repository: repositoryName.optional(),
-  hasReadyActiveService: trueOrFalse.optional(),
+  hasReadyActiveService: queryFlag.optional(),
 });
 
 const statusUrl = z.string().describe('Where to read the Environment');

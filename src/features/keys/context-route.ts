@@ -11,6 +11,7 @@ import { type Caller, callerKinds, type Role, userOf } from '../../core/caller.t
 import { timestampOrNull } from '../../core/clock.ts';
 import { effectiveScopes, grantableScopes, type Scope } from '../../core/scopes.ts';
 import { defineRoute, type RequestBudget, type Route } from '../../platform/http.ts';
+import { queryFlag } from '../../platform/schemas.ts';
 import { toConstraint } from './responses.ts';
 import { contextSchema } from './schemas.ts';
 
@@ -55,8 +56,7 @@ export function contextRoute(deps: ContextDeps): Route {
     query: z
       .strictObject({
         can: z.enum(grantableScopes).optional().describe('A scope to try'),
-        check: z
-          .literal('true')
+        check: queryFlag
           .optional()
           .describe(
             'Only verify the key. The request counts in its usage, but not as its last use, and not as the first use of a successor, which ends the predecessor',
@@ -73,7 +73,7 @@ export function contextRoute(deps: ContextDeps): Route {
       // Most requests have no `?can=` and find the roles in memory: answer those synchronously.
       const facts = deps.principal(caller);
       if (query.can === undefined && !(facts instanceof Promise))
-        return { data: contextOf(caller, facts, budget), isCheck: query.check !== undefined };
+        return { data: contextOf(caller, facts, budget), isCheck: query.check === true };
       return withDecision(caller, facts, budget, query, deps);
     },
   });
@@ -87,12 +87,12 @@ async function withDecision(
     can,
     check,
     repository,
-  }: { can?: Scope | undefined; check?: 'true' | undefined; repository?: string | undefined },
+  }: { can?: Scope | undefined; check?: boolean | undefined; repository?: string | undefined },
   deps: ContextDeps,
 ) {
   const facts = await asked;
   const context = contextOf(caller, facts, budget);
-  const isCheck = check !== undefined;
+  const isCheck = check === true;
   if (can === undefined) return { data: context, isCheck };
   return { data: { ...context, decision: await explain(caller, can, repository, facts, deps) }, isCheck };
 }

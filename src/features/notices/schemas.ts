@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { timestamp, timestampOrNull } from '../../core/clock.ts';
-import { pageQuery, timestampSchema } from '../../platform/schemas.ts';
+import { pageQuery, queryFlag, timestampSchema } from '../../platform/schemas.ts';
 import { noticeText } from './notice-text.ts';
 import type { Notice } from './notices.ts';
 
@@ -80,9 +80,5 @@ function subjectOf(notice: Notice) {
 
 export const noticesQuery = z.strictObject({
   ...pageQuery,
-  unread: z
-    .enum(['true', 'false'])
-    .transform((text) => text === 'true')
-    .describe('true: only unread notices; false: only read notices')
-    .optional(),
+  unread: queryFlag.describe('true: only unread notices; false: only read notices').optional(),
 });

@@ -3,7 +3,7 @@ import type { RoutePolicy } from '../../core/authorize.ts';
 import type { AuditContext } from '../../core/caller.ts';
 import type { ErrorCode } from '../../core/errors.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
-import { pageQuery } from '../../platform/schemas.ts';
+import { pageQuery, queryFlag } from '../../platform/schemas.ts';
 import type { ConfigDocument, InForce } from './document.ts';
 
 /** An administrator’s access token may change a document too, with the OAuth scope `admin` (contract 10.15). */
@@ -69,7 +69,7 @@ export function documentRoutes<T, Shown extends object, Impact>(
       summary: `Change the ${title.one}`,
       description: spec.changeDescription,
       policy,
-      query: z.strictObject({ dryRun: z.enum(['true', 'false']).default('false') }),
+      query: z.strictObject({ dryRun: queryFlag.default(false) }),
       body: spec.body,
       fieldCodes: Object.fromEntries(
         Object.keys(spec.body.shape).map((field) => [field, 'config_invalid' as const]),
@@ -78,7 +78,7 @@ export function documentRoutes<T, Shown extends object, Impact>(
       success: { status: 200, data: spec.change, etag: true },
       example: { body: example.body, data: { ...example.data, dryRun: null } },
       async handle({ auditContext, body, query, header }) {
-        if (query.dryRun === 'true') {
+        if (query.dryRun) {
           const { current, impact } = await spec.dryRun(header('if-match'), body);
           const data = { ...toShown({ ...current, value: body }), dryRun: impact };
           return { data, headers: { etag: current.etag } };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { pageQuery, plainText, timestampSchema } from '../../platform/schemas.ts';
+import { pageQuery, plainText, queryFlag, timestampSchema } from '../../platform/schemas.ts';
 import type { SiteAction } from './actions.ts';
 import { fileChangeKinds } from './content/file-changes.ts';
 import { warningCodes } from './content/warnings.ts';
@@ -22,7 +22,6 @@ const spa = z
     'Serve 200.html, or else index.html, for paths without a file, for apps with client-side routing. The line `/* /index.html 200` in `_redirects` does the same for its version',
   );
 
-const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 const hoursText = z
   .string()
   .regex(/^\d{1,7}$/, 'must be a whole number of hours')
@@ -39,7 +38,7 @@ export const siteCreateSchema = z
   })
   .meta({ id: 'SiteCreate' });
 
-const dryRun = flag
+const dryRun = queryFlag
   .optional()
   .describe('Check everything and store nothing; the response is the site as it would be');
 
@@ -55,13 +54,13 @@ export const siteCreateTextSchema = z.strictObject({
   name: name.optional(),
   visibility: visibility.optional(),
   ttlHours: hoursText.optional(),
-  spa: flag.optional(),
+  spa: queryFlag.optional(),
   receipt,
 });
 
 export const contentTextSchema = z.strictObject({
   dryRun,
-  spa: flag.optional(),
+  spa: queryFlag.optional(),
   ttlHours: hoursText.optional(),
   receipt,
 });
@@ -75,7 +74,7 @@ export const siteChangeSchema = z
 
 export const siteListQuery = z.strictObject({
   ...pageQuery,
-  mine: flag.optional().describe('Only my own sites'),
+  mine: queryFlag.optional().describe('Only my own sites'),
   search: plainText(100)
     .optional()
     .describe(

@@ -213,5 +213,5 @@ export const auditSummary = (query: Query<'/audit/summary'>) =>
 export const serviceNotices = queryOptions({
   queryKey: ['admin', 'notices'],
   queryFn: ({ signal }) =>
-    unwrap(api.GET('/notices', { params: { query: { unread: 'true', limit: 10 } }, signal })),
+    unwrap(api.GET('/notices', { params: { query: { unread: true, limit: 10 } }, signal })),
 });

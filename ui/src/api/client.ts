@@ -100,7 +100,7 @@ export async function readData<T>(response: Response): Promise<T> {
  */
 export async function contextOfKey(token: string): Promise<Schemas['Context']> {
   const headers = { authorization: `Bearer ${token}` };
-  const query = { check: 'true' } as const;
+  const query = { check: true };
   return await dataOf(api.GET('/auth/context', { params: { query }, headers, credentials: 'omit' }));
 }
 

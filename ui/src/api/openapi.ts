@@ -6867,7 +6867,7 @@ export interface operations {
                 /** @description A scope to try */
                 can?: ("env:read" | "env:write" | "sites:read" | "sites:write" | "repos:read" | "repos:write") | undefined;
                 /** @description Only verify the key. The request counts in its usage, but not as its last use, and not as the first use of a successor, which ends the predecessor */
-                check?: "true" | undefined;
+                check?: boolean | undefined;
                 /** @description A repository to try the scope on; needs can */
                 repository?: string | undefined;
             };
@@ -6955,7 +6955,7 @@ export interface operations {
     changeKeyPolicy: {
         parameters: {
             query?: {
-                dryRun?: ("true" | "false") | undefined;
+                dryRun?: boolean | undefined;
             };
             header: {
                 /** @description The ETag of the document that you read and now change. */
@@ -7957,7 +7957,7 @@ export interface operations {
                 page?: number | undefined;
                 limit?: number | undefined;
                 /** @description Only my own sites */
-                mine?: ("true" | "false") | undefined;
+                mine?: boolean | undefined;
                 /** @description Part of the name, or a whole id, or the first part of its address. Fewer than three letters or digits in a row find only names that begin with them */
                 search?: string | undefined;
                 visibility?: ("public" | "private") | undefined;
@@ -7999,12 +7999,12 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Check everything and store nothing; the response is the site as it would be */
-                dryRun?: ("true" | "false") | undefined;
+                dryRun?: boolean | undefined;
                 name?: string | undefined;
                 visibility?: ("public" | "private") | undefined;
                 /** @description Hours from now until the site expires; at most ttl.maxHours of the capabilities */
                 ttlHours?: number | undefined;
-                spa?: ("true" | "false") | undefined;
+                spa?: boolean | undefined;
                 /** @description Publish only files that together have this receipt; docs/how-to/check-a-site.md computes one */
                 receipt?: string | undefined;
             };
@@ -8197,8 +8197,8 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Check everything and store nothing; the response is the site as it would be */
-                dryRun?: ("true" | "false") | undefined;
-                spa?: ("true" | "false") | undefined;
+                dryRun?: boolean | undefined;
+                spa?: boolean | undefined;
                 /** @description Hours from now until the site expires; at most ttl.maxHours of the capabilities */
                 ttlHours?: number | undefined;
                 /** @description Publish only files that together have this receipt; docs/how-to/check-a-site.md computes one */
@@ -8893,7 +8893,7 @@ export interface operations {
     changeSitesConfig: {
         parameters: {
             query?: {
-                dryRun?: ("true" | "false") | undefined;
+                dryRun?: boolean | undefined;
             };
             header: {
                 /** @description The ETag of the document that you read and now change. */
@@ -9603,7 +9603,7 @@ export interface operations {
     changeEnvironmentPolicy: {
         parameters: {
             query?: {
-                dryRun?: ("true" | "false") | undefined;
+                dryRun?: boolean | undefined;
             };
             header: {
                 /** @description The ETag of the document that you read and now change. */
@@ -9835,10 +9835,10 @@ export interface operations {
                 search?: string | undefined;
                 trigger?: ("api" | "push") | undefined;
                 /** @description true: only those that the caller created */
-                mine?: ("true" | "false") | undefined;
+                mine?: boolean | undefined;
                 /** @description Full name of a registered repository */
                 repository?: string | undefined;
-                hasReadyActiveService?: ("true" | "false") | undefined;
+                hasReadyActiveService?: boolean | undefined;
             };
             header?: never;
             path?: never;
@@ -10675,7 +10675,7 @@ export interface operations {
                 page?: number | undefined;
                 limit?: number | undefined;
                 /** @description true: only unread notices; false: only read notices */
-                unread?: ("true" | "false") | undefined;
+                unread?: boolean | undefined;
             };
             header?: never;
             path?: never;
@@ -10742,7 +10742,7 @@ export interface operations {
                 page?: number | undefined;
                 limit?: number | undefined;
                 /** @description true: only unread notices; false: only read notices */
-                unread?: ("true" | "false") | undefined;
+                unread?: boolean | undefined;
             };
             header?: never;
             path?: never;
@@ -10834,7 +10834,7 @@ export interface operations {
     changeAccessConfig: {
         parameters: {
             query?: {
-                dryRun?: ("true" | "false") | undefined;
+                dryRun?: boolean | undefined;
             };
             header: {
                 /** @description The ETag of the document that you read and now change. */
@@ -10970,7 +10970,7 @@ export interface operations {
     changeMcpPolicy: {
         parameters: {
             query?: {
-                dryRun?: ("true" | "false") | undefined;
+                dryRun?: boolean | undefined;
             };
             header: {
                 /** @description The ETag of the document that you read and now change. */
@@ -11674,7 +11674,7 @@ export interface operations {
     changeAgentModels: {
         parameters: {
             query?: {
-                dryRun?: ("true" | "false") | undefined;
+                dryRun?: boolean | undefined;
             };
             header: {
                 /** @description The ETag of the document that you read and now change. */

@@ -24,7 +24,7 @@ export const unreadNotices = queryOptions({
   queryKey: ['notices', 'unread'],
   queryFn: async ({ signal }) => {
     const { metadata } = await unwrap(
-      api.GET('/me/notices', { params: { query: { unread: 'true', limit: 1 } }, signal }),
+      api.GET('/me/notices', { params: { query: { unread: true, limit: 1 } }, signal }),
     );
     return metadata.pagination.items;
   },

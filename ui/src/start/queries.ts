@@ -46,7 +46,7 @@ export const mySites = queryOptions({
   queryFn: async ({ signal }): Promise<MySites> => {
     try {
       const { metadata } = await unwrap(
-        api.GET('/sites', { params: { query: { mine: 'true', limit: 1 } }, signal }),
+        api.GET('/sites', { params: { query: { mine: true, limit: 1 } }, signal }),
       );
       return { kind: 'open', count: metadata.pagination.items };
     } catch (error) {
@@ -63,7 +63,7 @@ export const endingSites = queryOptions({
   queryKey: ['sites', 'mine', 'ending'],
   queryFn: async ({ signal }) => {
     const query = {
-      mine: 'true',
+      mine: true,
       status: 'active',
       sort: 'expiresAt',
       order: 'asc',

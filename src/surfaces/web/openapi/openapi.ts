@@ -50,7 +50,8 @@ export function buildOpenApi({ routes, version, serverUrl, keyPrefix = 'app' }: 
     info: {
       title: 'Postern API',
       version,
-      summary: 'API keys with scopes, lifetimes and an audit log.',
+      summary:
+        'API keys, static sites, Environments and agents, with access that people limit and take back.',
       description: introduction,
       license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
     },

@@ -13,7 +13,7 @@ export const modelsApi: DocumentApi = {
     return toCurrent(await unwrap(api.GET('/config/agents/models', signal === undefined ? {} : { signal })));
   },
   async tryOut(next, etag) {
-    const params = { query: { dryRun: 'true' }, header: { 'If-Match': etag } } as const;
+    const params = { query: { dryRun: true }, header: { 'If-Match': etag } } as const;
     const { data } = await unwrap(api.PUT('/config/agents/models', { params, body: toModels(next) }));
     return data.dryRun === null ? null : <Named by={data.dryRun.named} />;
   },

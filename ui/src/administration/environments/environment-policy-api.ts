@@ -14,7 +14,7 @@ export const environmentPolicyApi: DocumentApi = {
     );
   },
   async tryOut(next, etag) {
-    const params = { query: { dryRun: 'true' }, header: { 'If-Match': etag } } as const;
+    const params = { query: { dryRun: true }, header: { 'If-Match': etag } } as const;
     await unwrap(api.PUT('/config/api-environments', { params, body: toPolicy(next) }));
     // It finds mistakes. What would change is shown already.
     return null;

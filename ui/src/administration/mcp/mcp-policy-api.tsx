@@ -13,7 +13,7 @@ export const mcpPolicyApi: DocumentApi = {
     return toCurrent(await unwrap(api.GET('/config/mcp', signal === undefined ? {} : { signal })));
   },
   async tryOut(next, etag) {
-    const params = { query: { dryRun: 'true' }, header: { 'If-Match': etag } } as const;
+    const params = { query: { dryRun: true }, header: { 'If-Match': etag } } as const;
     const { data } = await unwrap(api.PUT('/config/mcp', { params, body: toPolicy(next) }));
     return data.dryRun === null ? null : <Impact of={data.dryRun} />;
   },

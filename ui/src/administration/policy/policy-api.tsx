@@ -11,7 +11,7 @@ export const policyApi: DocumentApi = {
     return toCurrent(await unwrap(api.GET('/config/api-keys', signal === undefined ? {} : { signal })));
   },
   async tryOut(next, etag) {
-    const params = { query: { dryRun: 'true' }, header: { 'If-Match': etag } } as const;
+    const params = { query: { dryRun: true }, header: { 'If-Match': etag } } as const;
     const { data } = await unwrap(api.PUT('/config/api-keys', { params, body: toPolicy(next) }));
     return data.dryRun === null ? null : <PolicyImpact of={data.dryRun} />;
   },

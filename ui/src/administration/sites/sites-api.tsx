@@ -12,7 +12,7 @@ export const sitesApi: DocumentApi = {
     return toCurrent(await unwrap(api.GET('/config/sites', signal === undefined ? {} : { signal })));
   },
   async tryOut(next, etag) {
-    const params = { query: { dryRun: 'true' }, header: { 'If-Match': etag } } as const;
+    const params = { query: { dryRun: true }, header: { 'If-Match': etag } } as const;
     const { data } = await unwrap(api.PUT('/config/sites', { params, body: toConfig(next) }));
     return data.dryRun === null ? null : <Impact of={data.dryRun} />;
   },

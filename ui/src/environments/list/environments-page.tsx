@@ -35,7 +35,7 @@ export function EnvironmentsPage() {
       search,
       repository,
       exclude: excludedBy(state),
-      mine: whose === 'all' ? undefined : 'true',
+      mine: whose === 'all' ? undefined : true,
     }),
   );
   const now = useEnvironmentsNow();

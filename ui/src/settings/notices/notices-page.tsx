@@ -24,9 +24,7 @@ export function NoticesPage() {
   const { show = 'unread', page = 1 } = route.useSearch();
   const navigate = route.useNavigate();
   const isAll = show === 'all';
-  const notices = useQuery(
-    myNotices({ page, limit: pageSize, ...(isAll ? {} : { unread: 'true' as const }) }),
-  );
+  const notices = useQuery(myNotices({ page, limit: pageSize, ...(isAll ? {} : { unread: true }) }));
   const { data: unread = 0 } = useQuery(unreadNotices);
   const { read, error, isBusy } = useReading();
   const heading = useRef<HTMLHeadingElement>(null);

@@ -15,12 +15,12 @@ export const foundSites = (search: string) =>
     queryKey: ['sites', 'found', search],
     enabled: search !== '',
     queryFn: ({ signal }) =>
-      dataOf(api.GET('/sites', { params: { query: { search, mine: 'true', limit: 5 } }, signal })),
+      dataOf(api.GET('/sites', { params: { query: { search, mine: true, limit: 5 } }, signal })),
   });
 
 export const foundEnvironments = (search: string) =>
   queryOptions({
     queryKey: ['environments', 'found', search],
     queryFn: ({ signal }) =>
-      dataOf(api.GET('/environments', { params: { query: { search, mine: 'true', limit: 5 } }, signal })),
+      dataOf(api.GET('/environments', { params: { query: { search, mine: true, limit: 5 } }, signal })),
   });

@@ -43,7 +43,7 @@ export function SitesPage() {
       search,
       visibility,
       status: state,
-      mine: whose === 'all' ? undefined : 'true',
+      mine: whose === 'all' ? undefined : true,
       ...siteOrders.asked(shown),
     }),
   );
