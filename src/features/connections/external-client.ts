@@ -2,6 +2,7 @@ import {
   Client,
   type ClientOptions,
   type ContentBlock,
+  extractWWWAuthenticateParams,
   ProtocolError,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
@@ -68,7 +69,13 @@ export function createExternalClient({
     task: (client: Client, options: TaskOptions) => Promise<T>,
   ): Promise<T> {
     const ending = AbortSignal.timeout(ms);
-    const seen: Seen = { status: null, refused: null, bytes: 0, tooMuch: new AbortController() };
+    const seen: Seen = {
+      status: null,
+      lacksScope: false,
+      refused: null,
+      bytes: 0,
+      tooMuch: new AbortController(),
+    };
     const transport = new StreamableHTTPClientTransport(new URL(target.url), {
       fetch: fetchFor(target, { fetch, ending, seen }),
       reconnectionOptions: {
@@ -149,6 +156,8 @@ type TaskOptions = {
 
 type Seen = {
   status: number | null;
+  /** The server refused the last request for want of a scope (RFC 6750 section 3.1). */
+  lacksScope: boolean;
   refused: RefusedAddress | null;
   bytes: number;
   /** Aborted: the answers have more than `maxSessionBytes` together. */
@@ -174,6 +183,8 @@ function fetchFor(
         signal: signal ? AbortSignal.any([signal, ending]) : ending,
       });
       seen.status = answer.ok ? null : answer.status;
+      seen.lacksScope =
+        answer.status === 403 && extractWWWAuthenticateParams(answer).error === 'insufficient_scope';
       return counted(answer, seen);
     } catch (error) {
       if (error instanceof RefusedAddress) seen.refused = error;
@@ -195,7 +206,11 @@ function counted(answer: Response, seen: Seen): Response {
   return new Response(answer.body.pipeThrough(counter), answer);
 }
 
-function failureOf({ name }: ExternalTarget, cause: unknown, { status, refused, tooMuch }: Seen): AppError {
+function failureOf(
+  { name }: ExternalTarget,
+  cause: unknown,
+  { status, lacksScope, refused, tooMuch }: Seen,
+): AppError {
   if (tooMuch.signal.aborted)
     return new AppError('external_server_unavailable', {
       message: `${name} sent more than ${maxSessionBytes} bytes in one session, which is the maximum.`,
@@ -205,6 +220,13 @@ function failureOf({ name }: ExternalTarget, cause: unknown, { status, refused, 
   if (status === 401)
     return new AppError('connection_broken', {
       message: `${name} does not accept the account of the person.`,
+    });
+  // Without the name of the scope: an agent reads this message, and the server chose the name.
+  if (lacksScope)
+    return new AppError('external_server_unavailable', {
+      message: `${name} refused the request: the account of the person lacks a scope there.`,
+      hint: `Postern asks for the scopes that ${name} names when people sign in. Ask its operator to name this one as well, then connect the account again.`,
+      cause,
     });
   if (refused?.kind === 'private')
     return new AppError('external_server_unavailable', {
