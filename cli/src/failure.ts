@@ -3,7 +3,7 @@ export const exitCodes = [
   [0, 'Done.'],
   [
     1,
-    'Failed: the server refused the request for a reason without a code of its own, or had an error; or the answer of a check is no; or `scan` found a key; or `keys open` has another private key than the sealed key needs; or a person declined a question.',
+    'Failed: the server had an error, or refused the request without a more precise code. Also: a check says no, `scan` found a key, `keys open` has the wrong private key, or a person declined a question.',
   ],
   [2, 'Wrong usage: an argument, an option, a setting or a value of the request. Nothing was changed.'],
   [3, 'Not found: there is no such resource, or this caller may not see it.'],
