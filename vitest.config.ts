@@ -36,7 +36,7 @@ const suites: Readonly<Record<string, Suite>> = {
   // The rendered chart, with the real Helm 3 and 4.
   chart: { setup: ['scripts/chart-tools.ts'], workers: 2, testMs: 3 * minute },
   // The bundled command line as a process, against a real server.
-  cli: { setup: ['cli/build.ts'], workers: 1, testMs: 5 * minute },
+  cli: { setup: ['cli/build.ts'], workers: 2, testMs: 5 * minute },
   // Clients that four generators make of the OpenAPI document, and agents on two SDKs, against a real server.
   clients: { workers: 1, testMs: 3 * minute },
   // The image and the chart in a real Kubernetes; test/cluster/run.sh starts it and runs this inside its namespaces.
