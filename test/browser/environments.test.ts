@@ -169,6 +169,19 @@ test('who has none is taught what an Environment is, and creates one from a bran
   await context.close();
 });
 
+test('an Environment of a branch whose postern.yaml has problems is what the form shows', async () => {
+  const { page, context } = await at('/environments/new?repository=acme%2Fwebsite&branch=broken');
+  await page.getByText('until a deploy succeeds, Postern tries each push').waitFor();
+  await expect.poll(() => page.getByLabel('Follow the branch').isChecked()).toBe(true);
+  await expect.poll(() => page.getByRole('radio', { name: 'Members' }).isChecked()).toBe(true);
+  await page.getByLabel('Name').fill('shown');
+  await press(page, 'Create the Environment');
+  await heading(page, 'shown');
+  const { access, autoTrack } = await read('shown');
+  expect([access, autoTrack]).toEqual(['members', true]);
+  await context.close();
+});
+
 test('a refusal names the switch that refuses, and what was filled in stays', async () => {
   const { page, context } = await at('/environments/new?repository=acme%2Fwebsite&branch=search');
   await page.getByText('2 services').waitFor();

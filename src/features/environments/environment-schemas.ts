@@ -147,6 +147,10 @@ const serviceSchema = z
 
 export const linkSchema = z.strictObject({ text: z.string(), icon: z.enum(linkIcons), url: z.string() });
 
+const expiresAt = timestampSchema.describe(
+  'When the lease ends. Without a choice of the caller, `postern.yaml` can change it when it is read for the first time',
+);
+
 export const environmentSchema = z
   .strictObject({
     id: z.string(),
@@ -160,9 +164,13 @@ export const environmentSchema = z
     sha: z.string().nullable().describe('The commit that the newest deploy read'),
     access: z.enum(accessKinds),
     deployEnabled: z.boolean(),
-    autoTrack: z.boolean(),
+    autoTrack: z
+      .boolean()
+      .describe(
+        'Whether each new commit of the branch is deployed. Until a first deploy succeeds, each is, unless a sha was chosen',
+      ),
     trackDefaultBranches: z.boolean(),
-    expiresAt: timestampSchema,
+    expiresAt,
     deletedAt: timestampSchema.nullable(),
     activeServiceCount: z.number().int(),
     hasReadyActiveService: z.boolean(),
@@ -187,9 +195,7 @@ export const createdSchema = z
     uuid,
     status: z.enum(environmentStatuses),
     namespace: z.string().nullable(),
-    expiresAt: timestampSchema
-      .nullable()
-      .describe('Null: known once Postern has read `postern.yaml`, which may choose the lease'),
+    expiresAt,
     statusUrl,
     replayed: z.boolean().describe('True: an earlier request with this idempotencyKey created it'),
   })

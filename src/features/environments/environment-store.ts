@@ -89,7 +89,7 @@ export type EnvironmentStore = {
   withProcesses(): Promise<Pick<Environment, 'id' | 'repositoryId' | 'revision'>[]>;
   /** Of those, the ones that run since before, and may fall asleep. */
   awakeSince(before: number): Promise<{ id: string; liveDeployId: string }[]>;
-  /** Those that follow their branch. */
+  /** Those whose branch is asked for new commits, as deploysPushes() has it. */
   tracked(): Promise<TrackedEnvironment[]>;
   /** Removes those that were torn down before. */
   prune(before: number, limit: number): Promise<void>;
@@ -327,7 +327,9 @@ export function environmentStore(db: Sql): EnvironmentStore {
         select e.id, e.repository_id, e.branch, e.sha, e.creator_kind, e.creator_id,
                d.sha as served_sha, d.plan::jsonb->'ignoreFiles' as ignore_files
           from environments e left join deploys d on d.id = e.live_deploy_id
-         where e.auto_track and e.deploy_enabled and e.status not in ('tearing_down', 'torn_down')
+         where (e.auto_track
+                or (e.live_deploy_id is null and e.pinned_sha is null and e.status in ('error', 'config_error')))
+           and e.deploy_enabled and e.status not in ('tearing_down', 'torn_down')
          order by e.repository_id, e.id`.execute(db);
       return rows.map(({ served_sha: servedSha, ignore_files: ignoreFiles, ...row }) => ({
         id: row.id,

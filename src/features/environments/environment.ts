@@ -118,6 +118,17 @@ export function shownStatus(
   return { status: 'paused', statusMessage: `Deploys are paused. ${rest}` };
 }
 
+/** A push can repair what kept the first deploy from succeeding, so each push tries again until one succeeds. */
+export function deploysPushes({
+  autoTrack,
+  pinnedSha,
+  liveDeployId,
+  status,
+}: Pick<Environment, 'autoTrack' | 'pinnedSha' | 'liveDeployId' | 'status'>): boolean {
+  const neverSucceeded = liveDeployId === null && (status === 'error' || status === 'config_error');
+  return autoTrack === true || (neverSucceeded && pinnedSha === null);
+}
+
 /** A service that the engine runs, or is about to run. */
 export function hasProcess({ kind, status }: Pick<EnvironmentService, 'kind' | 'status'>): boolean {
   return kind === 'process' && status !== 'inactive';

@@ -87,7 +87,8 @@ export function toEnvironmentResponse(
     sha,
     access: environment.access,
     deployEnabled: environment.deployEnabled,
-    autoTrack: environment.autoTrack ?? false,
+    // Until the file is read, as it is without a choice in the file.
+    autoTrack: environment.autoTrack ?? true,
     trackDefaultBranches: environment.trackDefaultBranches,
     expiresAt: timestamp(environment.expiresAt),
     deletedAt: timestampOrNull(environment.deletedAt),

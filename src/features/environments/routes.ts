@@ -160,15 +160,14 @@ export function environmentRoutes(deps: EnvironmentRouteDeps): Route[] {
       },
       async handle({ caller, auditContext, body }) {
         const { environment, isReplay } = await lifecycle.create({ caller, auditContext }, body);
-        const { id, uuid, ttlHours, expiresAt } = environment;
+        const { id, uuid, expiresAt } = environment;
         const { status } = shownStatus(environment);
         const data = {
           id,
           uuid,
           status,
           namespace,
-          // The file of the branch may choose another lease when it is read.
-          expiresAt: ttlHours === null ? null : timestamp(expiresAt),
+          expiresAt: timestamp(expiresAt),
           statusUrl: addresses.statusUrlOf(id),
           replayed: isReplay,
         };

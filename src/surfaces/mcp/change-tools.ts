@@ -239,7 +239,7 @@ export const changeTools: readonly Tool[] = [
     }),
     output: environmentAfter.extend({
       name: z.string(),
-      expiresAt: timestampSchema.nullable().describe('Null: known once postern.yaml is read'),
+      expiresAt: timestampSchema,
       replayed: z.boolean().describe('True: an earlier call with this idempotencyKey created it'),
     }),
     async run(body, { call }) {
@@ -247,7 +247,7 @@ export const changeTools: readonly Tool[] = [
         id: string;
         uuid: string;
         status: (typeof environmentStatuses)[number];
-        expiresAt: string | null;
+        expiresAt: string;
         replayed: boolean;
       };
       const { data } = await call<Created>('createEnvironment', { body });

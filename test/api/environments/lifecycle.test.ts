@@ -334,6 +334,39 @@ describe('a deploy', () => {
     expect(await follows({ branch: 'quiet', autoTrack: true })).toBe(true);
   });
 
+  test('that is the first and failed is tried again at each push, until one succeeds', async () => {
+    const broken = 'version: 1\nservices:\n  web: { build: { outptu: dist } }\n';
+    const good = configurationFile.replace(
+      'services:',
+      'environment: { autoTrack: false, access: members, ttlHours: 9 }\nservices:',
+    );
+    const pushed = async (files: Record<string, string>) => {
+      const sha = shop.repository.commit(files, 'repaired');
+      await shop.h.app.jobs.runNow('environment-branches');
+      return sha;
+    };
+    await pushed({ 'postern.yaml': broken, 'index.html': page('one') });
+    const ids = [];
+    for (const choice of [{}, { access: 'owner', autoTrack: false }]) {
+      const { data } = await shop.create({ branch: 'repaired', ...choice });
+      expect(await shop.settle(data.id)).toMatchObject({ status: 'config_error' });
+      ids.push(data.id);
+    }
+    const chosenSha = await shop.create({
+      branch: 'repaired',
+      sha: shop.repository.git('rev-parse', 'repaired'),
+    });
+    await shop.settle(chosenSha.data.id);
+    const sha = await pushed({ 'postern.yaml': good });
+    const [byFile, chosen] = [await shop.settle(ids[0]), await shop.settle(ids[1])];
+    expect(byFile).toMatchObject({ status: 'deployed', sha, access: 'members', autoTrack: false });
+    expect(Date.parse(byFile.expiresAt) - Date.parse(byFile.createdAt)).toBe(9 * hour);
+    expect(chosen).toMatchObject({ status: 'deployed', sha, access: 'owner', autoTrack: false });
+    await pushed({ 'index.html': page('two') });
+    for (const id of ids) expect(await shop.settle(id)).toMatchObject({ status: 'deployed', sha });
+    expect(await shop.settle(chosenSha.data.id)).toMatchObject({ status: 'config_error' });
+  });
+
   test('follows a branch that was moved back to an earlier commit', async () => {
     const first = shop.repository.commit(
       { 'postern.yaml': configurationFile, 'index.html': page('one') },
@@ -545,7 +578,8 @@ describe('the lease', () => {
     shop.repository.commit({ 'postern.yaml': text, 'index.html': page('short') }, 'with-lease');
     const { data } = await shop.create({ branch: 'with-lease' });
     // Nobody has read the file yet.
-    expect(data.expiresAt).toBeNull();
+    const { data: unread } = await shop.call('GET', `/environments/${data.id}`);
+    expect([unread.expiresAt, unread.autoTrack]).toEqual([data.expiresAt, true]);
     const environment = await shop.settle(data.id);
     expect(Date.parse(environment.expiresAt) - Date.parse(environment.createdAt)).toBe(7 * hour);
     expect(environment.access).toBe('owner');

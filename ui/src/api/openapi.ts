@@ -4578,11 +4578,12 @@ export interface components {
             /** @enum {string} */
             access: "owner" | "members" | "public";
             deployEnabled: boolean;
+            /** @description Whether each new commit of the branch is deployed. Until a first deploy succeeds, each is, unless a sha was chosen */
             autoTrack: boolean;
             trackDefaultBranches: boolean;
             /**
              * Format: date-time
-             * @description RFC 3339, UTC, milliseconds
+             * @description When the lease ends. Without a choice of the caller, `postern.yaml` can change it when it is read for the first time
              */
             expiresAt: string;
             /**
@@ -4682,9 +4683,9 @@ export interface components {
             namespace: string | null;
             /**
              * Format: date-time
-             * @description Null: known once Postern has read `postern.yaml`, which may choose the lease
+             * @description When the lease ends. Without a choice of the caller, `postern.yaml` can change it when it is read for the first time
              */
-            expiresAt: string | null;
+            expiresAt: string;
             /** @description Where to read the Environment */
             statusUrl: string;
             /** @description True: an earlier request with this idempotencyKey created it */

@@ -9,13 +9,13 @@ import type { Log } from '../../../platform/log.ts';
 import type { Repositories } from '../../repositories/repositories.ts';
 import { queueDeploy } from '../deploys/queue-deploy.ts';
 import { configurationFileName } from '../configuration-file/problem.ts';
-import { type Creator, isEnding } from '../environment.ts';
+import { type Creator, deploysPushes, isEnding } from '../environment.ts';
 import type { TrackedEnvironment } from '../environment-store.ts';
 import type { EnvironmentStores } from '../environments-deps.ts';
 
 /**
- * Asks the git servers for new commits, and deploys the Environments that follow their branch. An Environment whose creator
- * may not use Postern now is not deployed; the first round after the creator may again deploys it.
+ * Asks the git servers for new commits, and deploys the Environments that follow their branch or whose first deploy failed. An
+ * Environment whose creator may not use Postern now is not deployed; the first round after the creator may again deploys it.
  */
 export type Tracking = {
   /** Asks about every repository with such Environments. */
@@ -72,7 +72,7 @@ export function createTracking(deps: {
     const isQueued = await tx(async (stores) => {
       const environment = await stores.environments.hold(id);
       if (environment === undefined || isEnding(environment)) return false;
-      if (!environment.autoTrack || !environment.deployEnabled) return false;
+      if (!deploysPushes(environment) || !environment.deployEnabled) return false;
       // One that has not read the branch yet may come to this commit.
       if ((await stores.deploys.underWay(id))?.sha === null) return false;
       if (await stores.deploys.knows(id, head)) return false;

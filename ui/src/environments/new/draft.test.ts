@@ -6,17 +6,30 @@ const allowed = { ...policy, allowedAccess: [...policy.allowedAccess] };
 const draft = firstDraft({ repository: 'acme/website', branch: 'main' });
 const planned = { access: 'owner' as const, ttlHours: 48, autoTrack: true, services: [], levels: [] };
 
+const always = { repository: 'acme/website', branch: 'main', idempotencyKey: 'k' };
+
 test('what nobody chose is left to postern.yaml and the policy', () => {
-  expect(requestOf(draft, 'k')).toEqual({
-    repository: 'acme/website',
-    branch: 'main',
-    idempotencyKey: 'k',
+  expect(requestOf(draft, planned, allowed, 'k')).toEqual(always);
+  expect(requestOf({ ...draft, autoTrack: false }, planned, allowed, 'k')).toEqual({
+    ...always,
+    autoTrack: false,
   });
-  expect(requestOf({ ...draft, autoTrack: false }, 'k')).toMatchObject({ autoTrack: false });
   expect(accessShown(draft, planned, allowed)).toBe('owner');
   expect(accessShown(draft, null, allowed)).toBe('members');
   expect(accessShown({ ...draft, access: 'members' }, planned, allowed)).toBe('members');
   expect([hoursShown(draft, planned, allowed), hoursShown(draft, null, allowed)]).toEqual([48, 72]);
+});
+
+test('without a postern.yaml that can be read, the request has what the form shows', () => {
+  expect(requestOf(draft, null, allowed, 'k')).toEqual({
+    ...always,
+    access: 'members',
+    ttlHours: 72,
+    autoTrack: true,
+  });
+  expect(
+    requestOf({ ...draft, access: 'owner', ttlHours: 8, autoTrack: false }, null, allowed, 'k'),
+  ).toMatchObject({ access: 'owner', ttlHours: 8, autoTrack: false });
 });
 
 test('a lease is offered up to the maximum, with that of the file', () => {

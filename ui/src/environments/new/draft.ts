@@ -56,8 +56,25 @@ export function mistakesIn({ repository, branch, name }: Draft): DraftErrors {
   };
 }
 
-export function requestOf(draft: Draft, idempotencyKey: string): Schemas['CreateEnvironmentRequest'] {
-  const { repository, branch, name, access, ttlHours, autoTrack } = draft;
+/** Whether the form shows that the Environment follows its branch. */
+export function followShown({ autoTrack }: Draft, planned: Planned | null): boolean {
+  return autoTrack ?? planned?.autoTrack ?? true;
+}
+
+/** Without a file that can be read, what the form shows is what the person chose. */
+export function requestOf(
+  draft: Draft,
+  planned: Planned | null,
+  policy: Policy,
+  idempotencyKey: string,
+): Schemas['CreateEnvironmentRequest'] {
+  const shown = {
+    access: accessShown(draft, planned, policy),
+    ttlHours: hoursShown(draft, planned, policy),
+    autoTrack: followShown(draft, planned),
+  };
+  const { repository, branch, name } = draft;
+  const { access, ttlHours, autoTrack } = planned === null ? shown : draft;
   return {
     repository,
     branch,

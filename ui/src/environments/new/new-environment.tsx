@@ -16,6 +16,7 @@ import {
   type Draft,
   type DraftErrors,
   firstDraft,
+  followShown,
   hoursShown,
   leasesOffered,
   mistakesIn,
@@ -63,7 +64,9 @@ export function NewEnvironment({ policy, from }: { policy: EnvironmentPolicy; fr
     setBusy(true);
     setProblem(undefined);
     try {
-      const { id, uuid } = await dataOf(api.POST('/environments', { body: requestOf(draft, key.current) }));
+      const { id, uuid } = await dataOf(
+        api.POST('/environments', { body: requestOf(draft, planned, policy, key.current) }),
+      );
       announce(`The Environment ${uuid} is created. Its first deploy is queued.`);
       await queryClient.invalidateQueries({ queryKey: ['environments', 'list'] });
       await navigate({ to: '/environments/$id', params: { id } });
@@ -110,7 +113,7 @@ export function NewEnvironment({ policy, from }: { policy: EnvironmentPolicy; fr
           <Switch
             label="Follow the branch"
             description="Every new commit of the branch is deployed."
-            checked={draft.autoTrack ?? planned?.autoTrack ?? true}
+            checked={followShown(draft, planned)}
             error={errors.autoTrack}
             onChange={({ currentTarget }) => change({ autoTrack: currentTarget.checked })}
           />

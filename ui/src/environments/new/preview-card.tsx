@@ -27,7 +27,8 @@ export function PreviewCard({ repository, branch }: { repository: string; branch
       {planned === null ? (
         <>
           <p className={styles['warning']}>
-            An Environment of this commit ends with a configuration error. Correct the file and push it.
+            The first deploy of this commit ends with a configuration error. Correct the file and push it:
+            until a deploy succeeds, Postern tries each push.
           </p>
           <ProblemTable problems={problems} />
         </>
