@@ -777,8 +777,11 @@ test('groups and repositories are made, changed and removed', { tags: 'core' }, 
   await closed(page);
   await press(page, 'Change acme/tool');
   await page.getByLabel('Full name').fill('acme/tools');
+  await page.getByLabel('Branches with secrets').fill('main, staging');
   await press(page, 'Save');
   await closed(page);
+  const { data } = await world.call('GET', '/repositories/acme/tools', { as: root });
+  expect(data.environmentDefaults).toEqual({ secretBranches: 'main, staging' });
   await press(page, 'Remove acme/tools');
   await dialog(page).getByText('No key has it in the selection.').waitFor();
   await page.getByLabel('Type its name to confirm').fill('acme/tools');

@@ -137,19 +137,20 @@ test('a token does not fit an ssh key’s place, nor an https address a key', as
     expect((await put('by-https', body)).error.code).toBe('invalid_body');
 });
 
-test('only administrators and service keys with repos:write, of repositories within reach, set a credential', async () => {
+test('only an administrator in the web app sets or removes a credential', async () => {
   await h.repository('acme/guarded');
-  await h.repository('acme/other');
   const bob = await h.person('Bob');
   expect((await put('guarded', { token }, { as: bob })).error.code).toBe('forbidden_role');
-  const reader = await h.serviceKey({ scopes: ['repos:read'] });
-  expect((await put('guarded', { token }, { as: reader })).error.code).toBe('forbidden_scope');
-  const bound = await h.serviceKey({
-    scopes: ['repos:write'],
-    repositoryAccess: { mode: 'selected', repositories: ['acme/other'] },
-  });
-  expect((await put('guarded', { token }, { as: bound })).error.code).toBe('repo_not_onboarded');
-  expect((await put('other', { token }, { as: bound })).status).toBe(200);
+  await put('guarded', { token });
+  const path = '/repositories/acme/guarded/credential';
+  for (const as of [
+    await h.serviceKey({ scopes: ['repos:write'] }),
+    await h.key(admin, { scopes: ['repos:write'] }),
+  ]) {
+    expect((await put('guarded', { token }, { as })).error.code).toBe('interactive_auth_required');
+    expect((await h.call('DELETE', path, { as })).error.code).toBe('interactive_auth_required');
+  }
+  expect(await credentialOf('guarded')).not.toBeNull();
 });
 
 test('a clone URL on this machine is refused unless an operator allows it', async () => {

@@ -261,6 +261,7 @@ export function createRepositories({
     async create(caller, auditContext, input) {
       refuseSelected(caller);
       refuseFile(input.cloneUrl);
+      if (secretBranchesOf(input) !== undefined) requireSession(caller, 'secretBranches');
       const now = clock.now();
       const repository: Repository = {
         id: newId(random, 'repo'),
@@ -301,6 +302,7 @@ export function createRepositories({
               : change.environmentDefaults,
           updatedAt: clock.now(),
         };
+        for (const [field, of] of decidingCode) if (of(after) !== of(before)) requireSession(caller, field);
         await stores.repositories.update(after);
         await stores.audit.append({
           event: 'repository.changed',
@@ -438,6 +440,25 @@ function refuseSelected(caller: Caller): void {
   if (reachOf(caller) === 'all') return;
   throw new AppError('forbidden_repository', {
     message: 'A credential with a repository selection cannot register or rename repositories.',
+  });
+}
+
+const secretBranchesOf = ({ environmentDefaults }: Pick<RepositoryInput, 'environmentDefaults'>) =>
+  environmentDefaults?.['secretBranches'];
+
+/** What decides which code gets the secrets of the repository, by field. */
+const decidingCode: readonly (readonly [string, (repository: Repository) => unknown])[] = [
+  ['cloneUrl', ({ cloneUrl }) => cloneUrl],
+  ['defaultBranch', ({ defaultBranch }) => defaultBranch],
+  ['secretBranches', secretBranchesOf],
+];
+
+/** Otherwise whoever finds a key with repos:write could run code of their own with the secrets (decision 0083). */
+function requireSession(caller: Caller, field: string): void {
+  if (caller.kind === 'session') return;
+  throw new AppError('interactive_auth_required', {
+    message: `A key or token cannot change ${field}: it decides which code gets the secrets of the repository.`,
+    hint: 'Make the change with the session of an administrator.',
   });
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { administratorSession } from '../../core/authorize.ts';
 import { callerKinds } from '../../core/caller.ts';
 import { timestamp } from '../../core/clock.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
@@ -67,9 +68,11 @@ export function repositoryRoutes(repositories: Repositories, { uiUrl }: { uiUrl:
       operationId: 'createRepository',
       tag: 'Repositories',
       summary: 'Register a repository',
+      description:
+        'Only an administrator in the web app can send `secretBranches` in `environmentDefaults`: it decides which branches get the secrets of the repository.',
       policy: writers,
       body: repositoryCreateSchema,
-      errors: ['name_conflict', 'forbidden_repository'],
+      errors: ['name_conflict', 'forbidden_repository', 'interactive_auth_required'],
       success: { status: 201, data: repositorySchema },
       example: {
         body: { fullName: example.fullName, cloneUrl: example.cloneUrl, defaultBranch: 'main' },
@@ -101,11 +104,11 @@ export function repositoryRoutes(repositories: Repositories, { uiUrl }: { uiUrl:
       tag: 'Repositories',
       summary: 'Rename or change a repository',
       description:
-        'Keys are bound to the repository, not to its name: a rename neither widens nor breaks them. A key with a repository selection cannot rename.',
+        'Keys are bound to the repository, not to its name: a rename neither widens nor breaks them. A key with a repository selection cannot rename. Only an administrator in the web app can change what decides which code gets the secrets of the repository: `cloneUrl`, `defaultBranch`, and `secretBranches` in `environmentDefaults`.',
       policy: writers,
       params: repositoryParams,
       body: repositoryChangeSchema,
-      errors: ['repo_not_onboarded', 'name_conflict', 'forbidden_repository'],
+      errors: ['repo_not_onboarded', 'name_conflict', 'forbidden_repository', 'interactive_auth_required'],
       success: { status: 200, data: repositorySchema },
       example: { body: { fullName: 'acme/web' }, data: { ...example, fullName: 'acme/web' } },
       async handle({ caller, auditContext, params, body }) {
@@ -138,7 +141,7 @@ export function repositoryRoutes(repositories: Repositories, { uiUrl }: { uiUrl:
       summary: 'Set the credential for the git server',
       description:
         'With it Postern reads a repository that is not public. It is stored encrypted and never shown. It is sent only to the host of the clone URL, and removed when the clone URL changes.',
-      policy: writers,
+      policy: administratorSession,
       params: repositoryParams,
       body: credentialSetSchema,
       errors: ['repo_not_onboarded'],
@@ -159,7 +162,7 @@ export function repositoryRoutes(repositories: Repositories, { uiUrl }: { uiUrl:
       operationId: 'removeRepositoryCredential',
       tag: 'Repositories',
       summary: 'Remove the credential for the git server',
-      policy: writers,
+      policy: administratorSession,
       params: repositoryParams,
       errors: ['repo_not_onboarded'],
       success: { status: 200, data: repositorySchema },

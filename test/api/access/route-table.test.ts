@@ -157,14 +157,11 @@ const table: Record<string, Line> = {
   'PATCH /repositories/{owner}/{name}': ['whoever changes repositories', '404 repo_not_onboarded', {}],
   'DELETE /repositories/{owner}/{name}': ['whoever changes repositories', '404 repo_not_onboarded'],
   'PUT /repositories/{owner}/{name}/credential': [
-    'whoever changes repositories',
+    'an administrator’s session',
     '404 repo_not_onboarded',
     { token: 'of-a-git-server' },
   ],
-  'DELETE /repositories/{owner}/{name}/credential': [
-    'whoever changes repositories',
-    '404 repo_not_onboarded',
-  ],
+  'DELETE /repositories/{owner}/{name}/credential': ['an administrator’s session', '404 repo_not_onboarded'],
 
   'POST /repositories/{owner}/{name}/webhook': ['whoever changes repositories', '404 repo_not_onboarded'],
   'DELETE /repositories/{owner}/{name}/webhook': ['whoever changes repositories', '404 repo_not_onboarded'],

@@ -129,17 +129,6 @@ describe('SC-07 what a key does not reach is the same bytes as what does not exi
     expect((await asked(isRepository ? 'acme/other' : reached.id)).status).toBe(200);
   });
 
-  test.each([
-    ['PUT', { body: { token: 'of-a-git-server' } }],
-    ['DELETE', {}],
-  ] as const)('%s /repositories/{owner}/{name}/credential', async (method, options) => {
-    const asked = (name: string) =>
-      bytes(method, `/repositories/acme/${name}/credential`, { ...options, as: limited });
-    const missing = await asked('none');
-    expect(missing.status).toBe(404);
-    expect(await asked('shop')).toEqual(missing);
-  });
-
   test('POST /environments', async () => {
     const asked = (repository: string) =>
       bytes('POST', '/environments', { as: limited, body: { repository, branch: 'main' } });

@@ -1237,7 +1237,9 @@ export interface paths {
         put?: never;
         /**
          * Register a repository
-         * @description **Who may call it:** A browser session, an access token, a personal key or a service key. The person must be an administrator. Keys and access tokens need the scope `repos:write`.
+         * @description Only an administrator in the web app can send `secretBranches` in `environmentDefaults`: it decides which branches get the secrets of the repository.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must be an administrator. Keys and access tokens need the scope `repos:write`.
          */
         post: operations["createRepository"];
         delete?: never;
@@ -1271,7 +1273,7 @@ export interface paths {
         head?: never;
         /**
          * Rename or change a repository
-         * @description Keys are bound to the repository, not to its name: a rename neither widens nor breaks them. A key with a repository selection cannot rename.
+         * @description Keys are bound to the repository, not to its name: a rename neither widens nor breaks them. A key with a repository selection cannot rename. Only an administrator in the web app can change what decides which code gets the secrets of the repository: `cloneUrl`, `defaultBranch`, and `secretBranches` in `environmentDefaults`.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must be an administrator. Keys and access tokens need the scope `repos:write`.
          */
@@ -1290,13 +1292,13 @@ export interface paths {
          * Set the credential for the git server
          * @description With it Postern reads a repository that is not public. It is stored encrypted and never shown. It is sent only to the host of the clone URL, and removed when the clone URL changes.
          *
-         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must be an administrator. Keys and access tokens need the scope `repos:write`.
+         *     **Who may call it:** An administrator’s browser session.
          */
         put: operations["setRepositoryCredential"];
         post?: never;
         /**
          * Remove the credential for the git server
-         * @description **Who may call it:** A browser session, an access token, a personal key or a service key. The person must be an administrator. Keys and access tokens need the scope `repos:write`.
+         * @description **Who may call it:** An administrator’s browser session.
          */
         delete: operations["removeRepositoryCredential"];
         options?: never;

@@ -20,11 +20,30 @@ export function paramsOf(fullName: string): { owner: string; name: string } {
   return { owner, name };
 }
 
+type Known = Schemas['Repository'] | undefined;
+
+function secretBranchesOf(known: Known): string {
+  return String(known?.environmentDefaults?.['secretBranches'] ?? '');
+}
+
+/** The other defaults stay. */
+function withSecretBranches(known: Known, secretBranches: string) {
+  const { secretBranches: _before, ...rest } = known?.environmentDefaults ?? {};
+  return secretBranches === '' ? rest : { ...rest, secretBranches };
+}
+
 export function RepositoryForm({ of: known, onClose, onDone }: FormProps) {
   const [fullName, setFullName] = useState(known?.fullName ?? '');
   const [cloneUrl, setCloneUrl] = useState(known?.cloneUrl ?? '');
   const [defaultBranch, setBranch] = useState(known?.defaultBranch ?? 'main');
-  const body = { fullName: fullName.trim(), cloneUrl: cloneUrl.trim(), defaultBranch: defaultBranch.trim() };
+  const [secretBranches, setSecretBranches] = useState(secretBranchesOf(known));
+  const isChanged = secretBranches !== secretBranchesOf(known);
+  const body = {
+    fullName: fullName.trim(),
+    cloneUrl: cloneUrl.trim(),
+    defaultBranch: defaultBranch.trim(),
+    ...(isChanged && { environmentDefaults: withSecretBranches(known, secretBranches.trim()) }),
+  };
   const { run, error, isBusy } = useAct({
     act: () =>
       known === undefined
@@ -72,6 +91,14 @@ export function RepositoryForm({ of: known, onClose, onDone }: FormProps) {
         value={defaultBranch}
         error={wrong['defaultBranch']}
         onChange={({ currentTarget }) => setBranch(currentTarget.value)}
+      />
+      <TextInput
+        label="Branches with secrets"
+        description="Separated by commas. If empty, only the default branch gets the secrets of the repository."
+        autoComplete="off"
+        value={secretBranches}
+        error={wrong['environmentDefaults']}
+        onChange={({ currentTarget }) => setSecretBranches(currentTarget.value)}
       />
       {error !== undefined && Object.keys(wrong).length === 0 && <Problem error={error} />}
     </DialogForm>
