@@ -183,7 +183,7 @@ function reachOf(isolation: Isolation): string {
     return 'Environments run without isolation: everyone who can push to a registered repository controls Postern and all that its user may do.';
   return isolation.network === 'own'
     ? 'Environments run in a sandbox: code reaches other machines, but no file, process or loopback address of this one without a flaw in the kernel.'
-    : 'Environments run in a sandbox without a network of its own: code can reach loopback addresses and other Environments until slirp4netns is installed.';
+    : 'Environments run in a sandbox without a network of its own: code can reach loopback addresses and other Environments, and every user of this machine can reach their processes without a sign-in, until slirp4netns is installed.';
 }
 
 function limitsOf(isolation: Isolation): string {

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import type {
@@ -13,7 +13,7 @@ import { findOutput, storeOutput } from '../../src/features/environments/engine/
 import type { LocalEngine } from '../../src/features/environments/engine/local/local-engine.ts';
 import { generousLimits, hiddenMemory, sleeps } from './engine-contract.ts';
 import { createMachine, isBwrapMissing, processesWithText, programs } from './local-machine.ts';
-import { desire, serviceContract } from './service-contract.ts';
+import { desire, serviceContract, textAt } from './service-contract.ts';
 
 const { folder, blobs, clock, defects, local } = createMachine();
 
@@ -251,12 +251,41 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
   describe('on this machine', () => {
     const { begin, run, becomes, killMarked, current } = localContract('bwrap', given);
 
-    // oxlint-disable-next-line vitest/expect-expect -- becomes() asserts
-    test('a service that listens on loopback alone cannot be reached, and says so', async () => {
+    async function placeNow() {
+      const place = await current().address('env_one', 'web');
+      if (place === null) throw new Error('The service has no address.');
+      return place;
+    }
+
+    test('a service that listens on loopback alone is reached', async () => {
       await begin();
       await run({ variables: { LISTEN_ON: '127.0.0.1' } });
-      const reason = 'listens on 127.0.0.1 alone; let it listen on all addresses (0.0.0.0)';
-      await becomes({ state: 'starting', reason });
+      await becomes({ state: 'ready' });
+      expect(await textAt(await placeNow(), '/files')).toBe('server.js');
+    });
+
+    test('no port of this machine leads to a service, and its socket is in a folder of its user alone', async () => {
+      await begin();
+      await run({});
+      await becomes({ state: 'ready' });
+      const { relay = '', ...place } = await placeNow();
+      expect(await textAt({ ...place, relay }, '/files')).toBe('server.js');
+      await expect(textAt(place, '/files')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+      expect(statSync(dirname(relay)).mode & 0o777).toBe(0o700);
+    });
+
+    test('a relay that ended is started again, also after a restart of Postern', async () => {
+      await begin();
+      await run({});
+      await becomes({ state: 'ready' });
+      const network = join(folder, 'bwrap/environments/env_one/network/network.json');
+      const relayNow = () => (JSON.parse(readFileSync(network, 'utf8')) as { relay: number }).relay;
+      const first = relayNow();
+      await begin();
+      process.kill(first, 'SIGKILL');
+      await expect.poll(relayNow).not.toBe(first);
+      await expect.poll(async () => textAt(await placeNow(), '/files')).toBe('server.js');
+      expect(await current().observe('env_one')).toMatchObject([{ state: 'ready', restarts: 0 }]);
     });
 
     test('a service that carries the mark of another Environment is not ended with it', async () => {

@@ -1,7 +1,10 @@
 import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { connect, createServer } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Address, DesiredProcess, Engine } from '../../src/features/environments/engine/engine.ts';
+import { connectTo } from '../../src/platform/place.ts';
 import { sleeps } from './engine-contract.ts';
 
 export type ServiceHarness = {
@@ -86,6 +89,13 @@ export function serviceContract(harness: ServiceHarness): void {
   });
 }
 
+export async function textAt(address: Address, path: string): Promise<string> {
+  const asked = request({ path, host: address.host, createConnection: () => connectTo(address) }).end();
+  // The types of events do not name their arguments.
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+  return await text(answer);
+}
+
 async function isReached({ host, port }: Address): Promise<boolean> {
   const socket = connect(port, host);
   try {
@@ -132,10 +142,9 @@ function casesOf({ open, close, clock, store, left, isIsolated, image: ownImage 
   async function ask(path: string, service = 'web', id = environmentId): Promise<string> {
     const address = await engine.address(id, service);
     if (address === null) return 'no address';
-    const url = `http://${address.host}:${address.port}${path}`;
     // The node sends nothing to a pod until a moment after it is ready. Then the first connection is refused.
     if (isInPods) await vi.waitUntil(() => isReached(address), { timeout: 150_000 });
-    return await (await fetch(url)).text();
+    return await textAt(address, path);
   }
 
   async function linesOf(service = 'web'): Promise<string[]> {
@@ -313,7 +322,7 @@ function casesOf({ open, close, clock, store, left, isIsolated, image: ownImage 
     await ask('/start');
     const address = await engine.address(environmentId, 'web');
     await close();
-    await fetch(`http://${address?.host}:${address?.port}/exit`).catch(() => undefined);
+    if (address !== null) await textAt(address, '/exit').catch(() => undefined);
     await begin();
   }
 

@@ -25,11 +25,22 @@ const run = (command: string) => `{ command: "${command}", port: 8080 }`;
 /** Prints which of PLACES it can read, whose secrets the processes that it sees have, and which of ADDRESSES answer. */
 const spy = `
 const { readdirSync, readFileSync } = require('node:fs');
+const { connect } = require('node:net');
 const attempt = (work) => { try { return work(); } catch { return ''; } };
 const text = (path) => attempt(() => readFileSync(path, 'latin1'));
 const list = (path) => attempt(() => readdirSync(path)) || [];
 const holders = list('/proc').filter((pid) => text('/proc/' + pid + '/environ').includes('value-of-' + 'the-shop'));
-const ask = (address) => fetch('http://' + address, { signal: AbortSignal.timeout(5000) }).then((r) => r.text(), () => '');
+const ask = (address) => new Promise((resolve) => {
+  const [place, relay] = address.split('@');
+  const [host, port] = place.split(':');
+  let answer = '';
+  const socket = connect(relay ? { path: relay } : { host, port })
+    .setTimeout(5000, () => socket.destroy())
+    .on('data', (chunk) => (answer += chunk))
+    .on('error', () => undefined)
+    .on('close', () => resolve(answer.split('\\r\\n\\r\\n')[1]));
+  socket.write((relay ? place + '\\n' : '') + 'GET / HTTP/1.0\\r\\n\\r\\n');
+});
 void (async () => {
   const answers = await Promise.all(process.env.ADDRESSES.split(' ').map(ask));
   const read = process.env.PLACES.split(' ').filter((path) => text(path) !== '' || list(path).length > 0);
@@ -79,12 +90,13 @@ describe.skipIf(isBwrapMissing)('tenants in bubblewrap', () => {
     const { environments } = shop.h.app.services.read;
     const services = (await environments.services([victim.id])).get(victim.id) ?? [];
     const address = services.find(({ name }) => name === 'api')?.address ?? '';
+    const [place = ''] = address.split('@');
     const blobs = dirname(shop.h.incoming);
     const env = {
       PLACES: [join(shop.folder, 'secrets'), join(shop.folder, 'builds'), blobs, other.folder].join(' '),
-      ADDRESSES: [address, `10.0.2.2:${address.split(':')[1]}`].join(' '),
+      ADDRESSES: [address, place, place.replace('127.0.0.1', '10.0.2.2')].join(' '),
     };
-    // Without a sandbox, the same program finds everything.
+    // Without a sandbox, the same program finds everything. The process answers only through the socket of its relay.
     const { stdout } = spawnSync('node', ['-e', spy], { env: { ...process.env, ...env }, encoding: 'utf8' });
     expect(JSON.parse(stdout.slice('found '.length))).toEqual({
       read: env.PLACES.split(' '),

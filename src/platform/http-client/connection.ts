@@ -1,5 +1,6 @@
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { Writable } from 'node:stream';
+import { connectTo, type Place } from '../place.ts';
 import { headerLines, lastChunk, writeChunk } from '../http-lines.ts';
 
 /** Hears what happens on a connection during one exchange. `closed` comes last. */
@@ -29,12 +30,9 @@ export class Connection {
     else this.#listener.timedOut();
   };
 
-  constructor(
-    at: { readonly host: string; readonly port: number; readonly isUpgrade: boolean },
-    onClose: () => void,
-  ) {
+  constructor(place: Place, { isUpgrade }: { readonly isUpgrade: boolean }, onClose: () => void) {
     // A WebSocket's connection becomes a stream that others read, and may be open and silent for hours.
-    this.#buffer = Buffer.allocUnsafeSlow(at.isUpgrade ? 0 : readBytes);
+    this.#buffer = Buffer.allocUnsafeSlow(isUpgrade ? 0 : readBytes);
     const onread = {
       buffer: () => this.#buffer,
       callback: (count: number) => {
@@ -42,8 +40,7 @@ export class Connection {
         return true;
       },
     };
-    const { host, port } = at;
-    this.#socket = connect({ host, port, noDelay: true, ...(at.isUpgrade ? {} : { onread }) })
+    this.#socket = connectTo(place, isUpgrade ? {} : { onread })
       .on('data', this.#onData)
       .on('end', this.#onEnd)
       .on('timeout', this.#onTimeout)

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { second } from '../../core/clock.ts';
 import { Connection } from '../../platform/http-client/connection.ts';
+import { placeOf } from '../../platform/place.ts';
 
 /**
  * Open connections to processes of Environments, a pool for each service. A pool belongs to the address that the worker
@@ -55,9 +56,9 @@ export function createProcessPools(limits = { busy: maxBusy }): ProcessPools {
         if (idle.isUsable) return idle;
       }
       if (pool.open - pool.idle.length >= limits.busy) return undefined;
-      const at = hostAndPort(service.address);
+      const place = placeOf(service.address);
       pool.open += 1;
-      const connection = new Connection({ ...at, isUpgrade }, () => {
+      const connection = new Connection(place, { isUpgrade }, () => {
         pool.open -= 1;
         const place = pool.idle.indexOf(connection);
         if (place >= 0) pool.idle.splice(place, 1);
@@ -74,10 +75,4 @@ export function createProcessPools(limits = { busy: maxBusy }): ProcessPools {
     },
     close: () => pools.clear(),
   };
-}
-
-function hostAndPort(address: string): { readonly host: string; readonly port: number } {
-  const [, host, port] = /^\[?([^\]/@?#\s]+)\]?:(\d{1,5})$/.exec(address) ?? [];
-  if (host === undefined || port === undefined) throw new Error(`${address} is not a host and a port.`);
-  return { host, port: Number(port) };
 }

@@ -1,3 +1,4 @@
+import type { Place } from '../../../platform/place.ts';
 import type { BuildPlace } from './artifact-key.ts';
 import type { BuildLog, LogLine } from './build-log.ts';
 
@@ -119,7 +120,8 @@ export type ObservedProcess = {
 
 export type LogEntry = LogLine & { readonly id: number };
 
-export type Address = { readonly host: string; readonly port: number };
+/** The other services of its Environment reach it at host and port, the gateway through the relay where there is one. */
+export type Address = Place;
 
 export type BuildJob = {
   /** Letters, digits, `_` and `-`. No two builds under way have the same. */

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '../../../core/errors.ts';
+import { textOf } from '../../../platform/place.ts';
 import { type DesiredEnvironment, type DesiredService, secretNamesOf } from '../configuration-file/plan.ts';
 import type { Reference } from '../configuration-file/references.ts';
 import type { DatabaseAddress } from '../databases/databases.ts';
 import type { DeployStep, PlannedDeploy } from '../deploys/deploy.ts';
-import type { DesiredDatabase, DesiredProcess, Engine, ObservedProcess } from '../engine/engine.ts';
+import type { Address, DesiredDatabase, DesiredProcess, Engine, ObservedProcess } from '../engine/engine.ts';
 import type { Environment } from '../environment.ts';
 import { errorOf } from '../git-failures.ts';
 import { secretsRefused } from '../secrets.ts';
@@ -180,10 +181,10 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
       const names = Object.entries(deploy.plan.services).filter(
         (entry): entry is [string, Process] => entry[1].kind === 'process',
       );
-      const addresses = new Map<string, string>();
+      const places = new Map<string, Address>();
       for (const [name] of names) {
         const address = await engine.address(environment.id, name);
-        if (address !== null) addresses.set(name, `${address.host}:${address.port}`);
+        if (address !== null) places.set(name, address);
       }
       const isAsleep = environment.status === 'asleep';
       const running = await engine.observe(environment.id);
@@ -191,10 +192,9 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
       const internal = (service: string) => {
         const database = databases.get(service)?.address;
         if (database) return database;
-        const text = addresses.get(service);
-        if (text === undefined) throw new NoAddress();
-        const { hostname: host, port } = new URL(`http://${text}`);
-        return { host, port: Number(port) };
+        const place = places.get(service);
+        if (place === undefined) throw new NoAddress();
+        return place;
       };
       const valueOf = isAsleep
         ? 'asleep'
@@ -238,7 +238,7 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
           ...[...databases].map(([name, database]) => [name, observedDatabase(name, database)] as const),
           ...observed.map((one) => [one.service, one] as const),
         ]),
-        addresses,
+        addresses: new Map([...places].map(([name, place]) => [name, textOf(place)])),
       };
     },
 

@@ -55,7 +55,9 @@ export function createLocalEngine(deps: {
     const place = join(folder, 'network');
     const network = createNetwork({ folder: place, searchPath });
     try {
-      return await builds.tryOut(isolation, await network.open());
+      const holder = await network.open();
+      await network.relay();
+      return await builds.tryOut(isolation, holder);
     } catch (error) {
       if (error instanceof EngineUnavailable) return error;
       throw error;

@@ -1,26 +1,27 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, open, rm, stat } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { hasEnded, processesWith } from '../../../../platform/processes.ts';
 import { EngineUnavailable } from '../engine.ts';
 import { readJson, writeJson } from './json-files.ts';
 import { endMarked, type Mark, pipeOf, slirpDevices, slirpOptions, variableOf } from './run-command.ts';
+import { relaySocket, spawnRelay } from './relay.ts';
 import { asTenant, giveToTenant, tenantUser } from './tenant.ts';
 
 /**
  * The network namespace of one Environment. A process that only waits holds it; slirp4netns gives it a way out, but not to this
- * machine, and forwards ports of 127.0.0.1 into it (slirp4netns(1)). Either ends with the other, and both outlive this process.
+ * machine (slirp4netns(1)). Either ends with the other. They and the relay, which is the only way in, outlive this process.
  */
 export type EnvironmentNetwork = {
   /** The process that holds the namespace. Makes a new network when there is none. Rejects with EngineUnavailable. */
   open(): Promise<number>;
   /** Finds the network that an earlier process made. */
   adopt(): Promise<void>;
-  /** Forwards a port of 127.0.0.1 to the same port inside. False: something else uses it. */
-  forward(port: number): Promise<boolean>;
+  /** Path of the socket through which Postern reaches ports inside (relay.ts). */
+  readonly socket: string;
+  /** Starts the relay again when it has ended. Rejects with EngineUnavailable. */
+  relay(): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -28,9 +29,6 @@ export type EnvironmentNetwork = {
 const unshared = ['unshare', '--user', '--net', '--map-user=1000', '--map-group=1000', '--'];
 /** How the holder waits: file 5 is a socket whose other end slirp4netns has. */
 const hold = 'echo >&5; read -r end <&5';
-const socketName = 'api.sock';
-/** slirp4netns answers within this time, or hangs. In ms. */
-const answerMs = 5_000;
 
 export function createNetwork(deps: {
   /** Of this network alone. */
@@ -44,10 +42,12 @@ export function createNetwork(deps: {
   const socketFolder = join(folder, 'socket');
   let holder: number | undefined;
   let opening: Promise<number> | undefined;
-  let asked: Promise<unknown> = Promise.resolve();
+  let relay: number | undefined;
+  let starting: Promise<void> | undefined;
 
   async function openNew(): Promise<number> {
     await endMarked(mark);
+    relay = undefined;
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await rm(socketFolder, { recursive: true, force: true });
     await mkdir(socketFolder, { mode: 0o700 });
@@ -65,12 +65,11 @@ export function createNetwork(deps: {
     const pid = waiting.pid ?? 0;
     shared.pause();
     const [forwarder = '', ...options] = asTenant(
-      ['slirp4netns', ...slirpOptions, `--api-socket=${socketName}`, String(pid), 'tap0'],
+      ['slirp4netns', ...slirpOptions, String(pid), 'tap0'],
       slirpDevices,
     );
     const slirp = spawn(forwarder, options, {
-      // A path of a socket has at most 107 bytes (unix(7)).
-      cwd: socketFolder,
+      cwd: '/',
       env,
       stdio: ['ignore', 'ignore', 'ignore', 'pipe', shared],
       detached: true,
@@ -83,31 +82,20 @@ export function createNetwork(deps: {
       waiting.unref();
       slirp.unref();
     }
-    writeJson(record, { holder: pid });
+    writeJson(record, { holder: pid, relay: null });
     return pid;
   }
 
-  /** slirp4netns mixes up requests that arrive together. */
-  async function ask(request: object): Promise<Answer> {
-    const answer = asked.then(() => askNow(request));
-    // Its caller gets the failure, and the next request does not.
-    asked = answer.catch(() => undefined);
-    return await answer;
-  }
-
-  async function askNow(request: object): Promise<Answer> {
-    const place = await open(socketFolder);
+  async function startRelay(pid: number): Promise<void> {
+    const child = spawnRelay(socketFolder, pid, env);
     try {
-      const socket = connect(`/proc/self/fd/${place.fd}/${socketName}`);
-      socket.setTimeout(answerMs, () => socket.destroy(new Error('It takes too long.')));
-      socket.end(JSON.stringify(request));
-      // slirp4netns answers in one form.
-      return JSON.parse(await text(socket)) as Answer;
-    } catch (error) {
-      throw new EngineUnavailable('slirp4netns does not answer', { cause: error });
+      await firstOf(pipeOf(child, 3), child, 'The relay');
     } finally {
-      await place.close();
+      pipeOf(child, 3).destroy();
+      child.unref();
     }
+    relay = child.pid;
+    writeJson(record, { holder: pid, relay });
   }
 
   async function openOnce(): Promise<number> {
@@ -125,32 +113,34 @@ export function createNetwork(deps: {
     },
 
     async adopt() {
-      const known = (await readJson<{ holder: number }>(record))?.holder;
-      if (known === undefined || !(await processesWith(...mark)).includes(known)) return;
+      const known = await readJson<{ holder: number; relay?: number | null }>(record);
+      // An earlier version forwarded ports of this machine: its network is replaced.
+      if (known?.relay === undefined) return;
+      const found = await processesWith(...mark);
+      if (!found.includes(known.holder)) return;
       // Otherwise no sandbox could enter it: an earlier version made the network as root.
-      const { uid } = await stat(`/proc/${known}`).catch(() => ({ uid: undefined }));
-      if (uid === (tenantUser ?? process.getuid?.())) holder = known;
+      const { uid } = await stat(`/proc/${known.holder}`).catch(() => ({ uid: undefined }));
+      if (uid !== (tenantUser ?? process.getuid?.())) return;
+      holder = known.holder;
+      if (known.relay !== null && found.includes(known.relay)) relay = known.relay;
     },
 
-    async forward(port) {
-      const { return: known } = await ask({ execute: 'list_hostfwd' });
-      if (known?.entries?.some(({ host_port }) => host_port === port) === true) return true;
-      const place = { proto: 'tcp', host_addr: '127.0.0.1', host_port: port, guest_port: port };
-      const { error } = await ask({ execute: 'add_hostfwd', arguments: place });
-      return error === undefined;
+    socket: join(socketFolder, relaySocket),
+
+    async relay() {
+      if (relay !== undefined && !(await hasEnded(relay))) return;
+      if (holder === undefined) throw new EngineUnavailable('its network is not open');
+      await (starting ??= startRelay(holder).finally(() => {
+        starting = undefined;
+      }));
     },
 
     async close() {
       await endMarked(mark);
-      holder = undefined;
+      holder = relay = undefined;
     },
   };
 }
-
-type Answer = {
-  readonly return?: { readonly entries?: readonly { readonly host_port: number }[] };
-  readonly error?: { readonly desc?: string };
-};
 
 /** Waits for the first bytes, which say that the program is ready. */
 async function firstOf(

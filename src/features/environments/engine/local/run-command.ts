@@ -141,7 +141,15 @@ export async function runInSandbox(command: Command, sandbox: Sandbox): Promise<
   if (sandbox.args.some((arg) => arg.includes('\0'))) throw new Error('An argument of bwrap contains NUL.');
   const words = shell(command, `${network === 'own' ? whenConnected : ''}${closed}`);
   const started = asTenant(
-    [...enter(network), 'bwrap', '--args', '3', '--', '/bin/sh', ...words],
+    [
+      ...(typeof network === 'string' ? [] : enterNetwork(network.holder)),
+      'bwrap',
+      '--args',
+      '3',
+      '--',
+      '/bin/sh',
+      ...words,
+    ],
     sandbox.sources,
   );
   const group = sandbox.group && (await makeGroup(sandbox.group.parent, sandbox.group.name, sandbox.group));
@@ -233,9 +241,8 @@ export async function runInSandbox(command: Command, sandbox: Sandbox): Promise<
 }
 
 /** The words before a command that enters the network of a process (nsenter(1)): as its user, who owns the namespaces. */
-function enter(network: Sandbox['network']): string[] {
-  if (typeof network === 'string') return [];
-  const namespaces = `/proc/${network.holder}/ns`;
+export function enterNetwork(holder: number): string[] {
+  const namespaces = `/proc/${holder}/ns`;
   return ['nsenter', `--user=${namespaces}/user`, `--net=${namespaces}/net`, '--preserve-credentials', '--'];
 }
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { listenersOn, socketsOf } from '../../../../../platform/listeners.ts';
+import { connectTo, type Place } from '../../../../../platform/place.ts';
 
 /** Sockets by inode, as socketsOf() returns them. */
 type Sockets = ReadonlyMap<string, string>;
@@ -13,9 +14,8 @@ export type Reach =
   /** Another process listens there. */
   | { readonly kind: 'taken'; readonly reason: string };
 
-/** Of the Environment, in a network that slirp4netns forwards to (slirp4netns(1)). */
-const insideAddress = '10.0.2.100';
-const anyAddress = ['0.0.0.0', '::'];
+/** Where Postern connects to, and what listens on it too. */
+const reached = ['0.0.0.0', '::', '127.0.0.1', '::1'];
 
 export async function findReach(service: {
   readonly port: number;
@@ -29,8 +29,6 @@ export async function findReach(service: {
 }): Promise<Reach> {
   const { port, holder, isDatabase } = service;
   const all = (await listenersOn(port, holder ?? process.pid)) ?? [];
-  const reached =
-    holder === null || isDatabase ? [...anyAddress, '127.0.0.1', '::1'] : [...anyAddress, insideAddress];
   const found = all.filter(({ address }) => reached.includes(address));
   const [unreached] = all;
   if (found.length === 0)
@@ -60,12 +58,18 @@ export async function findReach(service: {
 const healthTimeoutMs = 5_000;
 
 /** Undefined: the page answers 2xx or 3xx. Otherwise why not, in words. */
-export async function askHealth(host: string, port: number, page: string): Promise<string | undefined> {
+export async function askHealth(place: Place, page: string): Promise<string | undefined> {
   const signal = AbortSignal.timeout(healthTimeoutMs);
   try {
     // Encoded, and without a host that the page could name.
     const { pathname, search } = new URL(page, 'http://service');
-    const request = get({ host, port, path: pathname + search, signal, agent: false });
+    const request = get({
+      host: place.host,
+      port: place.port,
+      path: pathname + search,
+      signal,
+      createConnection: () => connectTo(place),
+    });
     request.on('error', () => undefined);
     // The types of events do not name their arguments.
     const [response] = (await once(request, 'response')) as [IncomingMessage];

@@ -227,6 +227,10 @@ export function createService(
     if (hasGrown || now() - current.measuredAt >= measureMs) measure(current, isDatabase);
     if (holder !== null && (await hasEnded(holder))) return await stopFailed('lost its network');
     if (port === null) return;
+    if (relayOf(holder, isDatabase) !== null) {
+      const problem = await deps.network?.relay().catch(unavailable);
+      if (problem !== undefined) return await stopFailed(`cannot be reached: ${problem.message}`);
+    }
     const reach = await reachOf(current, port, holder);
     if (reach.kind === 'taken') return await stopFailed(reach.reason);
     if (reach.kind === 'waiting') {
@@ -239,12 +243,19 @@ export function createService(
     else if (!current.isAsked) {
       current.isAsked = true;
       // Not awaited: a slow answer must not delay the look at its memory.
-      void askHealth(reach.host, port, health).then((problem) => {
+      void askHealth({ host: reach.host, port, ...relayOf(holder, isDatabase) }, health).then((problem) => {
         current.isAsked = false;
         current.waiting = problem ?? null;
         if (problem === undefined) current.ready = { ...reach, since: now() };
       });
     }
+  }
+
+  /** Null: Postern has the same network. Only siblings reach a database. */
+  function relayOf(holder: number | null, isDatabase: boolean): Pick<Address, 'relay'> | null {
+    return holder === null || isDatabase || deps.network === undefined
+      ? null
+      : { relay: deps.network.socket };
   }
 
   async function usage(root: number): Promise<Usage> {
@@ -356,10 +367,10 @@ export function createService(
     },
 
     async address() {
-      const { port = null, holder = null } = record ?? {};
+      const { port = null, holder = null, isDatabase = false } = record ?? {};
       if (running === undefined || !isServed(running) || port === null) return null;
       const reach = await reachOf(running, port, holder);
-      return reach.kind === 'listens' ? { host: reach.host, port } : null;
+      return reach.kind === 'listens' ? { host: reach.host, port, ...relayOf(holder, isDatabase) } : null;
     },
 
     get port() {
@@ -381,6 +392,11 @@ export function createService(
     if (end !== undefined) return { state: 'failed', reason: end.reason };
     return { state: desired?.isAsleep === false ? 'starting' : 'stopped', reason: null };
   }
+}
+
+function unavailable(error: unknown): EngineUnavailable {
+  if (error instanceof EngineUnavailable) return error;
+  throw error;
 }
 
 function isServed({ ready, isEnding }: Running): boolean {

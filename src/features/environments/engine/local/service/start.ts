@@ -123,17 +123,14 @@ export async function startCommand(
 const maxChoices = 20;
 
 /**
- * A port that nothing uses, `last` if that is possible: other services have it in their variables. With a network of its own, an
- * Environment gets the same port inside and, for the gateway, on 127.0.0.1; that of a database only inside.
+ * A port that nothing uses, `last` if that is possible: other services have it in their variables.
  */
 export async function choosePort(
-  { port: last, isDatabase }: { readonly port: number | null; readonly isDatabase: boolean },
+  { port: last }: { readonly port: number | null },
   holder: number | null,
-  { network, isPortGiven }: StartDeps,
+  { isPortGiven }: StartDeps,
 ): Promise<number> {
-  const isFree = async (port: number) =>
-    (await listenersOn(port, holder ?? process.pid))?.length === 0 &&
-    (network === undefined || isDatabase || (await network.forward(port)));
+  const isFree = async (port: number) => (await listenersOn(port, holder ?? process.pid))?.length === 0;
   if (last !== null && (await isFree(last))) return last;
   for (let choice = 0; choice < maxChoices; choice++) {
     const port = await unusedPort();
