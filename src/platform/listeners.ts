@@ -3,18 +3,23 @@ import { opendir, readlink } from 'node:fs/promises';
 import { startOf } from './processes.ts';
 
 /** A TCP socket that listens. `inode` names it, as long as it exists. */
-export type Listener = { readonly address: string; readonly inode: string };
+export type Listener = { readonly address: string; readonly port: number; readonly inode: string };
 
 /** Bounds for what is read: a tenant chooses how many sockets its network namespace has, and how many files its process. */
 const [maxTableBytes, maxDescriptors] = [1024 ** 2, 10_000];
 /** In the third column of proc_net(5). */
 const listening = '0A';
 
+/** Those of listenersIn() on one port. */
+export async function listenersOn(port: number, pid: number): Promise<Listener[] | undefined> {
+  return (await listenersIn(pid))?.filter((one) => one.port === port);
+}
+
 /**
- * The sockets that listen on a port, in the network namespace of process `pid`. Undefined: the process has ended. IPv4
+ * The sockets that listen in the network namespace of process `pid`. Undefined: the process has ended. IPv4
  * addresses that are mapped into IPv6 are returned as IPv4.
  */
-export async function listenersOn(port: number, pid: number): Promise<Listener[] | undefined> {
+export async function listenersIn(pid: number): Promise<Listener[] | undefined> {
   const tables = await Promise.all(
     // A kernel without IPv6 has no second table.
     ['tcp', 'tcp6'].map((name) => startOf(`/proc/${pid}/net/${name}`, maxTableBytes)),
@@ -27,8 +32,8 @@ export async function listenersOn(port: number, pid: number): Promise<Listener[]
       .flatMap((line) => {
         const [, local = '', , state, , , , , , inode = ''] = line.trim().split(/\s+/);
         const [address = '', hex = ''] = local.split(':');
-        const isFound = state === listening && Number.parseInt(hex, 16) === port;
-        return isFound ? [{ address: addressOf(address), inode }] : [];
+        if (state !== listening) return [];
+        return [{ address: addressOf(address), port: Number.parseInt(hex, 16), inode }];
       }),
   );
 }

@@ -242,7 +242,18 @@ function localContract(
 describe('local, plain processes', () => {
   const given = harness('process');
   serviceContract(given);
-  describe('on this machine', () => void localContract('process', given));
+  describe('on this machine', () => {
+    const { begin, run, becomes } = localContract('process', given);
+
+    // oxlint-disable-next-line vitest/expect-expect -- becomes() asserts
+    test('a service that listens on another port says on which one', async () => {
+      await begin();
+      await run({ command: 'PORT=0 exec node server.js' });
+      const reason =
+        /^does not listen on port \d+, which the variable PORT names, but on port \d+; let it use PORT$/;
+      await becomes({ state: 'starting', reason: expect.stringMatching(reason) as string });
+    });
+  });
 });
 
 describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
@@ -262,6 +273,30 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
       await run({ variables: { LISTEN_ON: '127.0.0.1' } });
       await becomes({ state: 'ready' });
       expect(await textAt(await placeNow(), '/files')).toBe('server.js');
+    });
+
+    test('a service that listens on another port says on which one, and the file can name that port', async () => {
+      await begin();
+      const command = 'PORT=3999 exec node server.js';
+      await run({ command });
+      const reason =
+        'does not listen on port 8080, which the variable PORT names, but on port 3999; let it use PORT, or set run.port to 3999';
+      await becomes({ state: 'starting', reason });
+      await run({ revision: 'second', command, port: 3999 });
+      await becomes({ state: 'ready' });
+      expect(await placeNow()).toMatchObject({ port: 3999 });
+    });
+
+    test('services of one Environment with the same port get different ones', async () => {
+      await begin();
+      await run({}, { service: 'api' });
+      await becomes({ state: 'ready' });
+      await becomes({ state: 'ready' }, 'api');
+      const ports = await Promise.all(
+        ['web', 'api'].map(async (name) => (await current().address('env_one', name))?.port),
+      );
+      expect(ports).toContain(8080);
+      expect(new Set(ports).size).toBe(2);
     });
 
     test('no port of this machine leads to a service, and its socket is in a folder of its user alone', async () => {

@@ -87,7 +87,7 @@ export type DesiredProcess = {
   readonly image: string | null;
   /** Runs in a POSIX shell in the tree of the artifact. */
   readonly command: string;
-  /** What the service listens on where it has an address of its own. The variable PORT names the port that it must use. */
+  /** That of the file. The engine may choose another one; the variable PORT names the port that the service must use. */
   readonly port: number;
   /** Path of a page that answers 2xx or 3xx when the service is ready. Null: it is ready when it listens. */
   readonly health: string | null;

@@ -91,9 +91,12 @@ export function createEnvironments(
     const dataFolder = dataFolderOf(environment, name);
     const known = services.get(name);
     if (known !== undefined) return known;
-    const isPortGiven = (port: number) => servicesOfAll().some((service) => service.port === port);
     const place = join(folder, 'services', name);
-    const made = createService({
+    const isPortGiven = (port: number) =>
+      (network === undefined ? servicesOfAll() : [...services.values()]).some(
+        (service) => service !== made && service.port === port,
+      );
+    const made: Service = createService({
       ...deps,
       name,
       folder: place,

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
-import { listenersOn, socketsOf } from '../../../../../platform/listeners.ts';
+import { type Listener, listenersIn, socketsOf } from '../../../../../platform/listeners.ts';
 import { connectTo, type Place } from '../../../../../platform/place.ts';
 
 /** Sockets by inode, as socketsOf() returns them. */
@@ -14,6 +14,8 @@ export type Reach =
   /** Another process listens there. */
   | { readonly kind: 'taken'; readonly reason: string };
 
+/** Ports in one reason. */
+const maxShown = 3;
 /** Where Postern connects to, and what listens on it too. */
 const reached = ['0.0.0.0', '::', '127.0.0.1', '::1'];
 
@@ -28,7 +30,8 @@ export async function findReach(service: {
   readonly known: Sockets;
 }): Promise<Reach> {
   const { port, holder, isDatabase } = service;
-  const all = (await listenersOn(port, holder ?? process.pid)) ?? [];
+  const everything = (await listenersIn(holder ?? process.pid)) ?? [];
+  const all = everything.filter((one) => one.port === port);
   const found = all.filter(({ address }) => reached.includes(address));
   const [unreached] = all;
   if (found.length === 0)
@@ -37,7 +40,7 @@ export async function findReach(service: {
       reason: isDatabase
         ? 'accepts no connections yet'
         : unreached === undefined
-          ? `does not listen on port ${port}, which the variable PORT names`
+          ? `does not listen on port ${port}, which the variable PORT names${await elsewhere(service, everything)}`
           : `listens on ${unreached.address} alone; let it listen on all addresses (0.0.0.0)`,
     };
   let own = service.known;
@@ -52,6 +55,20 @@ export async function findReach(service: {
     host: isOnlyV6 ? '::1' : '127.0.0.1',
     sockets: new Map(found.map(({ inode }) => [inode, own.get(inode) ?? ''])),
   };
+}
+
+/** The ports that it listens on instead, and what to do. The file chooses the port of a service that has a network of its own. */
+async function elsewhere(
+  { holder, pids }: Pick<Parameters<typeof findReach>[0], 'holder' | 'pids'>,
+  everything: readonly Listener[],
+): Promise<string> {
+  if (everything.length === 0) return '';
+  const own = await socketsOf(await pids());
+  const found = new Set(everything.filter(({ inode }) => own.has(inode)).map(({ port }) => port));
+  const [first, ...more] = [...found].toSorted((one, other) => one - other).slice(0, maxShown);
+  if (first === undefined) return '';
+  const choice = holder === null ? '' : `, or set run.port to ${first}`;
+  return `, but on port ${[first, ...more].join(', ')}; let it use PORT${choice}`;
 }
 
 /** In ms. */

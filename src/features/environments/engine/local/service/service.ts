@@ -182,8 +182,8 @@ export function createService(
     try {
       if (!last.isUnpacked) await unpack(wanted, folder, deps);
       const holder = (await deps.network?.open()) ?? null;
-      const port = await choosePort(last, holder, deps);
-      write({ isUnpacked: true, holder, port, starts: last.starts + 1 });
+      const port = await choosePort(wanted, last, holder, deps, (taken) => write({ port: taken }));
+      write({ isUnpacked: true, holder, starts: last.starts + 1 });
       const started = await startCommand(wanted, folder, { port, holder }, deps);
       running = { ...started, ...fresh(lastReason) };
     } catch (error) {

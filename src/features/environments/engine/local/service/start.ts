@@ -41,7 +41,7 @@ export type StartDeps = {
   readonly graceMs: number;
   /** For the programs of recorders. */
   readonly codeFolder: string;
-  /** Whether a service of any Environment has this port. */
+  /** Whether another service in the same network has this port. */
   readonly isPortGiven: (port: number) => boolean;
 };
 
@@ -121,20 +121,27 @@ export async function startCommand(
 
 /** Choices of a free port, of which each can be taken meanwhile. */
 const maxChoices = 20;
+/** No command of a tenant may listen below. */
+const minPort = 1_024;
 
 /**
- * A port that nothing uses, `last` if that is possible: other services have it in their variables.
+ * A port that nothing uses. In a network of the Environment's own, that of the file if that is possible; otherwise `last`, which
+ * other services have in their variables. `take` records it at once, so that no other service chooses it meanwhile.
  */
 export async function choosePort(
+  wanted: Wanted,
   { port: last }: { readonly port: number | null },
   holder: number | null,
   { isPortGiven }: StartDeps,
+  take: (port: number) => void,
 ): Promise<number> {
   const isFree = async (port: number) => (await listenersOn(port, holder ?? process.pid))?.length === 0;
-  if (last !== null && (await isFree(last))) return last;
-  for (let choice = 0; choice < maxChoices; choice++) {
-    const port = await unusedPort();
-    if (!isPortGiven(port) && (await isFree(port))) return port;
+  const ofFile = holder === null || isDatabase(wanted) || wanted.port < minPort ? null : wanted.port;
+  for (let choice = -2; choice < maxChoices; choice++) {
+    const port = choice === -2 ? ofFile : choice === -1 ? last : await unusedPort();
+    if (port === null || !(await isFree(port)) || isPortGiven(port)) continue;
+    take(port);
+    return port;
   }
   throw new EngineUnavailable('no port of this machine is free');
 }
