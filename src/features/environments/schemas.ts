@@ -66,4 +66,7 @@ export const repositoryName = z
   .regex(/^[A-Za-z0-9._-]+\/[A-Za-z0-9._-]+$/, 'must look like owner/name')
   .meta({ description: 'Full name of a registered repository', examples: ['acme/website'] });
 
-export const branchName = z.string().max(250).regex(branchNamePattern, 'must be a git branch name');
+export const branchName = z
+  .string()
+  .max(250)
+  .regex(branchNamePattern, 'must be a git branch name, by the rules of git check-ref-format');

@@ -18,7 +18,10 @@ const cloneUrl = z
     'must be an https or ssh git address without credentials',
   );
 
-const branch = z.string().max(250).regex(branchNamePattern, 'must be a git branch name');
+const branch = z
+  .string()
+  .max(250)
+  .regex(branchNamePattern, 'must be a git branch name, by the rules of git check-ref-format');
 
 const environmentDefaults = z
   .record(

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { branchNamePattern, remoteAddress } from './remote.ts';
 
@@ -34,23 +35,61 @@ test('an address in another notation is given to git in the form that is checked
   });
 });
 
-test.each(['main', 'feature/x', 'release@2', 'a#b', 'v1.2', 'UPPER_case-1'])('%s is a branch name', (name) =>
-  expect(branchNamePattern.test(name)).toBe(true),
-);
 test.each([
+  'main',
+  'feature/x',
+  'release@2',
+  'a#b',
+  'v1.2',
+  'UPPER_case-1',
+  '@',
+  '@@',
+  'a@',
+  'ünï/çode',
+  '日本語',
+  'emoji-🎉',
+  "it's",
+  'a%20b',
+  'a,b',
+  '$(x)',
+  '`x`',
+  'a&b',
+  'a|b',
+  '(a)',
+  '{a}',
+  '"a"',
+  'a;b',
+  '!a',
+  'a!',
   '',
   '-x',
+  '--',
   'a..b',
   'a//b',
+  '/a',
   'a/.b',
   'x.lock',
   'x.lock/y',
+  'x.locked',
   'a/',
   'a.',
+  'a./b',
   '.a',
   'a@{1}',
   'a b',
   'a:b',
   'a^b',
+  'a~b',
   'a*',
-])('%j is no branch name', (name) => expect(branchNamePattern.test(name)).toBe(false));
+  'a?',
+  'a[b',
+  'a]b',
+  'a\\b',
+  'a\nb',
+  'a\tb',
+  'a\x7fb',
+  ' a',
+])('%j is judged as git does', (name) => {
+  const { status } = spawnSync('git', ['check-ref-format', '--branch', name]);
+  expect(branchNamePattern.test(name)).toBe(status === 0);
+});

@@ -12,9 +12,10 @@ export type RemoteAddress =
     }
   | { readonly protocol: 'file'; readonly origin: string; readonly url: string };
 
-/** The names that `git check-ref-format --branch` allows, without those that contain characters of shell patterns. */
+/** The names that `git check-ref-format --branch` allows. */
 export const branchNamePattern =
-  /^(?!.*(?:\.\.|\/\/|\/\.|@\{|\.lock(?:\/|$)))[A-Za-z0-9](?:[A-Za-z0-9._/@+#=-]*[A-Za-z0-9_@+#=-])?$/;
+  // oxlint-disable-next-line no-control-regex -- git refuses them
+  /^(?![-./]|.*(?:\.\.|\/\/|\/\.|@\{|\.lock(?:\/|$)))[^\x00-\x20\x7f~^:?*[\\]*[^\x00-\x20\x7f~^:?*[\\./]$/;
 
 /** Undefined when the URL has another form than the registry of repositories accepts. */
 export function remoteAddress(cloneUrl: string): RemoteAddress | undefined {
