@@ -122,6 +122,7 @@ test.skipIf(isBwrapMissing)('without slirp4netns, Postern says what else can be 
   onTestFinished(() => opened?.stop());
   expect(opened?.isolation).toEqual({
     kind: 'bwrap',
+    isComplete: false,
     message: expect.stringContaining('code can reach loopback addresses and other Environments') as string,
   });
 });
@@ -139,7 +140,11 @@ test('web knows that a worker runs pods, on any system and for any user, and ope
   expect(await refusedFor(settings, { platform: 'darwin', uid: 0 })).toBeUndefined();
   expect(await open(settings, { workload: 'web' })).toMatchObject({
     engine: 'elsewhere',
-    isolation: { kind: 'kubernetes', message: expect.stringContaining('NetworkPolicy') as string },
+    isolation: {
+      kind: 'kubernetes',
+      isComplete: true,
+      message: expect.stringContaining('NetworkPolicy') as string,
+    },
   });
 });
 

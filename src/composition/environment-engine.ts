@@ -111,7 +111,7 @@ async function openLocal(
     const isolation = await engine.prepare();
     return {
       engine,
-      isolation: { kind: isolation.kind, message: meaningOf(isolation) },
+      isolation: { kind: isolation.kind, isComplete: isComplete(isolation), message: meaningOf(isolation) },
       stop: engine.stop,
     };
   } catch (error) {
@@ -169,6 +169,7 @@ function onDefect(log: Log): (error: unknown) => void {
 
 const inPods: IsolationInForce = {
   kind: 'kubernetes',
+  isComplete: true,
   message:
     'Environments run in restricted pods. Outside its Environment, code reaches only public addresses, DNS and Postern, unless the kernel has a flaw. This needs a network plugin that enforces NetworkPolicy.',
 };
@@ -184,6 +185,11 @@ function reachOf(isolation: Isolation): string {
   return isolation.network === 'own'
     ? 'Environments run in a sandbox: code reaches other machines, but no file, process or loopback address of this one without a flaw in the kernel.'
     : 'Environments run in a sandbox without a network of its own: code can reach loopback addresses and other Environments, and every user of this machine can reach their processes without a sign-in, until slirp4netns is installed.';
+}
+
+/** Nothing that a sandbox of this machine can prevent is missing. */
+function isComplete(isolation: Isolation): boolean {
+  return isolation.kind === 'bwrap' && isolation.network === 'own' && isolation.groups !== null;
 }
 
 function limitsOf(isolation: Isolation): string {

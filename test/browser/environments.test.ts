@@ -24,7 +24,11 @@ let ada: Person;
 let website: TestRepository;
 let people = 0;
 const written: string[] = [];
-const isolation = { kind: 'process', message: 'Environments run without isolation.' } as const;
+const isolation = {
+  kind: 'process',
+  isComplete: false,
+  message: 'Environments run without isolation.',
+} as const;
 
 const twoServices = `version: 1
 services:
@@ -241,8 +245,10 @@ test('everything that can be done with one is on its page', { tags: 'core' }, as
   expect((await read(id)).services[0].url).not.toBe(before.services[0].url);
 
   await page.getByRole('tab', { name: 'Events' }).click();
-  await page.getByText('access: members → owner').waitFor();
-  await page.getByText('Lease extended').waitFor();
+  await page.getByText('Who may open it: Everyone who can sign in → Only its creator').waitFor();
+  await page.getByText('The lease was extended').waitFor();
+  const queued = page.getByRole('listitem').filter({ hasText: 'A deploy was queued' }).first();
+  await queued.getByRole('link', { name: 'Show the deploy' }).waitFor();
   await page.getByRole('tab', { name: 'Settings' }).click();
   await press(page, 'Tear it down');
   await page.getByRole('dialog').getByText('shop-to-change').waitFor();
@@ -437,6 +443,67 @@ test('a failed deploy says what to do, and the same commit is deployed again', {
   await page.getByText('Cancelled', { exact: true }).first().waitFor();
   expect(complaints()).toEqual([]);
   await context.close();
+});
+
+test('the deploys show the commit and which one is live; an earlier one can be served again', async () => {
+  const environment = await insertEnvironment(world, ada, { uuid: 'rolled' });
+  const earlier = await insertDeploy(world, environment, { commitSubject: 'Add the search page' });
+  const live = await insertDeploy(world, environment, {
+    trigger: 'push',
+    creator: null,
+    sha: 'f'.repeat(40),
+  });
+  await updateEnvironment(world, environment, { liveDeployId: live.id });
+  const { page, context, complaints } = await at(`/environments/${environment.id}?tab=deploys`);
+  const deploys = page.getByRole('list', { name: 'Deploys' });
+  const [first, second] = [deploys.locator('> li').first(), deploys.locator('> li').last()];
+  await first.getByText('Live', { exact: true }).waitFor();
+  await first.getByText('New commit of the branch').waitFor();
+  await second.getByText('Add the search page').waitFor();
+  await expect.poll(() => page.getByText('Live', { exact: true }).count()).toBe(1);
+  await second.getByRole('link', { name: '8c36b1a' }).click();
+  await press(page, 'Roll back to this commit');
+  await page.waitForURL((url) => !url.pathname.endsWith(earlier.id));
+  await page.goto(`${world.uiUrl}/environments/${environment.id}/deploys/${live.id}`);
+  await page.getByRole('button', { name: 'Deploy this commit again' }).waitFor();
+  expect(complaints()).toEqual([]);
+  await context.close();
+});
+
+test('without a registered repository, the form says what to do', async () => {
+  for (const [person, words] of [
+    [root, 'Register a repository'],
+    [ada, 'Ask an administrator to register yours.'],
+  ] as const) {
+    const { page, context } = await at('/environments', {}, person);
+    await page.route('**/api/v2/repositories?*', async (route) => {
+      const pagination = { current: 1, total: 1, items: 0, limit: 100 };
+      await route.fulfill({ json: { success: true, data: [], metadata: { pagination } } });
+    });
+    await page.goto(`${world.uiUrl}/environments/new`);
+    await page.getByText('No repository is registered', { exact: true }).waitFor();
+    await expect.poll(() => page.getByText(words).count()).toBe(1);
+    await context.close();
+  }
+});
+
+test('an isolation without gaps is a fact for administrators', async () => {
+  for (const [person, count] of [
+    [root, 1],
+    [ada, 0],
+  ] as const) {
+    const { page, context } = await at('/environments', {}, person);
+    const { data } = await world.call('GET', '/environments/policy', { as: person });
+    await page.route('**/api/v2/environments/policy', async (route) => {
+      const whole = { ...data, isolation: { ...isolation, kind: 'bwrap', isComplete: true } };
+      await route.fulfill({ json: { success: true, data: whole } });
+    });
+    await page.goto(`${world.uiUrl}/environments/new`);
+    await page.getByRole('heading', { name: 'New Environment' }).waitFor();
+    await page.getByLabel('Name').waitFor();
+    await expect.poll(() => page.getByText('Isolation in force').count()).toBe(count);
+    await context.close();
+  }
 });
 
 test('a key with the preset “Deploy Environments” creates one; its story and the audit log lead to it', async () => {

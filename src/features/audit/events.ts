@@ -93,6 +93,8 @@ export const auditEvents = {
     'The teardown of an Environment began: someone asked for it (reason `asked`), or its lease ended (`expired`).',
   'build.created': 'A deploy of an Environment was queued, with its trigger as reason.',
   'build.cancelled': 'A deploy of an Environment was cancelled.',
+  'build.deployed': 'A deploy succeeded, and its Environment serves it, with its trigger as reason.',
+  'build.failed': 'A deploy failed (reason `error`), or `postern.yaml` has problems (`config_error`).',
   'user.created': 'An account was created.',
   'user.changed': 'An account was changed.',
   'user.deleted': 'An account was deleted.',

@@ -76,6 +76,33 @@ test('a key reads the branches of its repositories only, and needs env:read', as
   expect((await list({ repository: 'acme/website' }, { as: other })).error.code).toBe('forbidden_scope');
 });
 
+test('a branch whose name has any letters that git allows can be previewed and deployed', async () => {
+  for (const name of ['ünï/çode', '日本語', 'emoji-🎉', "it's", 'a%20b']) {
+    repository.commit({ file: name }, name);
+    const query = { repository: 'acme/website', branch: name };
+    const preview = await h.call('GET', '/environments/config-preview', { as: admin, query });
+    expect([preview.status, preview.data.branch]).toEqual([200, name]);
+  }
+  const query = { repository: 'acme/website', branch: 'a..b' };
+  const refused = await h.call('GET', '/environments/config-preview', { as: admin, query });
+  expect(refused.error.code).toBe('invalid_query');
+});
+
+test('a postern.yml is noticed where postern.yaml is missing', async () => {
+  repository.commit({ 'postern.yml': 'version: 1\nservices: {}\n' }, 'other-ending');
+  const { data } = await validate({ repository: 'acme/website', branch: 'other-ending' });
+  expect(data).toMatchObject({
+    valid: false,
+    problems: [
+      {
+        message:
+          'The branch has no postern.yaml in its top folder. It has a postern.yml, which Postern does not read.',
+        fix: 'Rename postern.yml to postern.yaml.',
+      },
+    ],
+  });
+});
+
 const validate = (query: Record<string, string>, as: Parameters<Harness['call']>[2] = { as: admin }) =>
   h.call('GET', '/schema/validate', { ...as, query });
 

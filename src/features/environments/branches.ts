@@ -1,8 +1,8 @@
 import type { Caller } from '../../core/caller.ts';
-import type { Branch, FileAtCommit, Git, GitAnswer, GitRemote } from '../../platform/git/git.ts';
+import type { Branch, Git, GitAnswer, GitRemote } from '../../platform/git/git.ts';
 import { createSharedAnswers } from '../../platform/shared-answers.ts';
 import type { Repositories, Repository } from '../repositories/repositories.ts';
-import { configurationFileName } from './configuration-file/problem.ts';
+import { type FileOfBranch, readFileOfBranch } from './file-of-branch.ts';
 import { errorOf } from './git-failures.ts';
 
 /** What Environments read from the git server of a registered repository. A caller reads only repositories within reach. */
@@ -10,10 +10,10 @@ export type Branches = {
   /** By name, the default branch first. @throws AppError repo_not_onboarded, invalid_repository, git_unavailable */
   list(caller: Caller, fullName: string, search: string | undefined): Promise<BranchOfRepository[]>;
   /** `postern.yaml` at the newest commit of the branch, or of the default branch. @throws the same, and invalid_branch */
-  configurationFile(caller: Caller, fullName: string, branch: string | undefined): Promise<FileOfBranch>;
+  configurationFile(caller: Caller, fullName: string, branch: string | undefined): Promise<NamedFile>;
 };
 
-type FileOfBranch = FileAtCommit & { readonly branch: string };
+type NamedFile = FileOfBranch & { readonly branch: string };
 
 export type BranchOfRepository = Branch & { readonly isDefault: boolean };
 
@@ -46,7 +46,7 @@ export function createBranches({
       const branch = wanted ?? repository.defaultBranch;
       const remote = await remoteOf(caller, repository);
       const question = `${remote.id} ${remote.cloneUrl} ${branch}`;
-      const file = await shared(question, () => git.readFile(remote, branch, configurationFileName));
+      const file = await shared(question, () => readFileOfBranch(git, remote, branch));
       return { ...orThrow(file), branch };
     },
   };

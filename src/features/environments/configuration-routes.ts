@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { callerKinds, type RequestOrigin } from '../../core/caller.ts';
 import { defineRoute, type Route } from '../../platform/http.ts';
 import type { Branches } from './branches.ts';
-import { missingFile } from './configuration-file/problem.ts';
 import { publishedSchema, readConfigurationFile } from './environments.ts';
 import {
   branchName,
@@ -96,8 +95,9 @@ export function configurationRoutes({ uiUrl, branches, reportKeys }: Configurati
         data: { valid: false, problems: [exampleProblem], sha: '8c36b1a0f2d94b5e7c6a1f3b8d2e4c5a6b7f8091' },
       },
       async handle({ caller, query, origin }) {
-        const { sha, text } = await branches.configurationFile(caller, query.repository, query.branch);
-        if (text === null) return { data: { valid: false, problems: [missingFile], sha } };
+        const file = await branches.configurationFile(caller, query.repository, query.branch);
+        const { sha, text } = file;
+        if (text === null) return { data: { valid: false, problems: [file.missing], sha } };
         reportKeys(text, origin);
         return { data: { ...validate(text), sha } };
       },

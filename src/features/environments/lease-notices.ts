@@ -1,7 +1,7 @@
 import { type Clock, day, hour, timestamp } from '../../core/clock.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import {
-  type EnvironmentNoticeKind,
+  type LeaseNoticeKind,
   type NewEnvironmentNotice,
   type NoticeWriter,
   recipientOf,
@@ -17,7 +17,7 @@ export function createLeaseNotices(deps: {
 }): { run(): Promise<void> } {
   const { read, tx, clock } = deps;
 
-  async function warn(kind: EnvironmentNoticeKind, from: number, noticeMs: number): Promise<void> {
+  async function warn(kind: LeaseNoticeKind, from: number, noticeMs: number): Promise<void> {
     const found = await read.environments.expiringBetween(from, clock.now() + noticeMs);
     // The creator of a shorter lease knew its end from the start.
     const news = found.filter(({ createdAt, expiresAt }) => expiresAt - createdAt > noticeMs);
@@ -37,7 +37,7 @@ export function createLeaseNotices(deps: {
 }
 
 export function leaseNotice(
-  kind: EnvironmentNoticeKind,
+  kind: LeaseNoticeKind,
   { id, uuid, creator, expiresAt }: Pick<Environment, 'id' | 'uuid' | 'creator' | 'expiresAt'>,
 ): NewEnvironmentNotice {
   const at = timestamp(expiresAt);

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { callerKinds, type RequestOrigin } from '../../core/caller.ts';
 import { defineRoute, type Route } from '../../platform/http.ts';
 import type { Branches } from './branches.ts';
-import { missingFile } from './configuration-file/problem.ts';
 import type { EnvironmentPolicy } from './policy/environment-policy.ts';
 import { type PlannedEnvironment, previewOf } from './preview.ts';
 import { branchName, configurationPreviewSchema, repositoryName } from './schemas.ts';
@@ -52,8 +51,11 @@ export function previewRoute({
       },
     },
     async handle({ caller, query, origin }) {
-      const { text, ...commit } = await branches.configurationFile(caller, query.repository, query.branch);
-      if (text === null) return { data: { ...commit, valid: false, problems: [missingFile], planned: null } };
+      const file = await branches.configurationFile(caller, query.repository, query.branch);
+      const { text, sha, branch } = file;
+      const commit = { branch, sha };
+      if (text === null)
+        return { data: { ...commit, valid: false, problems: [file.missing], planned: null } };
       reportKeys(text, origin);
       const preview = previewOf(text, commit, await policy());
       return {

@@ -19,6 +19,7 @@ function deploy(facts: Partial<Deploy>): Deploy {
     repositoryId: 'repo_none',
     branch: 'search',
     sha,
+    commitSubject: null,
     trigger: 'api',
     status: 'building',
     message: null,

@@ -8,10 +8,7 @@ export type KeyNoticeKind =
 export type SiteExpiryNoticeKind = 'site_expires_7d' | 'site_expires_1d' | 'site_expired';
 /** Notices about what an administrator did to a site of another person. */
 export type SiteOversightNoticeKind = 'site_taken_down' | 'site_put_back';
-export type EnvironmentNoticeKind =
-  | 'environment_expires_1d'
-  | 'environment_expires_1h'
-  | 'environment_expired';
+export type LeaseNoticeKind = 'environment_expires_1d' | 'environment_expires_1h' | 'environment_expired';
 type SiteNoticeKind = SiteExpiryNoticeKind | SiteOversightNoticeKind;
 
 /** A person, or all administrators: service keys belong to no particular person. */
@@ -41,13 +38,10 @@ export type NewSiteNotice = {
   readonly fields: SiteNoticeFields;
 };
 
-export type NewEnvironmentNotice = {
+export type NewEnvironmentNotice = EnvironmentNotice & {
   readonly recipient: NoticeRecipient;
-  readonly kind: EnvironmentNoticeKind;
-  readonly environmentId: string;
   /** As for keys. */
   readonly occasion: string;
-  readonly fields: EnvironmentNoticeFields;
 };
 
 /** The values in the notice's text. Never a key value. */
@@ -67,21 +61,35 @@ export type SiteNoticeFields = {
   readonly reason?: string;
 };
 
-export type EnvironmentNoticeFields = {
-  readonly environmentName: string;
-  /** RFC 3339. */
-  readonly expiresAt: string;
-};
+type EnvironmentNotice = { readonly environmentId: string } & (
+  | {
+      readonly kind: LeaseNoticeKind;
+      readonly fields: {
+        readonly environmentName: string;
+        /** RFC 3339. */
+        readonly expiresAt: string;
+      };
+    }
+  | {
+      readonly kind: 'environment_deploy_failed';
+      readonly fields: {
+        readonly environmentName: string;
+        readonly branch: string;
+        /** The first digits. Absent: the branch was not read. */
+        readonly sha?: string;
+        /** What went wrong, in a sentence. */
+        readonly reason: string;
+        /** An earlier deploy is still served. */
+        readonly isServed: boolean;
+      };
+    }
+);
 
 /** The key, site or Environment that the notice is about, and the values for its text. */
 export type NoticeSubject =
   | { readonly kind: KeyNoticeKind; readonly keyId: string; readonly fields: NoticeFields }
   | { readonly kind: SiteNoticeKind; readonly siteId: string; readonly fields: SiteNoticeFields }
-  | {
-      readonly kind: EnvironmentNoticeKind;
-      readonly environmentId: string;
-      readonly fields: EnvironmentNoticeFields;
-    };
+  | EnvironmentNotice;
 
 export type Notice = NoticeSubject & {
   readonly id: string;

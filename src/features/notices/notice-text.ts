@@ -6,13 +6,16 @@ export function noticeText(subject: NoticeSubject): string {
   return 'siteId' in subject ? textOfSite(subject) : textOfKey(subject);
 }
 
-function textOfEnvironment({
-  kind,
-  environmentId,
-  fields,
-}: Extract<NoticeSubject, { environmentId: string }>): string {
+function textOfEnvironment(subject: Extract<NoticeSubject, { environmentId: string }>): string {
+  const { kind, environmentId, fields } = subject;
   const environment = `The Environment “${fields.environmentName}” (${environmentId})`;
   switch (kind) {
+    case 'environment_deploy_failed': {
+      const { branch, sha, reason, isServed } = fields;
+      const what = sha === undefined ? `the branch ${branch}` : `${sha} of ${branch}`;
+      const rest = isServed ? 'What it served before is still served.' : 'It serves nothing yet.';
+      return `${environment} could not deploy ${what}: ${reason} ${rest}`;
+    }
     case 'environment_expires_1d':
       return `${environment} ends within a day (${fields.expiresAt}). Extend its lease to keep it.`;
     case 'environment_expires_1h':

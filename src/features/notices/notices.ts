@@ -10,7 +10,7 @@ import type { NoticeStore } from './notice-store.ts';
  * notices decide when to send one. Mail and webhooks will read the same table.
  */
 export type {
-  EnvironmentNoticeKind,
+  LeaseNoticeKind,
   NewEnvironmentNotice,
   NewNotice,
   NewSiteNotice,

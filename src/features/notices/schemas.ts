@@ -22,6 +22,7 @@ export const noticeResponse = z
       'environment_expires_1d',
       'environment_expires_1h',
       'environment_expired',
+      'environment_deploy_failed',
     ]),
     keyId: z.string().nullable().describe('Null when the notice is not about a key'),
     keyName: z.string().nullable(),
@@ -66,8 +67,8 @@ function subjectOf(notice: Notice) {
   };
   if ('environmentId' in notice) {
     const { environmentId, fields } = notice;
-    const { environmentName, expiresAt: environmentExpiresAt } = fields;
-    return { ...none, environmentId, environmentName, environmentExpiresAt };
+    const environmentExpiresAt = 'expiresAt' in fields ? fields.expiresAt : null;
+    return { ...none, environmentId, environmentName: fields.environmentName, environmentExpiresAt };
   }
   if ('siteId' in notice) {
     const { siteId, fields } = notice;

@@ -17,6 +17,9 @@ import { gitHost, httpsGitServer, isSshServerMissing, sshGitServer } from '../..
 import { createOutbound } from '../outbound.ts';
 import { type GitCredential, gitIn } from './git.ts';
 
+/** Of the commits of test/git-repository.ts. */
+const subject = 'A change';
+
 const resolved: string[] = [];
 async function openGit(options: Partial<Parameters<typeof gitIn>[1]> & { allowsPrivate?: boolean } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'postern-mirrors-'));
@@ -62,11 +65,17 @@ describe('a repository on this machine', () => {
     });
     const read = (branch: string, path = 'postern.yaml') =>
       git.readFile(remote(repository.url), branch, path);
-    expect(await read('main')).toEqual({ kind: 'ok', value: { sha: first, text: 'version: 1\n' } });
-    expect(await read('feature/x')).toEqual({ kind: 'ok', value: { sha: other, text: 'version: 2\n' } });
+    expect(await read('main')).toEqual({ kind: 'ok', value: { sha: first, subject, text: 'version: 1\n' } });
+    expect(await read('feature/x')).toEqual({
+      kind: 'ok',
+      value: { sha: other, subject, text: 'version: 2\n' },
+    });
     const second = repository.commit({ 'postern.yaml': 'version: 3\n' });
-    expect(await read('main')).toEqual({ kind: 'ok', value: { sha: second, text: 'version: 3\n' } });
-    expect(await read('main', 'missing.yaml')).toEqual({ kind: 'ok', value: { sha: second, text: null } });
+    expect(await read('main')).toEqual({ kind: 'ok', value: { sha: second, subject, text: 'version: 3\n' } });
+    expect(await read('main', 'missing.yaml')).toEqual({
+      kind: 'ok',
+      value: { sha: second, subject, text: null },
+    });
   });
 
   test('who asks much keeps neither other people nor a deploy waiting, and is not refused', async () => {
@@ -91,7 +100,21 @@ describe('a repository on this machine', () => {
     const read = () => git.readFile(remote(repository.url), 'moved', 'postern.yaml');
     expect(await read()).toMatchObject({ value: { text: 'dropped\n' } });
     repository.git('reset', '--quiet', '--hard', kept);
-    expect(await read()).toEqual({ kind: 'ok', value: { sha: kept, text: 'kept\n' } });
+    expect(await read()).toEqual({ kind: 'ok', value: { sha: kept, subject, text: 'kept\n' } });
+  });
+
+  test('the subject of a commit is one line, without control characters, of 200 characters at most', async () => {
+    const { git } = await openGit();
+    repository.commit({ 'postern.yaml': 'version: 1\n' }, 'told');
+    const subjectOf = async (message: string) => {
+      repository.git('commit', '--quiet', '--allow-empty', '--message', message);
+      const read = await git.readFile(remote(repository.url), 'told', 'postern.yaml');
+      return read.kind === 'ok' ? read.value.subject : read;
+    };
+    expect(await subjectOf('Füge die Suche hinzu\n\nMit Begründung.')).toBe('Füge die Suche hinzu');
+    expect(await subjectOf('red \u001b[31m alert')).toBe('red [31m alert');
+    expect(await subjectOf('🎉'.repeat(300))).toBe('🎉'.repeat(200));
+    expect(await subjectOf('x'.repeat(100_000))).toBeNull();
   });
 
   test('a link, a folder or a submodule in its place is no file', async () => {
@@ -235,7 +258,7 @@ describe.skipIf(isOpensslMissing)('a repository over https', () => {
         }
     });
     const answer = await git.readFile(remote(url(), token(server.origin)), 'main', 'postern.yaml');
-    expect(answer).toEqual({ kind: 'ok', value: { sha: commit, text: 'over https\n' } });
+    expect(answer).toEqual({ kind: 'ok', value: { sha: commit, subject, text: 'over https\n' } });
     expect(resolved).toContain(gitHost);
     expect(listings.some((listing) => listing.includes('remote-https'))).toBe(true);
     const encoded = authorization.split(' ')[1] ?? '';
@@ -314,7 +337,7 @@ describe.skipIf(isSshServerMissing)('a repository over ssh', () => {
     const { git, folder } = await openGit();
     const commit = repository.commit({ 'postern.yaml': 'over ssh\n' });
     const answer = await git.readFile(remote(url(), key()), 'main', 'postern.yaml');
-    expect(answer).toEqual({ kind: 'ok', value: { sha: commit, text: 'over ssh\n' } });
+    expect(answer).toEqual({ kind: 'ok', value: { sha: commit, subject, text: 'over ssh\n' } });
     expect(readdirSync(folder).filter((name) => name.startsWith('ssh-'))).toEqual([]);
   });
 

@@ -3,7 +3,12 @@ import { join } from 'node:path';
 import { failed, failedRun, type GitAnswer, ok } from './answers.ts';
 import type { GitConfig, GitRun } from './run-git.ts';
 
-export type FileAtCommit = { readonly sha: string; readonly text: string | null };
+export type FileAtCommit = {
+  readonly sha: string;
+  /** The first line of the commit's message, at most 200 characters. Null: git did not say. */
+  readonly subject: string | null;
+  readonly text: string | null;
+};
 
 export type MirrorAccess = {
   readonly url: string;
@@ -96,6 +101,16 @@ export async function reach(
   return contained.kind === 'done' ? ok(sha) : failedRun(contained);
 }
 
+/** Whoever can push chooses it, so it is bounded, and one that is longer than git may print is left out. */
+async function subjectOf(git: ReturnType<typeof gitOf>, sha: string): Promise<string | null> {
+  const told = await git(['log', '-1', '--encoding=UTF-8', '--format=%s', '--end-of-options', sha], {
+    isOffline: true,
+  });
+  if (told.kind !== 'done') return null;
+  const text = told.output.toString().replaceAll(/\p{C}/gu, '').trim();
+  return text === '' ? null : (/^.{1,200}/u.exec(text)?.[0] ?? null);
+}
+
 /** Reads a file at a commit of a branch; null: at its newest. */
 export async function fileInMirror(
   mirror: string,
@@ -111,11 +126,12 @@ export async function fileInMirror(
   if (head.kind === 'failed') return head;
   const git = gitOf(mirror, access);
   const sha = head.value;
+  const subject = await subjectOf(git, sha);
   const entry = await git(['ls-tree', '-z', sha, '--', path]);
   if (entry.kind !== 'done') return failedRun(entry);
   // The content of a link would be a path, and a submodule is a commit of another repository.
   const blob = /^100(?:644|755) blob ([0-9a-f]+)\t/.exec(entry.output.toString())?.[1];
-  if (blob === undefined) return ok({ sha, text: null });
+  if (blob === undefined) return ok({ sha, subject, text: null });
   const content = await git(['cat-file', 'blob', blob], { maxBytes: maxFileBytes });
-  return content.kind === 'done' ? ok({ sha, text: content.output.toString() }) : failedRun(content);
+  return content.kind === 'done' ? ok({ sha, subject, text: content.output.toString() }) : failedRun(content);
 }

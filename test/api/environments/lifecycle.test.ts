@@ -6,6 +6,13 @@ import { fromGithub, fromGitlab } from '../../git-webhooks.ts';
 import type { CallOptions } from '../../harness.ts';
 import { configurationFile, openShop, page, type Shop } from './shop.ts';
 
+type Event = {
+  readonly event: string;
+  readonly reason: string | null;
+  readonly outcome: string;
+  readonly details: { readonly sha?: string };
+};
+
 let shop: Shop;
 beforeAll(async () => {
   shop = await openShop();
@@ -149,6 +156,41 @@ describe('what is wrong is said in words, and what was served is still served', 
     );
     const { data: why } = await shop.call('GET', `/environments/${data.id}/why`);
     expect(why[2]).toMatchObject({ step: 'build', ok: false, fix: expect.stringContaining('log') });
+  });
+
+  test('a failed deploy is a notice to the creator, once for each commit, and its outcome is an event', async () => {
+    const creator = await shop.h.person('Mara');
+    const as = creator;
+    const good = { 'postern.yaml': configurationFile, 'index.html': page('good') };
+    const first = shop.repository.commit(good, 'told');
+    const { data } = await shop.create({ branch: 'told', autoTrack: true }, creator);
+    await shop.settle(data.id);
+    const bad = shop.repository.commit(
+      { 'postern.yaml': 'version: 1\nservices: {}\nserviecs: {}\n' },
+      'told',
+    );
+    await shop.h.app.jobs.runNow('environment-branches');
+    await shop.settle(data.id);
+    const [build] = (await shop.call('GET', '/builds', { query: { environment: data.id } })).data;
+    expect(build).toMatchObject({ status: 'config_error', commitSubject: 'A change', isLive: false });
+    await shop.call('POST', `/builds/${build.id}/retry`, { as });
+    await shop.settle(data.id);
+    const { data: notices } = await shop.call('GET', '/me/notices', { as });
+    expect(notices).toMatchObject([
+      { kind: 'environment_deploy_failed', environmentId: data.id, environmentExpiresAt: null },
+    ]);
+    expect(notices[0].message).toContain(`could not deploy ${bad.slice(0, 12)} of told: `);
+    expect(notices[0].message).toContain('What it served before is still served.');
+    const { data: events } = await shop.call('GET', `/environments/${data.id}/events`, { as });
+    const outcomes = events.flatMap(({ event, reason, outcome, details }: Event) =>
+      /deployed|failed/.test(event) ? [[event, reason, outcome, details.sha]] : [],
+    );
+    expect(outcomes).toEqual([
+      ['build.failed', 'config_error', 'failure', bad],
+      ['build.failed', 'config_error', 'failure', bad],
+      ['build.deployed', 'api', 'success', first],
+    ]);
+    await shop.call('DELETE', `/environments/${data.id}`, { as });
   });
 
   test.each([

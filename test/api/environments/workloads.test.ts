@@ -59,7 +59,7 @@ beforeAll(async () => {
     database,
     workload: 'web',
     namespace: 'environments',
-    isolation: { kind: 'kubernetes', message: 'In pods.' },
+    isolation: { kind: 'kubernetes', isComplete: true, message: 'In pods.' },
     async engine(blobs) {
       engine = await openEngine(join(folder, 'builds'), 'process', blobs);
       return asInPods(engine, serviceLogStore(database.sql));
@@ -185,7 +185,7 @@ test('what is created through web, the worker deploys and the gateway serves', a
   expect((await fetched(`${front.url}/`)).body).toBe(page('front'));
   expect((await fetched(`${front.url}/api/orders`)).body).toBe('hello');
   const { data } = await call('GET', '/environments/policy');
-  expect(data.isolation).toEqual({ kind: 'kubernetes', message: 'In pods.' });
+  expect(data.isolation).toEqual({ kind: 'kubernetes', isComplete: true, message: 'In pods.' });
 });
 
 test('web reads the log of a service, page after page, from what the worker copied', async () => {

@@ -4459,6 +4459,8 @@ export interface components {
              * @enum {string}
              */
             kind: "process" | "bwrap" | "kubernetes";
+            /** @description False: code reaches this machine or other Environments, or the kernel does not limit its memory */
+            isComplete: boolean;
             /** @description What it stops and what it does not stop, for people */
             message: string;
         };
@@ -4780,10 +4782,14 @@ export interface components {
             branch: string;
             /** @description Null until the branch was read */
             sha: string | null;
+            /** @description The first line of the commit’s message; null until the commit was read */
+            commitSubject: string | null;
             /** @enum {string} */
             trigger: "api" | "push" | "retry" | "wake";
             /** @enum {string} */
             status: "queued" | "building" | "built" | "deploying" | "deployed" | "error" | "config_error" | "cancelled" | "superseded";
+            /** @description True: the Environment serves its result */
+            isLive: boolean;
             /** @description What went wrong, in words */
             message: string | null;
             /** @description What to do about it */
@@ -5039,7 +5045,7 @@ export interface components {
         Notice: {
             id: string;
             /** @enum {string} */
-            kind: "key_expires_7d" | "key_expires_1d" | "key_expired" | "key_exposed" | "key_dead_use" | "key_suspended" | "site_expires_7d" | "site_expires_1d" | "site_expired" | "site_taken_down" | "site_put_back" | "environment_expires_1d" | "environment_expires_1h" | "environment_expired";
+            kind: "key_expires_7d" | "key_expires_1d" | "key_expired" | "key_exposed" | "key_dead_use" | "key_suspended" | "site_expires_7d" | "site_expires_1d" | "site_expired" | "site_taken_down" | "site_put_back" | "environment_expires_1d" | "environment_expires_1h" | "environment_expired" | "environment_deploy_failed";
             /** @description Null when the notice is not about a key */
             keyId: string | null;
             keyName: string | null;
@@ -12815,7 +12821,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.definition_chosen" | "mcp.connection_changed" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.mcp.server_changed" | "config.mcp.client_changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.definition_chosen" | "mcp.connection_changed" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.mcp.server_changed" | "config.mcp.client_changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "build.deployed" | "build.failed" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;
@@ -12893,7 +12899,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.definition_chosen" | "mcp.connection_changed" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.mcp.server_changed" | "config.mcp.client_changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "mcp.tool_called" | "mcp.approval_decided" | "mcp.definition_chosen" | "mcp.connection_changed" | "mcp.session_ended" | "config.agents.changed" | "config.mcp.changed" | "config.mcp.server_changed" | "config.mcp.client_changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "build.deployed" | "build.failed" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;

@@ -53,8 +53,8 @@ export const kindWords: Readonly<Record<Service['kind'], string>> = {
 };
 
 export const triggerWords: Readonly<Record<Deploy['trigger'], string>> = {
-  api: 'Started by hand or by the API',
-  push: 'New commit',
+  api: 'Manual or API',
+  push: 'New commit of the branch',
   retry: 'Retry',
   wake: 'Wake-up',
 };

@@ -1,9 +1,11 @@
 import { Alert } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { whoAmI } from '../api/queries.ts';
 import { environmentPolicy } from '../shell/environment-policy.ts';
 
-/** What isolates the code of repositories here, and what it does not stop. */
+/** What isolates the code of repositories here, and what it does not stop. Others than administrators see it where something is missing. */
 export function IsolationNote({ mb = 0 }: { readonly mb?: 'md' | 0 }) {
+  const isAdministrator = useQuery(whoAmI).data?.roles?.includes('admin') === true;
   const isolation = useQuery(environmentPolicy).data?.isolation;
   if (isolation === undefined) return null;
   if (isolation === null)
@@ -12,14 +14,16 @@ export function IsolationNote({ mb = 0 }: { readonly mb?: 'md' | 0 }) {
         ENVIRONMENTS_ENGINE is off. Set it to local or kubernetes, and restart Postern.
       </Alert>
     );
-  const isNone = isolation.kind === 'process';
+  const { kind, isComplete, message } = isolation;
+  if (isComplete && !isAdministrator) return null;
+  const title = isComplete
+    ? 'Isolation in force'
+    : kind === 'process'
+      ? 'No isolation is in force'
+      : 'The isolation has gaps';
   return (
-    <Alert
-      color={isNone ? 'yellow' : 'blue'}
-      mb={mb}
-      title={isNone ? 'No isolation is in force' : 'Isolation in force'}
-    >
-      {isolation.message}
+    <Alert color={isComplete ? 'blue' : 'yellow'} mb={mb} title={title}>
+      {message}
     </Alert>
   );
 }

@@ -39,14 +39,22 @@ export type Rule = keyof typeof rules;
 /** In the top folder of a branch. */
 export const configurationFileName = 'postern.yaml';
 
-export const missingFile: Problem = {
-  line: 1,
-  column: 1,
-  path: '',
-  rule: 'missing',
-  message: `The branch has no ${configurationFileName} in its top folder.`,
-  fix: `Add ${configurationFileName} to the branch.`,
-};
+/** The other usual ending, which people use by mistake. */
+export const otherFileName = 'postern.yml';
+
+export function missingFile(hasOther: boolean): Problem {
+  const message = `The branch has no ${configurationFileName} in its top folder`;
+  return {
+    line: 1,
+    column: 1,
+    path: '',
+    rule: 'missing',
+    message: hasOther ? `${message}. It has a ${otherFileName}, which Postern does not read.` : `${message}.`,
+    fix: hasOther
+      ? `Rename ${otherFileName} to ${configurationFileName}.`
+      : `Add ${configurationFileName} to the branch.`,
+  };
+}
 
 /** A mistake by its field. Only the text of the file knows the line. */
 export type Finding = Pick<Problem, 'rule' | 'message' | 'fix'> & {

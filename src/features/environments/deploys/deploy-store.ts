@@ -56,6 +56,7 @@ type Row = {
   repository_id: string;
   branch: string;
   sha: string | null;
+  commit_subject: string | null;
   trigger: DeployTrigger;
   status: DeployStatus;
   message: string | null;
@@ -83,7 +84,7 @@ type StepRow = {
 };
 
 const columns = sql`
-  d.id, d.environment_id, d.repository_id, d.branch, d.sha, d.trigger, d.status, d.message, d.fix, d.problems, d.plan,
+  d.id, d.environment_id, d.repository_id, d.branch, d.sha, d.commit_subject, d.trigger, d.status, d.message, d.fix, d.problems, d.plan,
   d.creator_kind, d.creator_id, d.created_at, d.started_at, d.ended_at`;
 
 /** Counts stop at as many as a person could page through. */
@@ -100,9 +101,10 @@ export function deployStore(db: Sql): DeployStore {
   return {
     async insert(deploy) {
       await sql`
-        insert into deploys (id, environment_id, repository_id, branch, sha, trigger, status, message, fix, problems, plan,
+        insert into deploys (id, environment_id, repository_id, branch, sha, commit_subject, trigger, status, message, fix, problems, plan,
           creator_kind, creator_id, created_at, started_at, ended_at)
         values (${deploy.id}, ${deploy.environmentId}, ${deploy.repositoryId}, ${deploy.branch}, ${deploy.sha},
+          ${deploy.commitSubject},
           ${deploy.trigger}, ${deploy.status}, ${deploy.message}, ${deploy.fix}, ${toJson(deploy.problems)}::jsonb,
           ${toJson(deploy.plan)}, ${deploy.creator?.kind ?? 'system'}, ${deploy.creator?.id ?? null},
           ${toDate(deploy.createdAt)}, ${toDate(deploy.startedAt)}, ${toDate(deploy.endedAt)})`.execute(db);
@@ -112,7 +114,7 @@ export function deployStore(db: Sql): DeployStore {
     async update(deploy) {
       await sql`
         update deploys
-           set sha = ${deploy.sha}, status = ${deploy.status}, message = ${deploy.message}, fix = ${deploy.fix},
+           set sha = ${deploy.sha}, commit_subject = ${deploy.commitSubject}, status = ${deploy.status}, message = ${deploy.message}, fix = ${deploy.fix},
                problems = ${toJson(deploy.problems)}::jsonb, plan = ${toJson(deploy.plan)},
                started_at = ${toDate(deploy.startedAt)}, ended_at = ${toDate(deploy.endedAt)}
          where id = ${deploy.id}`.execute(db);
@@ -222,6 +224,7 @@ function toDeploy(row: Row): Deploy {
     repositoryId: row.repository_id,
     branch: row.branch,
     sha: row.sha,
+    commitSubject: row.commit_subject,
     trigger: row.trigger,
     status: row.status,
     message: row.message,

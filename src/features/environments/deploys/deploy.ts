@@ -33,6 +33,8 @@ export type Deploy = {
   readonly branch: string;
   /** Null until the branch was read. */
   readonly sha: string | null;
+  /** The first line of the commit's message; null where nobody read it. */
+  readonly commitSubject: string | null;
   readonly trigger: DeployTrigger;
   readonly status: DeployStatus;
   /** What went wrong, in words, and what to do. */

@@ -32,6 +32,7 @@ export async function queueDeploy(
     repositoryId: environment.repositoryId,
     branch: environment.branch,
     sha,
+    commitSubject: null,
     trigger,
     status: 'queued',
     message: null,

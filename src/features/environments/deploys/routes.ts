@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { timestamp, timestampOrNull } from '../../../core/clock.ts';
 import { defineRoute, pagePagination, type Route } from '../../../platform/http.ts';
+import { isEnding } from '../environment.ts';
 import type { Lifecycle } from '../lifecycle/lifecycle.ts';
 import type { MetadataLinks } from '../metadata-links/metadata-links.ts';
 import { olderBuildSchema, anyBuildParams } from '../older-clients/schemas.ts';
@@ -27,8 +28,10 @@ const example = {
   repository: 'acme/website',
   branch: 'search',
   sha: '8c36b1a0f2d94b5e7c6a1f3b8d2e4c5a6b7f8091',
+  commitSubject: 'Add the search page',
   trigger: 'api' as const,
   status: 'deployed' as const,
+  isLive: true,
   message: null,
   fix: null,
   problems: [],
@@ -85,8 +88,10 @@ export function buildRoutes(deps: {
       repository: environment.repository,
       branch: deploy.branch,
       sha: deploy.sha,
+      commitSubject: deploy.commitSubject,
       trigger: deploy.trigger,
       status: deploy.status,
+      isLive: deploy.id === environment.liveDeployId && !isEnding(environment),
       message: deploy.message,
       fix: deploy.fix,
       problems: [...deploy.problems],

@@ -27,8 +27,13 @@ export const buildSchema = z
     repository: z.string(),
     branch: z.string(),
     sha: z.string().nullable().describe('Null until the branch was read'),
+    commitSubject: z
+      .string()
+      .nullable()
+      .describe('The first line of the commit’s message; null until the commit was read'),
     trigger: z.enum(deployTriggers),
     status: z.enum(deployStatuses),
+    isLive: z.boolean().describe('True: the Environment serves its result'),
     message: z.string().nullable().describe('What went wrong, in words'),
     fix: z.string().nullable().describe('What to do about it'),
     problems: z.array(problemSchema).describe('Of postern.yaml'),

@@ -68,6 +68,11 @@ export const environmentPolicySchema = z
 export const isolationSchema = z
   .strictObject({
     kind: z.enum(['process', 'bwrap', 'kubernetes']).describe('`process` isolates nothing'),
+    isComplete: z
+      .boolean()
+      .describe(
+        'False: code reaches this machine or other Environments, or the kernel does not limit its memory',
+      ),
     message: z.string().describe('What it stops and what it does not stop, for people'),
   })
   .meta({ id: 'EnvironmentIsolation' });

@@ -3,7 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Harness, openHarness, type Person } from '../../../../test/harness.ts';
 import { defaultEnvironmentPolicy, environmentPolicySchema } from './environment-policy.ts';
 
-const isolation = { kind: 'process', message: 'Environments run without isolation.' } as const;
+const isolation = {
+  kind: 'process',
+  isComplete: false,
+  message: 'Environments run without isolation.',
+} as const;
 let h: Harness;
 let root: Person;
 beforeAll(async () => {

@@ -44,6 +44,7 @@ const exampleVersion = {
 
 const exampleIsolation: IsolationInForce = {
   kind: 'bwrap',
+  isComplete: true,
   message:
     'Environments run in a sandbox: code reaches other machines, but no file, process or loopback address of this one without a flaw in the kernel. The kernel limits their memory. It does not limit their disk: Postern ends what uses too much within seconds.',
 };

@@ -1,18 +1,21 @@
 import { hour } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
-import { configurationFileName, missingFile, type Problem } from '../configuration-file/problem.ts';
+import { maskKeys } from '../../../core/key-shape.ts';
+import type { Problem } from '../configuration-file/problem.ts';
 import { type DesiredEnvironment, type DesiredService, type Overrides } from '../configuration-file/plan.ts';
 import type { Deploy } from '../deploys/deploy.ts';
 import type { Environment, EnvironmentService } from '../environment.ts';
+import { readFileOfBranch } from '../file-of-branch.ts';
 import { errorOf } from '../git-failures.ts';
 import { desiredOf } from '../preview.ts';
 import { secretsBesideChoices } from '../rights.ts';
 import type { ReconcilerDeps, StepOutcome } from './deps.ts';
 import { done, failed, newStep, recording } from './record.ts';
 
-type Fetched =
-  | { readonly kind: 'problems'; readonly sha: string; readonly problems: readonly Problem[] }
-  | { readonly kind: 'planned'; readonly sha: string; readonly plan: DesiredEnvironment };
+type Fetched = { readonly sha: string; readonly subject: string | null } & (
+  | { readonly kind: 'problems'; readonly problems: readonly Problem[] }
+  | { readonly kind: 'planned'; readonly plan: DesiredEnvironment }
+);
 
 /** The first step of a deploy: reads postern.yaml at the commit, and plans the Environment. */
 export function fetchStep(deps: ReconcilerDeps) {
@@ -25,17 +28,19 @@ export function fetchStep(deps: ReconcilerDeps) {
         message: 'The repository was removed from the registry.',
         hint: 'Register it again and create another Environment.',
       });
-    const found = await deps.git.readFile(remote, deploy.branch, configurationFileName, deploy.sha);
+    const found = await readFileOfBranch(deps.git, remote, deploy.branch, deploy.sha);
     if (found.kind === 'failed') throw errorOf(found.reason);
-    const { sha, text } = found.value;
-    if (text === null) return { kind: 'problems', sha, problems: [missingFile] };
+    const file = found.value;
+    const { sha, text } = file;
+    const subject = file.subject === null ? null : maskKeys(file.subject);
+    if (text === null) return { kind: 'problems', sha, subject, problems: [file.missing] };
     deps.reportKeys(text);
     const commit = { branch: deploy.branch, sha };
     const hasDatabases = deps.databases !== null;
     const planned = desiredOf(text, commit, await deps.policy(), overridesOf(environment), hasDatabases);
     return planned.kind === 'problems'
-      ? { ...planned, sha }
-      : { kind: 'planned', sha, plan: planned.desired };
+      ? { ...planned, sha, subject }
+      : { kind: 'planned', sha, subject, plan: planned.desired };
   }
 
   return async (environment: Environment, deploy: Deploy): Promise<StepOutcome> => {
@@ -49,9 +54,9 @@ export function fetchStep(deps: ReconcilerDeps) {
     const fetched = await fetch(environment, deploy);
     const isWritten = await record(deploy, async (rows, stores, now) => {
       const step = newStep('', 'fetch', { startedAt: rows.deploy.startedAt });
-      const { sha } = fetched;
+      const { sha, subject: commitSubject } = fetched;
       const read = {
-        deploy: { ...rows.deploy, sha },
+        deploy: { ...rows.deploy, sha, commitSubject },
         environment: { ...rows.environment, sha },
       };
       if (fetched.kind === 'problems') {

@@ -1,5 +1,7 @@
+import { systemAuditContext } from '../../../core/caller.ts';
 import type { Deploy, DeployStep } from '../deploys/deploy.ts';
 import { hasEnded } from '../deploys/deploy.ts';
+import { deployNotice } from '../deploys/deploy-notice.ts';
 import { type Environment, type EnvironmentService, isEnding } from '../environment.ts';
 import type { EnvironmentStores } from '../environments-deps.ts';
 import type { ReconcilerDeps } from './deps.ts';
@@ -22,6 +24,7 @@ export function recording({ tx, feed, clock }: Pick<ReconcilerDeps, 'tx' | 'feed
       if (hasEnded(current) || isEnding(environment)) return undefined;
       const now = clock.now();
       const after = await work({ environment, deploy: current }, stores, now);
+      if (hasEnded(after.deploy)) await sayEnd(after, stores);
       await stores.deploys.update(after.deploy);
       await stores.environments.update({ ...after.environment, updatedAt: now });
       await stores.changes.publish({ topic: 'environment', subject: environment.id });
@@ -31,6 +34,26 @@ export function recording({ tx, feed, clock }: Pick<ReconcilerDeps, 'tx' | 'feed
     feed.announce({ topic: 'environment', subject: written });
     return true;
   };
+}
+
+/** The outcome, in the audit log; to the creator too when the deploy failed. */
+async function sayEnd(
+  { environment, deploy }: Rows,
+  { audit, notices }: Pick<EnvironmentStores, 'audit' | 'notices'>,
+): Promise<void> {
+  const { id, sha, status, trigger } = deploy;
+  const isDeployed = status === 'deployed';
+  await audit.append({
+    event: isDeployed ? 'build.deployed' : 'build.failed',
+    auditContext: systemAuditContext,
+    target: { kind: 'environment', id: environment.id },
+    outcome: isDeployed ? 'success' : 'failure',
+    reason: isDeployed ? trigger : status,
+    details: { build: id, sha },
+  });
+  if (isDeployed) return;
+  const reason = deploy.problems.length === 1 ? deploy.problems[0]?.message : undefined;
+  await notices.add(deployNotice(environment, deploy, reason ?? deploy.message ?? 'It failed.'));
 }
 
 export type Failure = {

@@ -67,6 +67,8 @@ export const eventWords: Readonly<Record<EventName, string>> = {
   'environment.torn_down': 'Environment teardown began',
   'build.created': 'Build queued',
   'build.cancelled': 'Build cancelled',
+  'build.deployed': 'Build deployed',
+  'build.failed': 'Build failed',
   'user.created': 'Account created',
   'user.changed': 'Account changed',
   'user.deleted': 'Account deleted',

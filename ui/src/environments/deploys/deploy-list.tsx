@@ -1,4 +1,4 @@
-import { Skeleton } from '@mantine/core';
+import { Badge, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Pages } from '../../lists/pages.tsx';
@@ -60,6 +60,8 @@ function DeployLine({ of: deploy, me, now }: { of: Deploy; me: string | undefine
         </Link>
       </h2>
       <DeployBadge of={deploy.status} />
+      {deploy.isLive && <Badge color="green">Live</Badge>}
+      {deploy.commitSubject !== null && <bdi>{deploy.commitSubject}</bdi>}
       <span>
         {triggerWords[deploy.trigger]} · <bdi>{deployCreator(deploy, me)}</bdi> ·{' '}
         <Moment at={deploy.createdAt} now={now} />

@@ -1,4 +1,4 @@
-import { Alert, Anchor, Button, Skeleton, Text, Title } from '@mantine/core';
+import { Alert, Anchor, Badge, Button, Skeleton, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { api, ApiProblem, dataOf, unwrap } from '../../api/client.ts';
@@ -68,11 +68,13 @@ function Shown({ deploy }: { deploy: Deploy }) {
               {name}
             </Title>
             <DeployBadge of={deploy.status} />
+            {deploy.isLive && <Badge color="green">Live</Badge>}
             <span role="status" className="unseen">
               {deployStatusWords[deploy.status][0]}
             </span>
           </div>
           <div className={shared['facts']}>
+            {deploy.commitSubject !== null && <bdi>{deploy.commitSubject}</bdi>}
             <span>
               {deploy.repository}, <bdi>{deploy.branch}</bdi>
             </span>
@@ -127,7 +129,7 @@ function Cancel({ of: { id } }: { of: Deploy }) {
   return <Act label="Cancel the deploy" run={run} error={error} isBusy={isBusy} />;
 }
 
-function Retry({ of: { id, environment } }: { of: Deploy }) {
+function Retry({ of: { id, environment, status, isLive } }: { of: Deploy }) {
   const navigate = useNavigate();
   const { run, error, isBusy } = useChange(
     'environments',
@@ -140,7 +142,8 @@ function Retry({ of: { id, environment } }: { of: Deploy }) {
     },
     'The same commit is deployed again.',
   );
-  return <Act label="Deploy this commit again" run={run} error={error} isBusy={isBusy} isAgain />;
+  const label = status === 'deployed' && !isLive ? 'Roll back to this commit' : 'Deploy this commit again';
+  return <Act label={label} run={run} error={error} isBusy={isBusy} isAgain />;
 }
 
 type ActProps = ReturnType<typeof useChange> & {

@@ -1,11 +1,13 @@
 import { Button, Skeleton } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import type { Schemas } from '../../api/contract.ts';
 import { Moment } from '../../shell/moment.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import { eventsOf } from '../queries.ts';
 import shared from '../environments.module.css';
-import { changesIn, deedOf, whoOf } from './event-words.ts';
+import { shortSha } from '../environment-words.ts';
+import { changesIn, deedOf, deployOf, whoOf } from './event-words.ts';
 import type { Facts } from './facts.ts';
 import styles from './detail.module.css';
 
@@ -24,7 +26,7 @@ export function Events({ environment, now }: Facts) {
       {events.length === 0 && <p className={shared['hint']}>The audit log has no events of it.</p>}
       <ol className={styles['story']}>
         {events.map((event) => (
-          <Event key={event.id} of={event} now={now} />
+          <Event key={event.id} of={event} environmentId={environment.id} now={now} />
         ))}
       </ol>
       {hasNextPage && (
@@ -36,11 +38,28 @@ export function Events({ environment, now }: Facts) {
   );
 }
 
-function Event({ of: event, now }: { of: Schemas['AuditEvent']; now: number }) {
+type EventProps = {
+  readonly of: Schemas['AuditEvent'];
+  readonly environmentId: string;
+  readonly now: number;
+};
+
+function Event({ of: event, environmentId, now }: EventProps) {
   const who = whoOf(event);
+  const deploy = deployOf(event);
   return (
     <li data-bad={event.outcome !== 'success'}>
-      <div>{deedOf(event)}</div>
+      <div>
+        {deedOf(event)}
+        {deploy !== null && (
+          <>
+            {' · '}
+            <Link to="/environments/$id/deploys/$deploy" params={{ id: environmentId, deploy: deploy.id }}>
+              {deploy.sha === null ? 'Show the deploy' : <code>{shortSha(deploy.sha)}</code>}
+            </Link>
+          </>
+        )}
+      </div>
       {changesIn(event).map((change) => (
         <div key={change} className={styles['change']}>
           {change}

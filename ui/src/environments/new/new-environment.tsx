@@ -26,6 +26,7 @@ import {
 import { LeaseField } from './lease-field.tsx';
 import type { NewSearch } from './new-search.ts';
 import { errorsFrom } from './refusals.ts';
+import { NoRepository } from './no-repository.tsx';
 import { PreviewCard } from './preview-card.tsx';
 import styles from './new.module.css';
 
@@ -89,6 +90,7 @@ export function NewEnvironment({ policy, from }: { policy: EnvironmentPolicy; fr
       }}
     >
       <div className={styles['part']}>
+        <NoRepository />
         <div data-field="repository">
           <RepositorySelect
             label="Repository"

@@ -22,6 +22,7 @@ const titles: Readonly<Record<Kind, { readonly title: string; readonly weight: '
   environment_expires_1d: { title: 'An Environment ends within a day', weight: 'warn' },
   environment_expires_1h: { title: 'An Environment ends within an hour', weight: 'warn' },
   environment_expired: { title: 'An Environment has ended', weight: 'calm' },
+  environment_deploy_failed: { title: 'A deploy failed', weight: 'bad' },
 };
 
 type ListProps = { notices: readonly Notice[]; now: number; onRead: (id: string) => void };

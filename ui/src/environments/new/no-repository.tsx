@@ -1,0 +1,23 @@
+import { Alert, Anchor } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { repositoriesNamed, whoAmI } from '../../api/queries.ts';
+
+/** While no repository is registered: what to do, which is another thing for administrators. */
+export function NoRepository() {
+  const isAdministrator = useQuery(whoAmI).data?.roles?.includes('admin') === true;
+  const { data } = useQuery(repositoriesNamed(''));
+  if (data?.data.length !== 0) return null;
+  return (
+    <Alert color="yellow" title="No repository is registered">
+      An Environment runs a branch of a registered repository.{' '}
+      {isAdministrator ? (
+        <Anchor inherit renderRoot={(props) => <Link to="/admin/repositories" {...props} />}>
+          Register a repository
+        </Anchor>
+      ) : (
+        'Ask an administrator to register yours.'
+      )}
+    </Alert>
+  );
+}
