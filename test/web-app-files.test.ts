@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Harness, openHarness, type Person, uiOrigin } from './harness.ts';
@@ -57,13 +57,26 @@ async function named(ending: string): Promise<string[]> {
     .filter((name) => name.endsWith(ending));
 }
 
-test('the first visit loads at most 250 KiB of compressed script', async () => {
+const compressed = async (names: readonly string[]) => {
+  const sizes = names.map(async (name) => (await readFile(join(dist, 'assets', `${name}.gz`))).length);
+  return (await Promise.all(sizes)).reduce((sum, one) => sum + one, 0);
+};
+
+test('the document loads at most 250 KiB of compressed script, and the chunk of a list at most 30 KiB more', async () => {
   const scripts = await named('.js');
-  expect(scripts.length).toBeGreaterThan(0);
-  const sizes = await Promise.all(
-    scripts.map(async (name) => (await readFile(join(dist, 'assets', `${name}.gz`))).length),
-  );
-  expect(sizes.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(250 * 1024);
+  expect(scripts.map((name) => name.split('-')[0])).toEqual(['index', 'common']);
+  expect(await compressed(scripts)).toBeLessThanOrEqual(250 * 1024);
+  const built = await readdir(join(dist, 'assets'));
+  for (const area of ['keys', 'environments', 'sites']) {
+    const [chunk = '', ...others] = built.filter(
+      (name) => name.startsWith(`${area}-`) && name.endsWith('.js'),
+    );
+    expect(others).toEqual([]);
+    const text = await readFile(join(dist, 'assets', chunk), 'utf8');
+    const imported = [...text.matchAll(/from\s*"\.\/(\w+)-/g)].map(([, name]) => name);
+    expect([area, ...new Set(imported)].toSorted()).toEqual([area, 'common', 'index'].toSorted());
+    expect(await compressed([chunk])).toBeLessThanOrEqual(30 * 1024);
+  }
 });
 
 const environments = [
