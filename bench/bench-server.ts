@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import { sql as sqlText } from 'kysely';
 import { z } from 'zod';
 import { createApp } from '../src/composition/app.ts';
 import { readConfig } from '../src/config/read.ts';
@@ -100,7 +102,27 @@ const answer = await fetch(`${address}/api/v2/auth/context`, {
 if (answer.status !== 200) throw new Error(`The first request answered ${answer.status}.`);
 plainData = ((await answer.json()) as { data: unknown }).data;
 
+/** Bytes that PostgreSQL writes to its log for `seconds`, in small transactions of rows as long as those of the audit log. */
+async function writeRows(seconds: number): Promise<number> {
+  const { sql: executor } = opened.database;
+  await sqlText`create table if not exists bench_rows (id text primary key, text text)`.execute(executor);
+  const position = async () => {
+    const { rows } = await sqlText<{ at: number }>`
+      select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 as at`.execute(executor);
+    return rows[0]?.at ?? 0;
+  };
+  const from = await position();
+  const end = performance.now() + seconds * 1_000;
+  while (performance.now() < end) {
+    await sqlText`insert into bench_rows select gen_random_uuid()::text, repeat(md5(n::text), 16)
+      from generate_series(1, 50) n`.execute(executor);
+    await wait(10);
+  }
+  return (await position()) - from;
+}
+
 process.on('message', (message) => {
+  if (typeof message === 'number') void writeRows(message).then((bytes) => process.send?.(bytes));
   if (message === 'count') {
     process.send?.({ ...calls });
     calls.database = 0;

@@ -13,6 +13,7 @@ import { start } from './p10-start.ts';
 import { apart } from './p11-apart.ts';
 import { idleServices } from './p13-idle-services.ts';
 import { memory } from './p14-memory.ts';
+import { pauses } from './p15-pauses.ts';
 import { pipelining } from './r7-pipelining.ts';
 import { deploy } from './e1-deploy.ts';
 import { throughGateway } from './e2-proxy.ts';
@@ -39,6 +40,7 @@ const benches: Record<string, Bench> = {
   p11: apart,
   p13: idleServices,
   p14: memory,
+  p15: pauses,
   r7: pipelining,
   e1: deploy,
   e2: throughGateway,

@@ -16,6 +16,8 @@ export type BenchServer = {
   calls(): Promise<{ database: number; kv: number }>;
   /** Stops the periodic jobs, so that later counts include the requests only. */
   restJobs(): Promise<void>;
+  /** Writes rows for `seconds`, beside the requests; the bytes of log that they took. */
+  writeRows(seconds: number): Promise<number>;
   stop(): Promise<void>;
 };
 
@@ -36,6 +38,10 @@ export async function startServer(
     async restJobs() {
       child.send('rest');
       await answerOf(child);
+    },
+    async writeRows(seconds) {
+      child.send(seconds);
+      return Number(await answerOf(child));
     },
     stop,
   };

@@ -4,6 +4,7 @@ import { PGlite } from '@electric-sql/pglite';
 import { pg_trgm } from '@electric-sql/pglite/contrib/pg_trgm';
 import { flushNames } from '../flush-names.ts';
 import { createSpaceWatch, freeBytesIn } from '../free-space.ts';
+import { createCheckpoints } from './checkpoints.ts';
 import { firstWordOf, prepareStatements } from './prepared.ts';
 
 /** Marks a text that holds several statements and returns no rows, such as a migration. */
@@ -11,6 +12,9 @@ const scriptMark = '-- script';
 
 /** PostgreSQL's default of 128 MB would be most of an idle server's memory, too much for a small database. */
 const sharedBuffers = '32MB';
+
+/** Finished segments of the log that are used again. A new one is first filled with zeros, while statements wait. */
+const keptLog = '48MB';
 
 /**
  * When PGlite cannot allocate the next segment of its log (16 MB), the database stops, for reads too, and needs space for
@@ -45,7 +49,13 @@ export async function openEngine(
     relaxedDurability: false,
     // Trigram indexes for searches in names (migration 0011).
     extensions: { pg_trgm },
-    startParams: [...PGlite.defaultStartParams, '-c', `shared_buffers=${sharedBuffers}`],
+    startParams: [
+      ...PGlite.defaultStartParams,
+      '-c',
+      `shared_buffers=${sharedBuffers}`,
+      '-c',
+      `min_wal_size=${keptLog}`,
+    ],
   });
   await database.exec("set timezone = 'UTC'");
   const statements = await prepareStatements(database);
@@ -58,6 +68,15 @@ export async function openEngine(
           minBytes: reserveBytes,
           now: () => performance.now(),
           onChange: onSpace,
+        });
+  const checkpoints =
+    dataDir === undefined
+      ? undefined
+      : await createCheckpoints({
+          dataDir,
+          database,
+          isInTransaction: () => statements.isInTransaction(),
+          onUnflushed: endThread,
         });
   let readsOnly = false;
 
@@ -76,13 +95,10 @@ export async function openEngine(
     try {
       await log?.flush();
     } catch (error) {
-      // After a failed flush the system discards the data and reports success the next time, so no later commit may be
-      // acknowledged. This thread ends without a response, and the next one starts from what is on the disk.
-      setImmediate(() => {
-        throw error;
-      });
+      endThread(error);
       await new Promise<never>(() => undefined);
     }
+    checkpoints?.afterCommit();
   }
 
   return {
@@ -103,8 +119,23 @@ export async function openEngine(
       const archive = await database.dumpDataDir('none');
       return new Uint8Array(await archive.arrayBuffer());
     },
-    close: () => database.close(),
+    async close() {
+      await checkpoints?.settled();
+      await database.close();
+      // A database that is closed writes a checkpoint.
+      await checkpoints?.flush();
+    },
   };
+}
+
+/**
+ * After a failed flush the system discards the data and reports success the next time, so no later commit may be
+ * acknowledged. This thread ends without a response, and the next one starts from what is on the disk.
+ */
+function endThread(error: unknown): void {
+  setImmediate(() => {
+    throw error;
+  });
 }
 
 /** The same error that PostgreSQL raises (SQLSTATE 25006). */

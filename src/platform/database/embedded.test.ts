@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { minute } from '../../core/clock.ts';
@@ -145,6 +146,43 @@ test('what the disk did not keep is not acknowledged, and the next statement beg
   await rm(broken, { recursive: true });
   const answer = async () => (await sql`insert into kept values (2) returning id`.execute(database.sql)).rows;
   await expect.poll(answer).toEqual([{ id: 2 }]);
+  await database.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test('the log does not grow while the database runs, and what a checkpoint wrote is there after the thread was ended', async () => {
+  const folder = await newDatabaseFolder();
+  const threads: Worker[] = [];
+  const embedded = embeddedDatabase({
+    dataDir: folder,
+    startThread(start) {
+      const thread = new Worker(new URL('./embedded-worker.ts', import.meta.url), { workerData: start });
+      threads.push(thread);
+      return thread;
+    },
+  });
+  const database = openDatabase(embedded.dialect);
+  await sql`create table written (id int, text text)`.execute(database.sql);
+  // Megabytes of log since the first row, and how many of them the next start would replay.
+  let log = 0;
+  let count = 0;
+  const replayed = async () => {
+    await sql`insert into written select n, repeat(md5(n::text), 16) from generate_series(1, 1800) n`.execute(
+      database.sql,
+    );
+    count += 1_800;
+    const { rows } = await sql<{ log: number; replayed: number }>`
+      select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0') / 1e6::float8 as log,
+        pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn) / 1e6::float8 as replayed
+      from pg_control_checkpoint()`.execute(database.sql);
+    log = rows[0]?.log ?? 0;
+    return rows[0]?.replayed ?? 0;
+  };
+  while (log < 100) await replayed();
+  await expect.poll(replayed).toBeLessThan(16);
+  await threads[0]?.terminate();
+  const { rows } = await sql`select count(*)::int as count from written`.execute(database.sql);
+  expect(rows).toEqual([{ count }]);
   await database.close();
   await rm(folder, { recursive: true, force: true });
 });
