@@ -74,7 +74,7 @@ test('the document loads at most 250 KiB of compressed script, and the chunk of 
     expect(others).toEqual([]);
     const text = await readFile(join(dist, 'assets', chunk), 'utf8');
     const imported = [...text.matchAll(/from\s*"\.\/(\w+)-/g)].map(([, name]) => name);
-    expect([area, ...new Set(imported)].toSorted()).toEqual([area, 'common', 'index'].toSorted());
+    expect(new Set(imported)).toEqual(new Set(['common', 'index']));
     expect(await compressed([chunk])).toBeLessThanOrEqual(30 * 1024);
   }
 });
