@@ -132,7 +132,7 @@ export const errorRegistry = {
   connection_broken: [
     403,
     'The external MCP server no longer accepts the account of the person.',
-    'Ask the person to connect it again, in Settings, External MCP connections.',
+    'Ask the person to connect it again, in Settings, Agents, MCP connections.',
   ],
   user_disabled: [
     403,

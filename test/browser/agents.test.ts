@@ -425,7 +425,7 @@ test('a call that waits is counted in the menu, shown exactly, and approved or r
   await world.advance(1_000);
   await ask(second);
   const { page, context, complaints } = await atPage(world, kim, '/');
-  await page.getByRole('link', { name: 'My agents 2 waiting for your approval' }).click();
+  await page.getByRole('link', { name: 'Agents 2 waiting for your approval' }).click();
   const look = page.getByRole('link', { name: 'Review the call of delete_site' });
   await look.nth(1).waitFor();
   await expect.poll(() => look.count()).toBe(2);
@@ -447,7 +447,7 @@ test('a call that waits is counted in the menu, shown exactly, and approved or r
   await press(page, 'Refuse');
   await page.getByText('You refused this call').waitFor();
   expect((await ask(second)).kind).toBe('refused');
-  await page.getByRole('link', { name: 'My agents', exact: true }).waitFor();
+  await page.getByRole('link', { name: 'Agents', exact: true }).waitFor();
   expect(complaints()).toEqual([]);
   await context.close();
 
@@ -528,7 +528,7 @@ test('a client that waits comes first, marked as unverified; it is allowed and b
   await record(ada, {});
   const { page, context, complaints } = await atPage(world, root, '/admin/mcp');
   await page.getByRole('link', { name: /Clients \(\d+ waiting\)/ }).click();
-  await page.getByRole('heading', { level: 1, name: 'MCP clients' }).waitFor();
+  await page.getByRole('heading', { level: 1, name: 'Connected clients' }).waitFor();
   const first = page.getByRole('row').nth(1);
   await first.getByText(name).waitFor();
   await first.getByText('Unverified name').waitFor();

@@ -109,13 +109,13 @@ test('at 1280 pixels the filters of the audit log show their examples whole', as
 
 test('at 1280 × 800 a page without much on it does not scroll, and the menu shows its last entry', async () => {
   const { page, context } = await atPage(world, root, '/settings/password');
-  await page.getByRole('link', { name: 'Where to configure' }).waitFor();
+  await page.getByRole('link', { name: 'Audit log' }).waitFor();
   await expect.poll(() => scrolledOn(page)).toBe(0);
   const menu = page.getByRole('navigation', { name: 'Areas' });
   await expect.poll(() => menu.evaluate((one) => one.scrollHeight - one.clientHeight)).toBe(0);
   // The entry of the shown page is bold, and the longest one is this.
-  await page.getByRole('link', { name: 'Where to configure' }).click();
-  await page.getByRole('heading', { level: 1, name: 'Where to configure' }).waitFor();
+  await page.getByRole('link', { name: 'Environment policy' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Environment policy' }).waitFor();
   await expect.poll(() => menu.evaluate((one) => one.scrollWidth - one.clientWidth)).toBe(0);
   await context.close();
 });

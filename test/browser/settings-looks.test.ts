@@ -119,7 +119,7 @@ test.each(['light', 'dark'] as const)(
     await page.goto(`${world.uiUrl}/settings/keys`);
     await page.getByRole('table').waitFor();
     await page.getByRole('button', { name: 'Menu' }).click();
-    await page.getByRole('link', { name: 'Connected clients' }).waitFor();
+    await page.getByRole('link', { name: 'Agents' }).first().waitFor();
     await expect.poll(() => barriersOn(page)).toEqual([]);
     await page.getByRole('button', { name: 'Menu' }).click();
     await page.getByRole('button', { name: 'Go to' }).click();
@@ -176,9 +176,11 @@ test('at 320 pixels the new key of a replacement can be seen whole, and the menu
   await page.getByRole('button', { name: 'Done' }).click();
   await page.getByText('Waiting for the first use').waitFor();
   await page.getByRole('button', { name: 'Menu' }).click();
+  await page.getByRole('link', { name: 'Sites', exact: true }).click();
+  await page.getByRole('heading', { level: 1, name: 'Sites' }).waitFor();
+  await expect.poll(() => page.getByRole('navigation', { name: 'Areas' }).isVisible()).toBe(false);
   await page.getByRole('link', { name: /^Notices/ }).click();
   await page.getByRole('heading', { level: 1, name: 'Notices' }).waitFor();
-  await expect.poll(() => page.getByRole('link', { name: 'Connected clients' }).isVisible()).toBe(false);
   expect(complaints).toEqual([]);
   await context.close();
 });

@@ -378,7 +378,7 @@ type Usable = { readonly connection: StoredConnection; readonly credential: Cred
 function noAccount({ name }: McpServer): AppError {
   return new AppError('not_found', {
     message: `The person has no account at ${name}.`,
-    hint: 'Ask the person to connect one, in Settings, External MCP connections. Then make the same call again.',
+    hint: 'Ask the person to connect one, in Settings, Agents, MCP connections. Then make the same call again.',
   });
 }
 

@@ -60,7 +60,7 @@ export function createExternalSignIns(deps: {
       message: isFirst
         ? `The server sends people to ${issuer}, which no administrator has accepted.`
         : 'The server names another authorization server than before.',
-      hint: 'Ask an administrator to accept it, in Administration, MCP, External servers.',
+      hint: 'Ask an administrator to accept it, in Administration, Agents, External servers.',
     });
   }
 

@@ -56,7 +56,7 @@ export const surfaces: readonly Surface[] = [
   {
     id: 'connected-clients',
     change: 'Programs that may act for a person, such as the command line',
-    owner: 'Settings → Connected clients',
+    owner: 'Settings → Agents → Connected clients',
     note: 'Each person manages their own; an administrator disconnects clients on the page of an account.',
     places: [
       page('Connected clients', '/settings/clients'),
@@ -78,7 +78,7 @@ export const surfaces: readonly Surface[] = [
   {
     id: 'service-keys',
     change: 'Service keys, and the keys of users',
-    owner: 'Administration → Service keys and User keys',
+    owner: 'Administration → Keys',
     note: 'An administrator creates and revokes service keys, and reads and revokes the keys of users.',
     places: [
       page('Service keys', '/admin/service-keys'),
@@ -143,11 +143,11 @@ export const surfaces: readonly Surface[] = [
   {
     id: 'mcp',
     change: 'MCP enablement and change-tool policy',
-    owner: 'Administration → MCP',
+    owner: 'Administration → Agents → MCP',
     note: 'Whether agents of people may use Postern, and whether they may change anything. One document with history.',
     places: [
       page('MCP', '/admin/mcp'),
-      page('MCP clients', '/admin/mcp/clients'),
+      page('Connected clients', '/admin/mcp/clients'),
       route('Change the MCP policy', 'PUT /config/mcp', 'changeMcpPolicy'),
       route('Allow or block an MCP client', 'PATCH /config/mcp/clients/{id}', 'changeMcpClient'),
       guide('Connect an agent', 'docs/how-to/connect-an-agent.md'),
@@ -156,7 +156,7 @@ export const surfaces: readonly Surface[] = [
   {
     id: 'accounts',
     change: 'Accounts, groups and roles',
-    owner: 'Administration → Users and Groups',
+    owner: 'Administration → People',
     note: 'Of the built-in identity provider. Another provider manages them itself; then “Users” only shows the people known here.',
     places: [
       page('Users', '/admin/users'),
@@ -237,10 +237,10 @@ export const surfaces: readonly Surface[] = [
   {
     id: 'mcp-connections',
     change: 'User connections',
-    owner: 'External MCP connections in Settings',
+    owner: 'Settings → Agents → MCP connections',
     note: 'Accounts of a person at external MCP servers, which an administrator registers.',
     places: [
-      page('External MCP connections', '/settings/connections'),
+      page('MCP connections', '/settings/connections'),
       page('External MCP servers', '/admin/mcp/servers'),
       route('Connect an account', 'POST /me/connections/{slug}/start', 'startMyConnection'),
       route('Add an external MCP server', 'POST /config/mcp/servers', 'addMcpServer'),

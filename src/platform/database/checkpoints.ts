@@ -100,7 +100,11 @@ function flusherOf(dataDir: string): () => Promise<void> {
     try {
       if (!(await isChanged(path))) return;
       const file = await open(path, 'r+');
-      await file.datasync().finally(() => file.close());
+      try {
+        await file.datasync();
+      } finally {
+        await file.close();
+      }
     } catch (error) {
       flushedAt.delete(path);
       // The table was dropped meanwhile.

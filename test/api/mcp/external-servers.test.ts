@@ -527,7 +527,7 @@ describe('tools', () => {
     await expect(call(bea.user.id, tool, {})).rejects.toMatchObject({
       code: 'not_found',
       message: 'The person has no account at Tracker.',
-      hint: expect.stringContaining('connect one, in Settings, External MCP connections'),
+      hint: expect.stringContaining('connect one, in Settings, Agents, MCP connections'),
     });
     expect(server.calls).toEqual([]);
   });

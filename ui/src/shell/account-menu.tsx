@@ -31,6 +31,9 @@ export function AccountMenu({ onHelp }: { onHelp: () => void }) {
           <span className={styles['hint']}>single letters, such as n and /</span>
         </Menu.Item>
         <Menu.Item onClick={onHelp}>Keyboard help</Menu.Item>
+        <Menu.Item renderRoot={(props) => <Link to="/settings/command-line" {...props} />}>
+          Command line
+        </Menu.Item>
         <Menu.Divider />
         <Menu.Item renderRoot={(props) => <Link to="/settings/password" {...props} />}>
           Change password

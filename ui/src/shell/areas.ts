@@ -31,12 +31,16 @@ export type Place = {
   readonly to: NonNullable<LinkProps['to']>;
   readonly label: string;
   readonly icon: (props: { size?: number }) => ReactNode;
+  /** Its name in the palette, where nothing around it says what it is about; default: the label. */
+  readonly name?: string;
   /** Found by these in the palette, besides its name. */
   readonly words?: string;
   /** True: not marked as current on the pages below it. */
   readonly isExact?: boolean;
   /** Listed only while Environments are switched on; its page says what to do when they are off. */
   readonly needsEnvironments?: true;
+  /** The pages of one subject: one entry of the menu, and links above each of them. The entry leads to the first. */
+  readonly parts?: readonly Place[];
 };
 
 export type Area = {
@@ -64,33 +68,39 @@ const areas: readonly Area[] = [
   {
     title: 'Settings',
     places: [
-      { to: '/settings/keys', label: 'API keys', icon: KeyIcon, words: 'tokens' },
-      { to: '/settings/clients', label: 'Connected clients', icon: PlugIcon, words: 'apps programs' },
+      {
+        to: '/settings/keys',
+        label: 'API keys',
+        icon: KeyIcon,
+        parts: [
+          { to: '/settings/keys', label: 'API keys', icon: KeyIcon, words: 'tokens' },
+          {
+            to: '/settings/refusals',
+            label: 'Why refused?',
+            icon: HelpIcon,
+            words: 'request id denied forbidden 401 403 429',
+          },
+        ],
+      },
       {
         to: '/settings/agents',
-        label: 'My agents',
+        label: 'Agents',
         icon: SparkIcon,
-        words: 'mcp sessions approvals claude codex cursor code assistants',
-      },
-      {
-        to: '/settings/connections',
-        // The whole name of the page does not fit.
-        label: 'MCP connections',
-        icon: SocketIcon,
-        words: 'external mcp servers accounts tools',
-      },
-      {
-        to: '/settings/command-line',
-        label: 'Command line',
-        icon: TerminalIcon,
-        words: 'cli terminal postern download sha256 pipeline',
-      },
-      { to: '/settings/notices', label: 'Notices', icon: BellIcon, words: 'messages warnings expiry' },
-      {
-        to: '/settings/refusals',
-        label: 'Why refused?',
-        icon: HelpIcon,
-        words: 'request id denied forbidden 401 403 429',
+        parts: [
+          {
+            to: '/settings/agents',
+            label: 'My agents',
+            icon: SparkIcon,
+            words: 'mcp sessions approvals claude codex cursor code assistants',
+          },
+          { to: '/settings/clients', label: 'Connected clients', icon: PlugIcon, words: 'apps programs' },
+          {
+            to: '/settings/connections',
+            label: 'MCP connections',
+            icon: SocketIcon,
+            words: 'external mcp servers accounts tools',
+          },
+        ],
       },
     ],
   },
@@ -103,11 +113,31 @@ const areas: readonly Area[] = [
         to: '/admin',
         label: 'Overview',
         icon: GaugeIcon,
-        words: 'charts requests refusals storage',
-        isExact: true,
+        parts: [
+          {
+            to: '/admin',
+            label: 'Overview',
+            icon: GaugeIcon,
+            words: 'charts requests refusals storage',
+            isExact: true,
+          },
+          {
+            to: '/admin/surfaces',
+            label: 'Where to configure',
+            icon: MapIcon,
+            words: 'settings configuration map',
+          },
+        ],
       },
-      { to: '/admin/service-keys', label: 'Service keys', icon: RobotIcon, words: 'tokens automation' },
-      { to: '/admin/user-keys', label: 'User keys', icon: CardIcon, words: 'tokens people personal' },
+      {
+        to: '/admin/service-keys',
+        label: 'Keys',
+        icon: RobotIcon,
+        parts: [
+          { to: '/admin/service-keys', label: 'Service keys', icon: RobotIcon, words: 'tokens automation' },
+          { to: '/admin/user-keys', label: 'User keys', icon: CardIcon, words: 'tokens people personal' },
+        ],
+      },
       {
         to: '/admin/access-controls',
         label: 'Access controls',
@@ -127,30 +157,91 @@ const areas: readonly Area[] = [
         words: 'environments policy lifetime quotas builds metadata links',
       },
       {
-        to: '/admin/mcp',
-        label: 'MCP',
-        icon: SocketIcon,
-        words: 'agents tools switch policy claude codex cursor code external servers',
-      },
-      {
         to: '/admin/agents',
         label: 'Agents',
         icon: SparkIcon,
-        words: 'definitions sessions review calls mcp tools',
+        parts: [
+          {
+            to: '/admin/agents',
+            label: 'Definitions',
+            name: 'Agent definitions',
+            icon: SparkIcon,
+            words: 'agents mcp tools',
+            isExact: true,
+          },
+          {
+            to: '/admin/agents/sessions',
+            label: 'Sessions',
+            name: 'Agent sessions',
+            icon: SparkIcon,
+            words: 'agents review calls',
+          },
+          {
+            to: '/admin/agents/models',
+            label: 'Models',
+            name: 'Models for agents',
+            icon: SparkIcon,
+            words: 'agents',
+          },
+          {
+            to: '/admin/mcp',
+            label: 'MCP',
+            icon: SocketIcon,
+            words: 'agents tools switch claude codex cursor code',
+            isExact: true,
+          },
+          {
+            to: '/admin/mcp/clients',
+            label: 'Connected clients',
+            name: 'Connected clients of everyone',
+            icon: PlugIcon,
+            words: 'agents mcp apps',
+          },
+          {
+            to: '/admin/mcp/servers',
+            label: 'External servers',
+            name: 'External MCP servers',
+            icon: SocketIcon,
+            words: 'agents mcp tools',
+          },
+        ],
       },
-      { to: '/admin/users', label: 'Users', icon: PeopleIcon, words: 'accounts people roles' },
-      { to: '/admin/groups', label: 'Groups', icon: TreeIcon, words: 'roles teams' },
+      {
+        to: '/admin/users',
+        label: 'People',
+        icon: PeopleIcon,
+        parts: [
+          { to: '/admin/users', label: 'Users', icon: PeopleIcon, words: 'accounts people roles' },
+          { to: '/admin/groups', label: 'Groups', icon: TreeIcon, words: 'roles teams people' },
+        ],
+      },
       { to: '/admin/repositories', label: 'Repositories', icon: BranchIcon, words: 'git projects' },
       { to: '/admin/audit', label: 'Audit log', icon: ScrollIcon, words: 'events log export' },
-      {
-        to: '/admin/surfaces',
-        label: 'Where to configure',
-        icon: MapIcon,
-        words: 'settings configuration map',
-      },
     ],
   },
 ];
+
+/** Pages that the bar above the menu leads to. */
+export const pagesOfTheBar: readonly Place[] = [
+  { to: '/settings/notices', label: 'Notices', icon: BellIcon, words: 'messages warnings expiry' },
+  {
+    to: '/settings/command-line',
+    label: 'Command line',
+    icon: TerminalIcon,
+    words: 'cli terminal postern download sha256 pipeline',
+  },
+];
+
+/** Whether the page at this path belongs to the entry. */
+export function isAt({ to, isExact = false, parts }: Place, pathname: string): boolean {
+  if (parts !== undefined)
+    return parts.some((part) => isAt(part, pathname)) || (!isRoot(to) && isBelow(to, pathname));
+  return pathname === to || (!isExact && isBelow(to, pathname));
+}
+
+const isBelow = (to: string, pathname: string) => pathname.startsWith(`${to}/`);
+/** All other pages of the administration are below its overview. */
+const isRoot = (to: string) => to === '/admin';
 
 /** Whether this person finds Environments here. Without a role nobody may ask. */
 export function useHasEnvironments(): boolean {

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { Link, useLocation } from '@tanstack/react-router';
 import { unreadNotices, waitingApprovals, whoAmI } from '../api/queries.ts';
-import { type Place, useAreas } from './areas.ts';
-import { BookIcon } from './icons.tsx';
+import { isAt, type Place, useAreas } from './areas.ts';
+import { BellIcon, BookIcon } from './icons.tsx';
 import styles from './navigation.module.css';
 
 type NavigationProps = {
@@ -33,30 +33,56 @@ export function Navigation({ isOpen, onGo }: NavigationProps) {
   );
 }
 
-function PlaceLink({
-  of: { to, label, icon: Icon, isExact = false },
-  onGo,
-}: {
-  of: Place;
-  onGo: () => void;
-}) {
+function PlaceLink({ of: place, onGo }: { of: Place; onGo: () => void }) {
+  const { pathname } = useLocation();
+  const { to, label, icon: Icon } = place;
   return (
     <Link
       to={to}
       className={styles['link']}
-      activeOptions={{ includeSearch: false, exact: isExact }}
+      // The entry of several pages is current on each of them.
+      {...(isAt(place, pathname) && { 'aria-current': pathname === to ? 'page' : 'true' })}
       onClick={onGo}
     >
       <Icon /> {label}
-      {to === '/settings/notices' && <Unread />}
       {to === '/settings/agents' && <Waiting />}
     </Link>
   );
 }
 
-function Unread() {
+/** Above a page that is one of several about a subject: links to all of them. */
+export function Parts() {
+  const { pathname } = useLocation();
+  const place = useAreas()
+    .flatMap(({ places }) => places)
+    .find(({ parts = [] }) => parts.some(({ to }) => to === pathname));
+  if (place === undefined) return null;
+  return (
+    <nav className={styles['parts']} aria-label={place.label}>
+      {place.parts?.map(({ to, label }) => (
+        <Link
+          key={to}
+          to={to}
+          className={styles['part']}
+          activeOptions={{ exact: true, includeSearch: false }}
+        >
+          {label}
+        </Link>
+      ))}
+    </nav>
+  );
+}
+
+/** In the bar: the way to the notices, with the number of those that are unread. */
+export function NoticesLink() {
   const { data: count = 0 } = useQuery(unreadNotices);
-  return <Count of={count} words="unread" />;
+  return (
+    <Link to="/settings/notices" className={styles['notices']}>
+      <BellIcon size={20} />
+      <span className="unseen">Notices</span>
+      <Count of={count} words="unread" />
+    </Link>
+  );
 }
 
 /** Without a role nobody may ask. */

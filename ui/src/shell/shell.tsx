@@ -6,7 +6,7 @@ import { AccountMenu } from './account-menu.tsx';
 import { Announcements } from './announce.tsx';
 import { MarkIcon, MenuIcon } from './icons.tsx';
 import { KeyboardHelp } from './keyboard-help.tsx';
-import { Navigation } from './navigation.tsx';
+import { Navigation, NoticesLink, Parts } from './navigation.tsx';
 import { NoAccess, useLacksAccess } from './no-access.tsx';
 import { PaletteButton } from './palette/palette-button.tsx';
 import { SignInAgain } from './problem.tsx';
@@ -55,6 +55,7 @@ export function Shell() {
           <span>Postern</span>
         </Link>
         {!lacksAccess && <PaletteButton />}
+        {!lacksAccess && <NoticesLink />}
         <SchemeMenu />
         <AccountMenu onHelp={() => setHelpOpen(true)} />
       </header>
@@ -62,6 +63,7 @@ export function Shell() {
         {!lacksAccess && <Navigation isOpen={isMenuOpen} onGo={() => setMenuOpen(false)} />}
         <main id="content" ref={main} tabIndex={-1} className={styles['main']}>
           <SessionEnded />
+          {!lacksAccess && <Parts />}
           {lacksAccess ? <NoAccess /> : <Outlet />}
         </main>
       </div>

@@ -127,7 +127,7 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
         />
         <Switch
           label="Offer it to people"
-          description="They can choose it when they allow a client, or in Settings under My agents. A client in the list above has no choice."
+          description="They can choose it when they allow a client, or in Settings, Agents. A client in the list above has no choice."
           checked={isOffered}
           onChange={({ currentTarget }) => change({ isOffered: currentTarget.checked })}
         />

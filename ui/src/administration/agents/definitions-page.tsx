@@ -33,12 +33,6 @@ export function DefinitionsPage() {
   return (
     <>
       <PageHead title="Agents" intro="What the agents of a client are for, and which tools they get.">
-        <Button variant="default" renderRoot={(props) => <Link to="/admin/agents/sessions" {...props} />}>
-          Sessions
-        </Button>
-        <Button variant="default" renderRoot={(props) => <Link to="/admin/agents/models" {...props} />}>
-          Models
-        </Button>
         <Button leftSection={<PlusIcon />} renderRoot={(props) => <Link to="/admin/agents/new" {...props} />}>
           New definition
         </Button>

@@ -34,7 +34,7 @@ export function ClientsPage() {
         ← MCP
       </TextLink>
       <PageHead
-        title="MCP clients"
+        title="Connected clients"
         intro="The programs in which agents run. A client that is not allowed reads and changes nothing, whoever uses it."
         heading={heading}
       />
@@ -43,7 +43,7 @@ export function ClientsPage() {
       {clients?.length === 0 && <Text size="sm">No agent has used this installation yet.</Text>}
       {clients !== undefined && clients.length > 0 && (
         <Table
-          caption="MCP clients"
+          caption="Connected clients"
           columns={['Client', 'Status', 'Redirect hosts', 'People', 'Last use']}
           hasActions
           isStale={false}

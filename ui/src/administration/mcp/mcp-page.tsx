@@ -25,9 +25,6 @@ export function McpPage() {
         <Button variant="default" renderRoot={(props) => <Link to="/admin/mcp/clients" {...props} />}>
           {waiting > 0 ? `Clients (${waiting} waiting)` : 'Clients'}
         </Button>
-        <Button variant="default" renderRoot={(props) => <Link to="/admin/mcp/servers" {...props} />}>
-          External servers
-        </Button>
       </PageHead>
       <AddToClient />
       <DocumentView

@@ -47,7 +47,7 @@ export function ConnectionsPage() {
   return (
     <>
       <PageHead
-        title="External MCP connections"
+        title="MCP connections"
         intro="Your accounts at other MCP servers. Your agents use their tools through Postern."
         heading={heading}
       />

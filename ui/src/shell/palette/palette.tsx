@@ -6,7 +6,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
 import { whoAmI } from '../../api/queries.ts';
 import { searchTextFrom } from '../../lists/search-text.ts';
-import { type Area, useAreas, useHasEnvironments } from '../areas.ts';
+import { type Area, pagesOfTheBar, type Place, useAreas, useHasEnvironments } from '../areas.ts';
 import {
   BookIcon,
   HelpIcon,
@@ -168,18 +168,25 @@ const createEnvironment: Entry = {
 };
 
 function pages(areas: readonly Area[]): Entry[] {
+  const entry = ({ to, label, icon: Icon, words = '' }: Place, around = '') => ({
+    id: to,
+    group: 'Go to',
+    label,
+    words: `${around} ${words}`,
+    icon: <Icon />,
+    address: to,
+  });
   const ours = areas.flatMap(({ title, places }) =>
-    places.map(({ to, label, icon: Icon, words = '' }) => ({
-      id: to,
-      group: 'Go to',
-      label,
-      words: `${title} ${words}`,
-      icon: <Icon />,
-      address: to,
-    })),
+    places.flatMap((place) =>
+      (place.parts ?? [place]).map((one) =>
+        // What is short below its entry of the menu says here what it is about.
+        entry({ ...one, label: one.name ?? one.label }, title),
+      ),
+    ),
   );
   return [
     ...ours,
+    ...pagesOfTheBar.map((place) => entry(place)),
     {
       id: 'reference',
       group: 'Go to',
