@@ -160,7 +160,8 @@ test('the command line is offered with its digest, and the jobs download it from
   tags: 'core',
 }, async () => {
   const { page, context, complaints } = await open('/');
-  await page.getByRole('link', { name: 'Command line' }).click();
+  await page.getByRole('button', { name: /^Ada/ }).click();
+  await page.getByRole('menuitem', { name: 'Command line' }).click();
   await page.getByText('sha256sum --check').first().waitFor();
   const digest = hash('sha256', await readFile(bundled), 'hex');
   await page.getByText('Jobs for GitHub Actions and GitLab').click();

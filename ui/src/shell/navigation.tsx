@@ -40,6 +40,7 @@ function PlaceLink({ of: place, onGo }: { of: Place; onGo: () => void }) {
     <Link
       to={to}
       className={styles['link']}
+      activeOptions={{ exact: true, includeSearch: false }}
       // The entry of several pages is current on each of them.
       {...(isAt(place, pathname) && { 'aria-current': pathname === to ? 'page' : 'true' })}
       onClick={onGo}

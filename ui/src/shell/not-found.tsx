@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router';
 export function NotFound() {
   return (
     <>
+      <title>No such page · Postern</title>
       <Title order={1} size="h2">
         There is no such page
       </Title>

@@ -1,5 +1,5 @@
 import { ActionIcon, Alert } from '@mantine/core';
-import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router';
+import { Link, Outlet, useLocation, useNavigate, useRouterState } from '@tanstack/react-router';
 import { type RefObject, useEffect, useRef, useState } from 'react';
 import { useSessionHasEnded } from '../api/session.ts';
 import { AccountMenu } from './account-menu.tsx';
@@ -73,14 +73,24 @@ export function Shell() {
   );
 }
 
-/** The focused element disappears with its page, so keyboard and screen reader users start at the top of the new page. */
+/**
+ * After a change of page the focus is on its heading, or on the page while it has none, so that keyboard and screen reader
+ * users begin there. A field or a dialog of the new page that took the focus keeps it.
+ */
 function useFocusOnNewPage(main: RefObject<HTMLElement | null>): void {
-  const { pathname } = useLocation();
+  const pathname = useRouterState({ select: ({ resolvedLocation }) => resolvedLocation?.pathname });
   const shown = useRef(pathname);
   useEffect(() => {
-    if (shown.current === pathname) return;
+    const before = shown.current;
     shown.current = pathname;
-    if (document.activeElement === document.body) main.current?.focus({ preventScroll: true });
+    if (before === undefined || before === pathname) return;
+    const page = main.current;
+    const focused = document.activeElement;
+    if (page === null || (focused !== page && page.contains(focused))) return;
+    if (document.querySelector('[role="dialog"]') !== null) return;
+    const heading = page.querySelector('h1');
+    if (heading !== null) heading.tabIndex = -1;
+    (heading ?? page).focus({ preventScroll: true });
   }, [main, pathname]);
 }
 

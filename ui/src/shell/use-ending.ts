@@ -1,20 +1,23 @@
 import { useState } from 'react';
 import { queryClient } from '../api/queries.ts';
-import { announce } from './announce.tsx';
+import { announce, type Undo } from './announce.tsx';
 
 type Ending = {
   /** The call that ends it. */
   readonly end: () => Promise<unknown>;
-  /** Announced to screen readers when it succeeds. */
+  /** The confirmation when it succeeds. */
   readonly said: string;
+  /** Takes it back, where that is possible. */
+  readonly undo?: Undo;
   /** The list it stood in. */
   readonly list: 'agents' | 'clients' | 'connections' | 'environments' | 'keys' | 'sites';
   readonly onClose: () => void;
   readonly onDone: () => void;
 };
 
-/** The action of a dialog that ends something permanently. The dialog shows the error on failure and closes on success. */
-export function useEnding({ end, said, list, onClose, onDone }: Ending) {
+/** The action of a dialog that ends something. The dialog shows the error on failure and closes on success. */
+export function useEnding({ end, said, undo, list, onClose, onDone }: Ending) {
+  const readAgain = () => queryClient.invalidateQueries({ queryKey: [list] });
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
 
@@ -28,9 +31,18 @@ export function useEnding({ end, said, list, onClose, onDone }: Ending) {
       setBusy(false);
       return;
     }
-    announce(said);
+    announce(
+      said,
+      undo && {
+        ...undo,
+        act: async () => {
+          await undo.act();
+          await readAgain();
+        },
+      },
+    );
     onClose();
-    await queryClient.invalidateQueries({ queryKey: [list] });
+    await readAgain();
     onDone();
   }
 

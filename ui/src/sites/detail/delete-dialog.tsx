@@ -28,6 +28,12 @@ function Question({ site, restoreDays, onClose }: Omit<DialogProps, 'isOpen'>) {
   const { run, error, isBusy } = useEnding({
     end: () => unwrap(api.DELETE('/sites/{id}', { params: { path: { id: site.id } } })),
     said: `${site.name} is deleted.`,
+    ...(restoreDays > 0 && {
+      undo: {
+        act: () => unwrap(api.POST('/sites/{id}/restore', { params: { path: { id: site.id } } })),
+        said: `${site.name} is restored.`,
+      },
+    }),
     list: 'sites',
     onClose,
     onDone: () => undefined,

@@ -1,5 +1,6 @@
 import { Button, Group, Modal, Text } from '@mantine/core';
-import { api, unwrap } from '../../api/client.ts';
+import { useRef } from 'react';
+import { api, dataOf } from '../../api/client.ts';
 import { Problem } from '../../shell/problem.tsx';
 import { useEnding } from '../../shell/use-ending.ts';
 import type { Site } from '../site-words.ts';
@@ -28,17 +29,29 @@ export function GoLiveDialog({ site, number, onClose }: DialogProps) {
 }
 
 function Question({ site, number, onClose }: DialogProps & { number: number }) {
+  const before = site.version;
+  /** Only while this digest is live: nobody published meanwhile. */
+  const makeLive = async (next: number, live: string | undefined) =>
+    await dataOf(
+      api.POST('/sites/{id}/versions/{number}/publish', {
+        params: {
+          path: { id: site.id, number: String(next) },
+          header: live === undefined ? {} : { 'If-Match': `"${live}"` },
+        },
+      }),
+    );
+  const made = useRef<string>(undefined);
   const { run, error, isBusy } = useEnding({
-    end: () =>
-      unwrap(
-        api.POST('/sites/{id}/versions/{number}/publish', {
-          params: {
-            path: { id: site.id, number: String(number) },
-            header: site.version === null ? {} : { 'If-Match': `"${site.version.digest}"` },
-          },
-        }),
-      ),
+    end: async () => {
+      made.current = (await makeLive(number, before?.digest)).version?.digest;
+    },
     said: `Version ${number} is live.`,
+    ...(before !== null && {
+      undo: {
+        act: () => makeLive(before.number, made.current),
+        said: `Version ${before.number} is live again.`,
+      },
+    }),
     list: 'sites',
     onClose,
     onDone: () => undefined,

@@ -54,7 +54,7 @@ export function SitePage() {
     void navigate({ search: detailSearch({ tab, ...next }), replace: true });
   return (
     <>
-      <title>{`${site.data.name} · Postern`}</title>
+      <title>{`${tab === 'overview' ? '' : `${labels[tab]} · `}${site.data.name} · Postern`}</title>
       <Anchor component={Link} to="/sites" size="sm">
         ← Sites
       </Anchor>
