@@ -574,7 +574,7 @@ test('who may have no more keys is shown, where a new one is made, which to give
 test('a pasted list chooses its repositories, and verifying a new key says all that it is', async () => {
   const { page, context, complaints } = await open('/settings/keys/new');
   await page.locator('form').getByLabel('Name').fill('pasted');
-  await page.getByRole('button', { name: 'Publish sites from CI' }).click();
+  await page.getByRole('button', { name: 'Deploy Environments' }).click();
   await create(page);
   await page.getByText('Choose at least one repository;').waitFor();
   await page.getByRole('combobox', { name: 'Choose repositories' }).focus();
@@ -587,13 +587,71 @@ test('a pasted list chooses its repositories, and verifying a new key says all t
   await create(page);
   await page.getByRole('button', { name: 'Verify now' }).click();
   await page
-    .getByText('It works: sites:read, sites:write; on acme/handbook, acme/website; a personal key until')
+    .getByText(
+      'It works: env:read, env:write, repos:read; on acme/handbook, acme/website; a personal key until',
+    )
     .waitFor();
   await store(page);
-  // The read that comes with a write is told apart from what was given.
-  await page.getByRole('row', { name: 'pasted' }).getByText('sites:read (included)').waitFor();
+  // The read that comes with a write is counted apart from the scopes that were given.
+  await page.getByRole('row', { name: 'pasted' }).getByText('(includes env:read)').waitFor();
   expect(complaints).toEqual([]);
   await context.close();
+});
+
+test('a key for sites alone needs no choice of repositories, unless the policy requires one', async () => {
+  const { page, context, complaints } = await open('/settings/keys/new');
+  const choice = page.getByRole('radio', { name: 'Only those I choose' });
+  await page.locator('form').getByLabel('Name').fill('sites from CI');
+  await choice.waitFor();
+  await page.getByRole('button', { name: 'Publish sites from CI' }).click();
+  await choice.waitFor({ state: 'detached' });
+  await page.getByText('sites from CI may publish, change and delete your sites, for 7 days.').waitFor();
+  await create(page);
+  await store(page);
+  await page.getByRole('row', { name: 'sites from CI' }).getByText('Sites only').waitFor();
+
+  const root = await world.h.person(`Root${people}`, { admin: true });
+  const { data, headers } = await world.call('GET', '/config/api-keys', { as: root });
+  const repositories = { ...data.policy.repositories, personal: { allowAll: false } };
+  const strict = { ...data.policy, repositories };
+  const etag = { 'if-match': headers['etag'] ?? '' };
+  await world.call('PUT', '/config/api-keys', { as: root, headers: etag, body: strict });
+  await page.goto(`${world.uiUrl}/settings/keys/new`);
+  await page.getByRole('button', { name: 'Publish sites from CI' }).click();
+  await page.getByText('Sites belong to no repository, but the key policy requires a selection.').waitFor();
+  await choice.waitFor();
+  const { headers: now } = await world.call('GET', '/config/api-keys', { as: root });
+  await world.call('PUT', '/config/api-keys', {
+    as: root,
+    headers: { 'if-match': now['etag'] ?? '' },
+    body: data.policy,
+  });
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('a key with three writes is listed in a row as high as that of a key with one scope', async () => {
+  const writes = ['env:write', 'sites:write', 'repos:write', 'env:read', 'sites:read', 'repos:read'] as const;
+  await world.h.key(ada, { name: 'one scope', scopes: ['repos:read'] });
+  await world.h.key(ada, { name: 'all scopes', scopes: [...writes] });
+  const excess = async (page: Page) => {
+    const boxes = await Promise.all(
+      ['all scopes', 'one scope'].map((name) => page.getByRole('row', { name }).first().boundingBox()),
+    );
+    const [all = Number.NaN, one = Number.NaN] = boxes.map((box) => box?.height);
+    return all - one;
+  };
+  const root = await world.h.person(`Root${people}`, { admin: true });
+  for (const [person, path] of [
+    [ada, '/settings/keys'],
+    [root, `/admin/user-keys?owner=${ada.user.id}`],
+  ] as const) {
+    const { page, context } = await open(path, person);
+    await page.getByText('+3').waitFor();
+    // A third line would be 16 pixels.
+    await expect.poll(() => excess(page)).toBeLessThan(8);
+    await context.close();
+  }
 });
 
 test('EX-05 a new key lasts a week by itself, the form offers what the policy offers, and the API takes what it allows', async () => {

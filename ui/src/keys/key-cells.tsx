@@ -1,9 +1,11 @@
 import { Moment } from '../shell/moment.tsx';
+import { accessFrom, touchesOnlySites } from './new/access.ts';
 import { endOf, type Key } from './key-words.ts';
 import styles from './key-table.module.css';
 
 /** Cells that every list of keys has. */
-export function Repositories({ of: { repositories: reach } }: { of: Key }) {
+export function Repositories({ of: { scopes, repositories: reach } }: { of: Key }) {
+  if (touchesOnlySites(accessFrom(scopes, scopes))) return <span className="quiet">Sites only</span>;
   if (reach.mode === 'all') return <span className={styles['broad']}>All repositories</span>;
   const { repositories: names } = reach;
   if (names.length === 0) return <span className="quiet">None left</span>;

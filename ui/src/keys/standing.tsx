@@ -8,22 +8,26 @@ export function Standing({ of }: { of: KeyStanding }) {
   return <Badge color={color}>{label}</Badge>;
 }
 
-/** What was given, and in grey the reads that come with a write. */
+/** The scopes of a key. A write stands for the read that it includes, which is only counted. */
 export function Scopes({ of: scopes }: { of: readonly string[] }) {
-  const included = withReads(scopes).filter((scope) => !scopes.includes(scope));
+  const reads = withReads(scopes).filter(
+    (scope) => scope.endsWith(':read') && scopes.includes(scope.replace(':read', ':write')),
+  );
   return (
     <span className={styles['scopes']}>
-      {scopes.map((scope) => (
-        <code key={scope} className={styles['scope']}>
-          {scope}
-        </code>
-      ))}
-      {included.map((scope) => (
-        <code key={scope} className={styles['included']} title="Included in write">
-          {scope}
-          <span className="unseen"> (included)</span>
-        </code>
-      ))}
+      {scopes
+        .filter((scope) => !reads.includes(scope))
+        .map((scope) => (
+          <code key={scope} className={styles['scope']}>
+            {scope}
+          </code>
+        ))}
+      {reads.length > 0 && (
+        <span className={styles['included']} title={`Write includes read: ${reads.join(', ')}`}>
+          +{reads.length}
+          <span className="unseen"> (includes {reads.join(', ')})</span>
+        </span>
+      )}
     </span>
   );
 }

@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import { Moment } from '../../shell/moment.tsx';
 import { exactly } from '../../shell/time.ts';
 import { endOf, type Key } from '../key-words.ts';
+import { accessFrom, touchesOnlySites } from '../new/access.ts';
 import { rightsInWords } from '../rights.ts';
 import { Scopes } from '../standing.tsx';
 import styles from './key-page.module.css';
@@ -86,7 +87,8 @@ function When({ at, now, isAhead = false }: { at: string; now: number; isAhead?:
   );
 }
 
-function Repositories({ of: { repositories: reach } }: { of: Key }) {
+function Repositories({ of: { scopes, repositories: reach } }: { of: Key }) {
+  if (touchesOnlySites(accessFrom(scopes, scopes))) return 'Not needed: sites belong to no repository';
   if (reach.mode === 'all') return 'All, including those registered later';
   if (reach.repositories.length === 0) return 'None left: its repositories were removed';
   return reach.repositories.map((name) => (

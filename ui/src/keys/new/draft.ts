@@ -1,6 +1,6 @@
 import { ApiProblem, sentenceOf } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
-import { type Access, accessFrom, scopesOf } from './access.ts';
+import { type Access, accessFrom, scopesOf, touchesOnlySites } from './access.ts';
 import type { Prefill } from './prefill.ts';
 import { publicKeyIn } from './public-key.ts';
 
@@ -43,12 +43,18 @@ export function firstDraft(policy: Policy, { name = '', scopes = '', ttlHours }:
   };
 }
 
+/** Sites belong to no repository. The server requires a selection nevertheless, so only "all" spares the choice. */
+export function needsRepositories({ access }: Pick<Draft, 'access'>, policy: Policy): boolean {
+  return !touchesOnlySites(access) || !policy.repositories.allowAll;
+}
+
 /**
- * A key needs a repository selection, and the server refuses an empty one. While no repository is registered, the form
- * selects "all" if the policy allows it. An earlier selection stays in the draft.
+ * The draft as it is sent. Where the user has no choice of repositories, the form selects "all" if the policy allows it,
+ * because the server refuses an empty selection. An earlier choice stays in the draft.
  */
-export function inEmptyRegistry(draft: Draft, policy: Policy): Draft {
-  return policy.repositories.allowAll && draft.repositories.length === 0 ? { ...draft, reach: 'all' } : draft;
+export function withSelection(draft: Draft, policy: Policy, isRegistryEmpty: boolean): Draft {
+  const isUnregistered = isRegistryEmpty && policy.repositories.allowAll && draft.repositories.length === 0;
+  return isUnregistered || !needsRepositories(draft, policy) ? { ...draft, reach: 'all' } : draft;
 }
 
 export function mistakesIn(draft: Draft, policy: Policy, now: number): FieldErrors {

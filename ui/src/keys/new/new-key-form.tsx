@@ -12,9 +12,10 @@ import {
   type Draft,
   type Field,
   firstDraft,
-  inEmptyRegistry,
   mistakesIn,
+  needsRepositories,
   type Policy,
+  withSelection,
 } from './draft.ts';
 import { useKeyForm } from '../use-key-form.ts';
 import { ExpiryField } from './expiry-field.tsx';
@@ -42,7 +43,7 @@ export function NewKeyForm({ policy, prefill, onCreate, onStored, isForService =
   const [typed, setTyped] = useState<Draft>(() => firstDraft(policy, prefill));
   const registry = useQuery(repositoriesNamed(''));
   const isRegistryEmpty = registry.data?.data.length === 0;
-  const draft = isRegistryEmpty ? inEmptyRegistry(typed, policy) : typed;
+  const draft = withSelection(typed, policy, isRegistryEmpty);
   const [issued, setIssued] = useState<Schemas['IssuedKey']>();
   const name = useRef<HTMLInputElement>(null);
   useEffect(() => name.current?.focus({ preventScroll: true }), []);
@@ -101,13 +102,15 @@ export function NewKeyForm({ policy, prefill, onCreate, onStored, isForService =
           key can. For a private site, or one that lasts, use a personal key of its owner.
         </Alert>
       )}
-      <RepositoryField
-        draft={draft}
-        policy={policy}
-        isRegistryEmpty={isRegistryEmpty}
-        error={errors.repositories}
-        onChange={(part) => change('repositories', part)}
-      />
+      {needsRepositories(draft, policy) && (
+        <RepositoryField
+          draft={draft}
+          policy={policy}
+          isRegistryEmpty={isRegistryEmpty}
+          error={errors.repositories}
+          onChange={(part) => change('repositories', part)}
+        />
+      )}
       <ExpiryField
         expiry={draft.expiry}
         lifetime={policy.lifetime}

@@ -21,7 +21,16 @@ type RepositoryProps = {
 export function RepositoryField({ draft, policy, isRegistryEmpty, error, onChange }: RepositoryProps) {
   const { allowAll, maxSelected } = policy.repositories;
   return (
-    <FieldGroup field="repositories" legend="Repositories" description="Where it may do it." error={error}>
+    <FieldGroup
+      field="repositories"
+      legend="Repositories"
+      description={
+        touchesOnlySites(draft.access)
+          ? 'Sites belong to no repository, but the key policy requires a selection.'
+          : 'Where it may do it.'
+      }
+      error={error}
+    >
       <div className={styles['choices']}>
         <Radio
           name="reach"
@@ -41,7 +50,7 @@ export function RepositoryField({ draft, policy, isRegistryEmpty, error, onChang
         />
       </div>
       {draft.reach === 'all' ? (
-        <Broad of={draft} isRegistryEmpty={isRegistryEmpty} />
+        <Broad isRegistryEmpty={isRegistryEmpty} />
       ) : (
         <Picker
           chosen={draft.repositories}
@@ -54,14 +63,7 @@ export function RepositoryField({ draft, policy, isRegistryEmpty, error, onChang
 }
 
 /** Warns when the person could choose fewer repositories; otherwise it says what the choice means. */
-function Broad({ of: { access }, isRegistryEmpty }: { of: Draft; isRegistryEmpty: boolean }) {
-  if (touchesOnlySites(access)) {
-    return (
-      <p className={styles['note']}>
-        This key may only manage sites. Sites belong to no repository, so this choice has no effect.
-      </p>
-    );
-  }
+function Broad({ isRegistryEmpty }: { isRegistryEmpty: boolean }) {
   if (isRegistryEmpty) {
     return (
       <p className={styles['note']}>
