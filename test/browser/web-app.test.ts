@@ -254,6 +254,15 @@ test('what is wrong stands beside its field, whoever found it, and the first of 
   await context.close();
 });
 
+test('the Back button after a sign-in leads to the page that the person opened', async () => {
+  const { page, context, complaints } = await atKeys(person, '/sites');
+  await page.goBack();
+  await expect.poll(() => page.url()).toBe(`${program.origin}/sites`);
+  await page.getByRole('heading', { level: 1, name: 'Sites' }).waitFor();
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
 test('the form offers what the policy allows, and a key reaches the chosen repositories only', async () => {
   const { page, context, complaints } = await atKeys();
   for (const name of ['acme/web', 'acme/infrastructure-with-a-long-name']) {

@@ -6,15 +6,22 @@ import { maxPasswordLength, minPasswordLength } from '../../../features/accounts
 import type { FirstAdministrator } from '../../../features/accounts/first-administrator.ts';
 import type { People } from '../../../features/people/people.ts';
 import { cookieNames } from '../../../features/oidc-provider/cookies.ts';
-import { leavesTheApp } from '../../../features/people/login/return-to.ts';
 import { emailSchema, nameSchema } from '../../../features/accounts/schemas.ts';
 import { cookieValue } from '../../../platform/cookies.ts';
 import { findCredential, sessionCookie } from '../credential.ts';
 import type { RequestRecords } from '../request-records.ts';
 import { checkOwnOrigin } from '../request-steps.ts';
 import { field, hostCookie, preparePages, sendPage } from './forms.ts';
-import { continuePage, errorPage, notSetUpPage, signedOutPage } from './messages.ts';
+import { errorPage, notSetUpPage, signedOutPage } from './messages.ts';
 import { moveToOwnHost } from './own-host.ts';
+import {
+  isSignedIn,
+  returnAddress,
+  returnCookie,
+  returnCookieFor,
+  returnTo,
+  signInAgainLink,
+} from './return-address.ts';
 import { html } from '../html.ts';
 import { setupPage } from './setup.ts';
 
@@ -50,12 +57,16 @@ export function authPages(deps: {
       identity.limitSignIn('login', request.ip);
       isSetUp ||= await identity.firstAdministrator.hasAdministrator();
       if (!isSetUp) return sendPage(reply.code(409), notSetUpPage());
+      const wanted = queryValue(request, 'returnTo');
       const { redirect, browserSecret } = await identity.login.start({
-        returnTo: queryValue(request, 'returnTo'),
+        returnTo: wanted,
         browserSecret: cookieValue(request.headers.cookie, loginCookie),
       });
       return reply
-        .header('set-cookie', hostCookie(loginCookie, browserSecret, loginCookieSeconds))
+        .header('set-cookie', [
+          hostCookie(loginCookie, browserSecret, loginCookieSeconds),
+          returnCookieFor(wanted, uiOrigin, loginCookieSeconds),
+        ])
         .redirect(redirect.href, 303);
     });
 
@@ -65,13 +76,15 @@ export function authPages(deps: {
         browserSecret: cookieValue(request.headers.cookie, loginCookie),
         previousSession: sessionOf(request),
       });
-      if (outcome.kind === 'refused') return refuseSignIn(request, reply, outcome.reason);
+      if (outcome.kind === 'refused') {
+        // The Back button opens the answer of a finished sign-in.
+        if (outcome.reason === 'no_attempt' && (await isSignedIn(request, identity.sessions)))
+          return returnTo(reply, returnAddress(request, uiOrigin));
+        return refuseSignIn(request, reply, outcome.reason, signInAgainLink(request, uiOrigin));
+      }
       const seconds = (outcome.expiresAt - clock.now()) / 1000;
       reply.header('set-cookie', hostCookie(sessionCookie, outcome.cookieValue, seconds));
-      const { returnTo } = outcome;
-      return leavesTheApp(returnTo)
-        ? sendPage(reply, continuePage({ title: 'You are signed in', to: returnTo }))
-        : reply.redirect(returnTo, 303);
+      return returnTo(reply, outcome.returnTo);
     });
 
     scope.post('/auth/logout', { config: access }, async (request, reply) => {
@@ -87,7 +100,13 @@ export function authPages(deps: {
           ? auditContextOf(request)
           : { actor: actorOfSession(session), origin: request.origin };
       await identity.signOut(auditContext, session?.id, { request: request.raw, response: reply.raw });
-      const gone = [sessionCookie, loginCookie, cookieNames.session, `${cookieNames.session}.sig`] as const;
+      const gone = [
+        sessionCookie,
+        loginCookie,
+        returnCookie,
+        cookieNames.session,
+        `${cookieNames.session}.sig`,
+      ] as const;
       reply.header(
         'set-cookie',
         gone.map((name) => hostCookie(name as `__Host-${string}`, '', 0)),
@@ -177,6 +196,7 @@ function refuseSignIn(
   request: FastifyRequest,
   reply: FastifyReply,
   reason: 'no_attempt' | 'denied' | 'failed',
+  signInAgain: string,
 ): FastifyReply {
   const message = {
     no_attempt: 'This sign-in was started in another browser, took too long, or is already finished.',
@@ -189,7 +209,7 @@ function refuseSignIn(
       title: 'You are not signed in',
       message,
       requestId: request.id,
-      retry: { href: '/auth/login', label: 'Try again' },
+      retry: { href: signInAgain, label: 'Sign in again' },
     }),
   );
 }

@@ -12,9 +12,10 @@ import type { RequestRecords } from '../request-records.ts';
 import { consentPage } from './consent.ts';
 import { checkOwnOrigin } from '../request-steps.ts';
 import { field, hostCookie, leaveForm, preparePages, sendPage } from './forms.ts';
-import { policyFor } from './layout.ts';
+import { type Page, policyFor } from './layout.ts';
 import { errorPage } from './messages.ts';
 import { moveToOwnHost, movesToOwnHost } from './own-host.ts';
+import { isSignedIn, returnAddress, signInAgainLink } from './return-address.ts';
 import { signInPage } from './sign-in.ts';
 
 /** The built-in provider: its protocol endpoints unchanged, and its sign-in and consent pages in our own layout. */
@@ -22,7 +23,7 @@ const access = { access: { callers: 'anyone', identity: 'none' } } as const;
 
 type Deps = {
   identity: Pick<OidcProvider, 'interactions' | 'serveProvider'> &
-    Pick<People, 'limitSignIn'> & { knownDevices: Pick<KnownDevices, 'issue'> };
+    Pick<People, 'limitSignIn' | 'sessions'> & { knownDevices: Pick<KnownDevices, 'issue'> };
   uiOrigin: string;
   records: Pick<RequestRecords, 'denied'>;
 };
@@ -32,13 +33,30 @@ const deviceCookie = '__Host-postern_device';
 /** `/identity/interaction/{uid}`: sign-in, then consent when the client is not our own. */
 export function interactionPages({ identity, uiOrigin, records }: Deps): (scope: FastifyInstance) => void {
   const { interactions } = identity;
+  const showGone = (request: FastifyRequest, reply: FastifyReply) =>
+    sendPage(
+      reply.code(400),
+      errorPage({
+        title: 'This page has expired',
+        message: 'The sign-in is already finished, took too long, or was started in another browser.',
+        requestId: request.id,
+        retry: { href: signInAgainLink(request, uiOrigin), label: 'Sign in again' },
+      }),
+    );
+  const show = (request: FastifyRequest, reply: FastifyReply, interaction: Interaction, retry?: Retry) =>
+    interaction.kind === 'gone'
+      ? showGone(request, reply)
+      : sendPage(reply, interactionPage(interaction, retry));
   return (scope) => {
     preparePages(scope, records);
     moveToOwnHost(scope, uiOrigin);
 
     scope.get('/identity/interaction/:uid', { config: access }, async (request, reply) => {
       const interaction = await interactions.read(request.raw, reply.raw);
-      return showInteraction(request, reply, interaction);
+      // The Back button opens the form of a finished sign-in.
+      if (interaction.kind === 'gone' && (await isSignedIn(request, identity.sessions)))
+        return reply.redirect(returnAddress(request, uiOrigin), 303);
+      return show(request, reply, interaction);
     });
 
     scope.post('/identity/interaction/:uid', { config: access }, async (request, reply) => {
@@ -75,7 +93,7 @@ export function interactionPages({ identity, uiOrigin, records }: Deps): (scope:
         const minutes = Math.ceil(outcome.retryAfterSeconds / 60);
         reply.code(429).header('retry-after', String(outcome.retryAfterSeconds));
         const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`;
-        return showInteraction(request, reply, interaction, {
+        return show(request, reply, interaction, {
           email,
           problem: `Too many attempts. Wait ${wait}, then try again.`,
           needsHelp: true,
@@ -85,7 +103,7 @@ export function interactionPages({ identity, uiOrigin, records }: Deps): (scope:
         outcome.kind === 'disabled'
           ? 'This account is disabled. Ask an administrator to enable it.'
           : 'The e-mail and password do not match an account.';
-      return showInteraction(request, reply.code(outcome.kind === 'disabled' ? 403 : 401), interaction, {
+      return show(request, reply.code(outcome.kind === 'disabled' ? 403 : 401), interaction, {
         email,
         problem,
         needsHelp: outcome.kind !== 'disabled',
@@ -94,38 +112,19 @@ export function interactionPages({ identity, uiOrigin, records }: Deps): (scope:
   };
 }
 
-function showInteraction(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  interaction: Interaction,
-  retry: { email: string; problem: string; needsHelp: boolean } | null = null,
-): FastifyReply {
-  if (interaction.kind === 'gone') return showGone(request, reply);
-  const action = `/identity/interaction/${interaction.uid}`;
-  if (interaction.kind === 'consent') return sendPage(reply, consentPage({ ...interaction, action }));
-  return sendPage(
-    reply,
-    signInPage({
-      action,
-      clientName: interaction.clientName,
-      email: retry?.email ?? interaction.emailHint,
-      problem: retry?.problem,
-      needsHelp: retry?.needsHelp ?? false,
-      formTarget: interaction.formTarget,
-    }),
-  );
-}
+type Retry = { readonly email: string; readonly problem: string; readonly needsHelp: boolean };
 
-function showGone(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  return sendPage(
-    reply.code(400),
-    errorPage({
-      title: 'This page has expired',
-      message: 'The sign-in is already finished, took too long, or was started in another browser.',
-      requestId: request.id,
-      retry: { href: '/auth/login', label: 'Start again' },
-    }),
-  );
+function interactionPage(interaction: Exclude<Interaction, { kind: 'gone' }>, retry?: Retry): Page {
+  const action = `/identity/interaction/${interaction.uid}`;
+  if (interaction.kind === 'consent') return consentPage({ ...interaction, action });
+  return signInPage({
+    action,
+    clientName: interaction.clientName,
+    email: retry?.email ?? interaction.emailHint,
+    problem: retry?.problem,
+    needsHelp: retry?.needsHelp ?? false,
+    formTarget: interaction.formTarget,
+  });
 }
 
 /** People post to these through our pages. Every other endpoint is for programs, which send no Origin. */

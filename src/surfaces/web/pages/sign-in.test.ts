@@ -235,10 +235,37 @@ describe('signing in', () => {
     const callback = await browser.get(new URL(resume.location ?? '').pathname);
     const url = new URL(callback.location ?? '');
     expect((await browser.get(url.pathname + url.search)).status).toBe(303);
+    const before = browser.cookies.get(session);
     const again = await browser.get(url.pathname + url.search);
-    expect(again.status).toBe(400);
-    expect(again.text).toContain('already finished');
+    expect([again.status, again.location]).toEqual([303, '/after']);
+    expect(browser.cookies.get(session)).toBe(before);
     expect(await sessionKind()).toBe('active');
+  });
+
+  test('the form of a finished sign-in leads a signed-in person back to the page that they opened', async () => {
+    const action = await browser.openSignIn('/keys?filter=active');
+    let answer = await browser.post(action, { ...admin, decision: 'sign-in' });
+    for (let hop = 0; hop < 2; hop += 1) {
+      const url = new URL(answer.location ?? '', uiOrigin);
+      answer = await browser.get(url.pathname + url.search);
+    }
+    expect(answer.location).toBe('/keys?filter=active');
+    const back = await browser.get(action);
+    expect([back.status, back.location]).toEqual([303, '/keys?filter=active']);
+    browser.cookies.set('__Host-postern_return', encodeURIComponent('//evil.example/'));
+    expect((await browser.get(action)).location).toBe('/');
+    browser.cookies.set('__Host-postern_return', '%');
+    expect((await browser.get(action)).location).toBe('/');
+  });
+
+  test('without a session, the form of a finished sign-in offers to sign in again and return to the same page', async () => {
+    const action = await browser.openSignIn('/s/aaaaaaaaaa');
+    await browser.post(action, { ...admin, decision: 'sign-in' });
+    const back = await browser.get(action);
+    expect(back.status).toBe(400);
+    expect(back.text).toContain('href="/auth/login?returnTo=%2Fs%2Faaaaaaaaaa"');
+    browser.cookies.set('__Host-postern_return', encodeURIComponent('https://evil.example/'));
+    expect((await browser.get(action)).text).toContain('href="/auth/login?returnTo=%2F"');
   });
 
   test('five sign-ins can be open in one browser; the sixth ends the oldest', async () => {
