@@ -324,6 +324,15 @@ type AppErrorOptions = {
   cause?: unknown;
 };
 
+/** People read the hint without the header that it names. */
+function withSeconds(hint: string, seconds: number | undefined): string {
+  if (seconds === undefined) return hint;
+  return hint.replace(
+    'the number of seconds in Retry-After',
+    seconds === 1 ? '1 second' : `${seconds} seconds`,
+  );
+}
+
 /** A refusal with a code from the registry. Commands throw it; one translator turns it into an HTTP response. */
 export class AppError extends Error {
   readonly code: ErrorCode;
@@ -342,12 +351,13 @@ export class AppError extends Error {
     this.name = 'AppError';
     this.code = code;
     this.status = status;
-    this.hint = options.hint ?? hint;
     this.details = options.details;
     const retryAfter = options.retryAfterSeconds ?? (status === 503 ? 5 : undefined);
+    const seconds = retryAfter === undefined ? undefined : Math.max(1, Math.ceil(retryAfter));
+    this.hint = withSeconds(options.hint ?? hint, seconds);
     this.headers =
-      retryAfter === undefined
+      seconds === undefined
         ? (options.headers ?? {})
-        : { ...options.headers, 'retry-after': String(Math.max(1, Math.ceil(retryAfter))) };
+        : { ...options.headers, 'retry-after': String(seconds) };
   }
 }

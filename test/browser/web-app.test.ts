@@ -394,6 +394,28 @@ test('a list that cannot be read says under which id the server tells the rest, 
   await context.close();
 });
 
+test('a list of a busy server is read again by itself, and the page says when', async () => {
+  const { page, context } = await atKeys();
+  await asAdministrator(page, 'POST', '/me/tokens', {
+    name: 'listed',
+    scopes: ['sites:read'],
+    repositoryAccess: { mode: 'all' },
+    ttlHours: 1,
+  });
+  const error = { code: 'overloaded', message: 'The server is overloaded.', hint: 'Wait.', docs: '/' };
+  const json = { request_id: '00000000-0000-4000-8000-000000000000', data: null, error };
+  await page.route(
+    '**/api/v2/me/tokens?*',
+    (route) => route.fulfill({ status: 503, headers: { 'retry-after': '2' }, json }),
+    { times: 2 },
+  );
+  await page.reload();
+  await page.getByText('The server is busy. Retrying in 2 s…').waitFor();
+  await page.getByRole('table').waitFor();
+  await expect.poll(() => page.getByText('The server is busy.').count()).toBe(0);
+  await context.close();
+});
+
 test.each([
   { clipboard: 'absent', says: 'Copied.', copied: 'globalThis.copied' },
   { clipboard: 'denied', says: 'Copied.', copied: 'globalThis.copied' },

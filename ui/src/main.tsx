@@ -8,6 +8,7 @@ import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { queryClient, unreadNotices, whoAmI } from './api/queries.ts';
+import { Retrying } from './api/retrying.tsx';
 import { environmentPolicy } from './shell/environment-policy.ts';
 import { router } from './shell/router.tsx';
 import { theme } from './shell/theme.ts';
@@ -33,6 +34,7 @@ const app = (
     >
       <QueryClientProvider client={queryClient}>
         <RouterProvider router={router} />
+        <Retrying />
       </QueryClientProvider>
     </MantineProvider>
   </StrictMode>

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { nobody } from '../../../test/fixed-caller.ts';
 import { AppError } from '../../core/errors.ts';
 import { defineRoute } from '../../platform/http.ts';
+import { preparePages } from './pages/forms.ts';
 import { createWebServer, type WebServerDeps } from './server.ts';
 
 const hello = defineRoute({
@@ -49,6 +50,21 @@ test('an overloaded server refuses with 503 and says when to come back', async (
     return [answer.statusCode, answer.json().error?.code, answer.headers['retry-after']];
   };
   await expect.poll(ask).toEqual([503, 'overloaded', '2']);
+});
+
+test('the page of a busy server says in how many seconds to try again, and offers that', async () => {
+  const busy = (scope: FastifyInstance) => {
+    preparePages(scope, { denied() {} });
+    scope.get('/busy', { config: { access: { callers: 'anyone', identity: 'none' } } }, () => {
+      throw new AppError('overloaded', { retryAfterSeconds: 7 });
+    });
+  };
+  const server = await open({ pages: [busy] });
+  const answer = await server.inject({ url: '/busy', headers: { accept: 'text/html' } });
+  expect([answer.statusCode, answer.headers['retry-after']]).toEqual([503, '7']);
+  expect(answer.payload).toContain('Wait 7 seconds, then try again.');
+  expect(answer.payload).toContain('<a class="button" href="" rel="noreferrer">Try again</a>');
+  expect(answer.payload).not.toContain('Sign in');
 });
 
 test('while a store is unavailable, each request has one line in the log, and the cause is in it once', async () => {

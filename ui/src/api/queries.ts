@@ -1,13 +1,13 @@
 import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
-import { api, ApiProblem, dataOf, unwrap } from './client.ts';
+import { api, dataOf, unwrap } from './client.ts';
+import { maxRetries, retryDelayMs } from './retries.ts';
 
 /** What several pages read, each under one name. No answer that holds a key's value ever passes through here. */
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
-      // Retries only temporary failures; a refusal would be refused again.
-      retry: (count, error) =>
-        count < 1 && error instanceof ApiProblem && (error.status === 0 || error.status >= 500),
+      retry: (count, error) => count < maxRetries(error),
+      retryDelay: (_count, error) => retryDelayMs(error),
       staleTime: 15_000,
     },
   },

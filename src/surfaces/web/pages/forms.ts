@@ -23,14 +23,17 @@ export function preparePages(scope: FastifyInstance, records: Pick<RequestRecord
     records.denied(failure, request.caller, routeOf(request), request.origin);
     reply.code(failure.status).headers(failure.headers);
     if (failure.code === 'credential_in_url') return sendPage(reply, keyInAddressPage(request.id));
+    const isTemporary = failure.headers['retry-after'] !== undefined;
+    // An empty reference is the address that the browser has open, for which there may be no GET after a form.
+    const again = request.method === 'POST' ? '/' : '';
     return sendPage(
       reply,
       errorPage({
-        title: 'The request failed',
+        title: isTemporary ? 'Try again in a moment' : 'The request failed',
         message: failure.message,
         hint: failure.hint,
         requestId: request.id,
-        retry: { href: '/auth/login', label: 'Sign in' },
+        retry: isTemporary ? { href: again, label: 'Try again' } : { href: '/auth/login', label: 'Sign in' },
       }),
     );
   });
