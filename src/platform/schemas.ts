@@ -45,7 +45,7 @@ export function plainText(max: number) {
       .refine(
         // Counted in code points, as a person would count an emoji.
         (text) => text.length >= 1 && Array.from(text).length <= max,
-        `must be 1 to ${max} characters after trimming`,
+        `must be 1 to ${max} characters`,
       )
       .meta({ minLength: 1, maxLength: max })
   );

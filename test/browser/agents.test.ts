@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemAuditContext } from '../../src/core/caller.ts';
 import { defaultMcpPolicy, type McpPolicy } from '../../src/features/agents/mcp-policy.ts';
+import { readingTools } from '../../ui/src/agents/tools.ts';
 import type { Person } from '../harness.ts';
 import { barriersOn, overflowOf, signIn, visit } from './app-pages.ts';
 import { openWorld, type World } from './real-ports.ts';
@@ -145,6 +146,10 @@ test('a definition is created, refused a name that is taken, changed and deleted
     await page.getByLabel('Name').fill(name);
     await page.getByLabel('Purpose').fill('Deploys branches for reviewers');
   };
+  // At the end of a long form, the first mistake is out of view.
+  await press(page, 'Create definition');
+  await page.getByText('Enter a name (up to 100 characters).').waitFor();
+  await expect.poll(() => page.evaluate('document.activeElement.labels[0].textContent')).toContain('Name');
   await fill('Review apps');
   await page.getByText('What its agents get').click();
   const told = page.getByLabel('What its agents get');
@@ -152,10 +157,19 @@ test('a definition is created, refused a name that is taken, changed and deleted
   await page.getByRole('textbox', { name: 'Instructions' }).fill('Say the address.');
   await expect.poll(() => told.textContent()).toMatch(/(?:^|\n)Say the address\.$/);
   await expect.poll(() => told.textContent()).not.toContain('get_context');
-  await page.getByLabel('Clients').fill('postern-mcp');
+  await page.getByRole('combobox', { name: 'Clients' }).click();
+  await page.getByRole('option', { name: 'postern-mcp' }).click();
+  await page.keyboard.press('Escape');
+  const reading = page.getByRole('region', { name: 'Tools that read' });
+  const allowed = () => reading.getByRole('radio', { name: 'Allow', checked: true }).count();
+  await expect.poll(allowed).toBe(readingTools.length);
+  await press(page, 'None');
+  await expect.poll(allowed).toBe(0);
+  await press(page, 'All reading tools');
+  await expect.poll(allowed).toBe(readingTools.length);
   const rule = (tool: string, label: string) =>
     page.getByRole('radiogroup', { name: tool }).getByText(label, { exact: true }).click();
-  await rule('Tools that read get_environment', 'Allow');
+  await rule('Tools that read get_logs', 'Ask');
   await rule('Tools that destroy something destroy_environment', 'Ask');
   await page.getByText('Tears an Environment down. The MCP policy hides it.').waitFor();
   await page.getByLabel('Only those I choose').check();
@@ -185,7 +199,7 @@ test('a definition is created, refused a name that is taken, changed and deleted
     {
       name: 'Review apps',
       instructions: 'Say the address.',
-      tools: { get_environment: 'allow', destroy_environment: 'hidden' },
+      tools: { get_environment: 'allow', get_logs: 'ask', destroy_environment: 'hidden' },
       workspace: {
         repositories: { mode: 'selected', repositories: ['acme/agents'] },
         maxEnvironments: 3,

@@ -131,7 +131,6 @@ test('every line for a shell is copied with one press, and none stands after one
   expect(others.join()).not.toContain('read -rs');
 
   await page.goto(`${world.uiUrl}/settings/keys/new?name=deploy&scopes=sites:write`);
-  await page.getByLabel('All repositories').check();
   await create(page);
   await valueShown(page);
   const jobs = 'Jobs for GitHub Actions and GitLab';

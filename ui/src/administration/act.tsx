@@ -1,5 +1,6 @@
 import { Button, Group, Modal, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
+import { flushSync } from 'react-dom';
 import { queryClient } from '../api/queries.ts';
 import { announce } from '../shell/announce.tsx';
 import { Problem } from '../shell/problem.tsx';
@@ -21,10 +22,12 @@ type Act = {
     | 'agents';
   /** Runs before the refetch, so that a page about a deleted item can navigate away first. */
   readonly onDone: () => void | Promise<void>;
+  /** Runs when the error is on the page. */
+  readonly onFailed?: () => void;
 };
 
 /** Runs one action, keeps its error if it fails, and refetches the lists that it changes. */
-export function useAct({ act, said, refresh, onDone }: Act) {
+export function useAct({ act, said, refresh, onDone, onFailed }: Act) {
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
 
@@ -38,7 +41,8 @@ export function useAct({ act, said, refresh, onDone }: Act) {
       await onDone();
       await queryClient.invalidateQueries({ queryKey: ['admin', refresh] });
     } catch (failure) {
-      setError(failure);
+      flushSync(() => setError(failure));
+      onFailed?.();
     } finally {
       setBusy(false);
     }

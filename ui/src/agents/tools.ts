@@ -45,6 +45,8 @@ export const toolGroups: readonly ToolGroup[] = [
   { effect: 'destroy', title: 'Tools that destroy something', tools: destroying },
 ];
 
+export const readingTools: readonly string[] = reading.map(({ name }) => name);
+
 /** What an administrator decides about a tool, with its words. */
 export const toolRules = { allow: 'Allow', ask: 'Ask', hidden: 'Hide' } as const;
 

@@ -1,7 +1,8 @@
-import { Button, Group, Select, Switch, Textarea, TextInput } from '@mantine/core';
+import { Button, Group, Select, Switch, TagsInput, Textarea, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useId, useState } from 'react';
-import { type ToolGroup, toolGroups } from '../../agents/tools.ts';
+import { useId, useRef, useState } from 'react';
+import { flushSync } from 'react-dom';
+import { readingTools, type ToolGroup, toolGroups } from '../../agents/tools.ts';
 import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Problem } from '../../shell/problem.tsx';
@@ -9,7 +10,7 @@ import { useAct } from '../act.tsx';
 import { ExternalToolRules } from '../mcp/servers/external-tool-rules.tsx';
 import { type Rule, ToolRuleRow } from '../mcp/tool-rule.tsx';
 import common from '../admin.module.css';
-import { agentModels, mcpPolicy } from '../queries.ts';
+import { agentModels, mcpClients, mcpPolicy } from '../queries.ts';
 import { wrongIn } from '../wrong-in.ts';
 import styles from './definition-form.module.css';
 import { InstructionsPreview } from './instructions-preview.tsx';
@@ -24,12 +25,12 @@ type FormProps = {
   readonly onSaved: () => void | Promise<void>;
 };
 
-const empty = {
+const empty: Required<Body> = {
   name: '',
   purpose: '',
   model: null,
   instructions: '',
-  tools: {},
+  tools: Object.fromEntries(readingTools.map((tool): [string, Rule] => [tool, 'allow'])),
   workspace: wholeWorkspace,
   isOffered: false,
   clients: [],
@@ -38,11 +39,12 @@ const empty = {
 export function DefinitionForm({ of: known, onSaved }: FormProps) {
   const [draft, setDraft] = useState<Required<Body>>(known ?? empty);
   const change = (part: Partial<Body>) => setDraft((before) => ({ ...before, ...part }));
-  // As it is typed; the draft keeps what was read.
-  const [clients, setClients] = useState((known?.clients ?? []).join('\n'));
-  const { name, purpose, model, instructions, tools, workspace, isOffered } = draft;
+  const [missing, setMissing] = useState<Readonly<Record<string, string>>>({});
+  const form = useRef<HTMLFormElement>(null);
+  const { name, purpose, model, instructions, tools, workspace, isOffered, clients } = draft;
   const { data: offered } = useQuery(agentModels);
-  const fields = { name, purpose, model, tools, workspace, isOffered, clients: linesOf(clients) };
+  const { data: knownClients = [] } = useQuery(mcpClients);
+  const fields = { name, purpose, model, tools, workspace, isOffered, clients };
   const body = { ...fields, instructions };
   // Instructions that are sent again count as compared with the default of now.
   const changed = instructions === known?.instructions ? fields : body;
@@ -59,16 +61,22 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
     said: known === undefined ? 'The definition is added.' : 'Saved.',
     refresh: 'agents',
     onDone: onSaved,
+    onFailed: () => focusFirstWrong(form.current),
   });
-  const wrong = wrongIn(error, 'name');
+  const wrong = { ...wrongIn(error, 'name'), ...missing };
   const isBeside = ['name', 'purpose', 'model', 'instructions'].some((field) => wrong[field] !== undefined);
   return (
     <form
+      ref={form}
       noValidate
       className={common['card']}
       onSubmit={(event) => {
         event.preventDefault();
-        run();
+        const found = missingIn(draft);
+        // The messages are on the page before the focus moves to the first of them.
+        flushSync(() => setMissing(found));
+        if (Object.keys(found).length > 0) focusFirstWrong(form.current);
+        else run();
       }}
     >
       <div className={common['stack']}>
@@ -117,13 +125,17 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
           instructions={instructions}
           onChange={(next) => change({ instructions: next })}
         />
-        <Textarea
+        <TagsInput
           label="Clients"
-          description="Ids of OAuth clients, one in each line, such as postern-mcp. Sessions show the id of each client. A client has one definition at most."
+          description="Choose known clients, or type the id of another. A client has one definition at most."
           radius="md"
-          rows={3}
+          clearable
+          clearButtonProps={{ 'aria-label': 'No clients' }}
           value={clients}
-          onChange={({ currentTarget }) => setClients(currentTarget.value)}
+          error={wrong['clients']}
+          data={knownClients.map(({ clientId }) => clientId)}
+          renderOption={({ option }) => clientLabel(option.value, knownClients)}
+          onChange={(next) => change({ clients: next })}
         />
         <Switch
           label="Offer it to people"
@@ -131,6 +143,14 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
           checked={isOffered}
           onChange={({ currentTarget }) => change({ isOffered: currentTarget.checked })}
         />
+        <Group gap="sm">
+          <Button size="xs" variant="default" onClick={() => change({ tools: withReading(tools) })}>
+            All reading tools
+          </Button>
+          <Button size="xs" variant="default" onClick={() => change({ tools: {} })}>
+            None
+          </Button>
+        </Group>
         {toolGroups.map((group) => (
           <ToolRules
             key={group.effect}
@@ -198,9 +218,22 @@ const policyWords: Readonly<Record<string, string>> = {
   ask: 'The MCP policy asks the person.',
 };
 
-function linesOf(text: string): string[] {
-  return text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '');
+const withReading = (tools: Rules): Rules => ({ ...tools, ...empty.tools });
+
+function missingIn({ name, purpose }: Required<Body>): Readonly<Record<string, string>> {
+  return {
+    ...(name.trim() === '' ? { name: 'Enter a name (up to 100 characters).' } : {}),
+    ...(purpose.trim() === '' ? { purpose: 'Enter a purpose (up to 500 characters).' } : {}),
+  };
+}
+
+function focusFirstWrong(form: HTMLFormElement | null): void {
+  const first = form?.querySelector<HTMLElement>('[aria-invalid="true"], [role="alert"]');
+  first?.focus();
+  first?.scrollIntoView({ block: 'center' });
+}
+
+function clientLabel(clientId: string, known: readonly Schemas['McpClient'][]): string {
+  const name = known.find((client) => client.clientId === clientId)?.name ?? clientId;
+  return name === clientId ? clientId : `${name} (${clientId})`;
 }
