@@ -439,6 +439,7 @@ test('a call that waits is counted in the menu, shown exactly, and approved or r
   await world.advance(1_000);
   await ask(second);
   const { page, context, complaints } = await atPage(world, kim, '/');
+  await page.getByRole('heading', { name: 'Waiting for you' }).waitFor();
   await page.getByRole('link', { name: 'Agents 2 waiting for your approval' }).click();
   const look = page.getByRole('link', { name: 'Review the call of delete_site' });
   await look.nth(1).waitFor();

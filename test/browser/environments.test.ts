@@ -200,6 +200,26 @@ test('a refusal names the switch that refuses, and what was filled in stays', as
   await context.close();
 });
 
+test('the start page counts Environments, offers the first one, and shows the leases that end next', async () => {
+  const { page, context, complaints } = await at('/');
+  const tile = (words: string) => page.getByRole('listitem').filter({ hasText: words });
+  await tile('Environments of yours').getByText('0').waitFor();
+  await page.getByText('Run a branch').click();
+  await page.getByRole('button', { name: 'New Environment' }).click();
+  await page.waitForURL('**/environments/new');
+  await world.h.key(ada, { name: 'ends later', ttlHours: 96 });
+  await insertEnvironment(world, ada, { status: 'deployed', uuid: `starts-${people}` });
+  await page.goto(world.uiUrl);
+  await tile('Environment of yours').getByText('1').waitFor();
+  await page.getByText('Environment, lease ends in 2 days').waitFor();
+  const links = page.getByRole('link', { name: /^(starts-|ends later)/ });
+  await expect.poll(() => links.allTextContents()).toEqual([`starts-${people}`, 'ends later']);
+  await links.first().click();
+  await page.waitForURL('**/environments/env_*');
+  expect(complaints()).toEqual([]);
+  await context.close();
+});
+
 test('everything that can be done with one is on its page', { tags: 'core' }, async () => {
   const environment = await insertEnvironment(world, ada, {
     uuid: 'shop-to-change',

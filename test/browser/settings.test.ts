@@ -102,7 +102,7 @@ test('what ends next is told of keys and sites together, the next one first', as
   await expect
     .poll(() => links.allTextContents())
     .toEqual(['ends first', 'ends second', 'ends third', 'ends last']);
-  await page.getByText('Site, ends in 3 days').waitFor();
+  await page.getByText('Site, expires in 3 days').waitFor();
   await expect.poll(() => links.nth(1).getAttribute('href')).toBe(`/settings/keys/${ends[0]?.id}`);
   await links.first().click();
   await page.waitForURL(`**/sites/${site.id}`);

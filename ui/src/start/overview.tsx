@@ -2,11 +2,13 @@ import { Anchor, Skeleton, Title } from '@mantine/core';
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { unreadNotices } from '../api/queries.ts';
+import { unreadNotices, waitingApprovals } from '../api/queries.ts';
 import { Moment } from '../shell/moment.tsx';
 import { useNow } from '../shell/now.ts';
 import { Problem } from '../shell/problem.tsx';
-import { endingKeys, endingMost, endingSites, type MySites, mySites } from './queries.ts';
+import { WaitingCalls } from '../settings/agents/waiting.tsx';
+import { useHasEnvironments } from '../shell/areas.ts';
+import { endingKeys, endingMost, endingSites, myEnvironments, type MySites, mySites } from './queries.ts';
 import styles from './start.module.css';
 import { myPolicy } from '../keys/queries.ts';
 
@@ -15,11 +17,17 @@ export function Overview() {
   const policy = useQuery(myPolicy);
   const sites = useQuery(mySites);
   const notices = useQuery(unreadNotices);
+  const hasEnvironments = useHasEnvironments();
+  const environments = useQuery({ ...myEnvironments, enabled: hasEnvironments });
+  const { data: waiting } = useQuery(waitingApprovals);
+  const offsetMs = policy.data?.clockOffsetMs ?? 0;
+  const now = useNow() + offsetMs;
   return (
     <section aria-labelledby="overview">
       <Title order={2} size="h4" id="overview" className="unseen">
         Overview
       </Title>
+      {waiting?.isOn === true && <WaitingCalls of={waiting.approvals} now={now} />}
       <ul className={styles['tiles']}>
         <Tile number={policy.data?.activeKeys.count}>
           <Link to="/settings/keys">
@@ -31,6 +39,11 @@ export function Overview() {
         <Tile number={sites.data?.kind === 'open' ? sites.data.count : undefined}>
           <Link to="/sites">{sitesWords(sites)}</Link>
         </Tile>
+        {hasEnvironments && (
+          <Tile number={environments.data?.metadata.pagination.items}>
+            <Link to="/environments">{environmentsWords(environments)}</Link>
+          </Tile>
+        )}
         <Tile number={notices.data}>
           <Link to="/settings/notices">
             {notices.error === null || notices.data !== undefined
@@ -39,10 +52,17 @@ export function Overview() {
           </Link>
         </Tile>
       </ul>
-      <EndingNext offsetMs={policy.data?.clockOffsetMs ?? 0} />
+      <EndingNext hasEnvironments={hasEnvironments} now={now} />
     </section>
   );
 }
+
+function environmentsWords({ data, error }: Pick<UseQueryResult<Counted>, 'data' | 'error'>): string {
+  if (data === undefined && error !== null) return 'Your Environments could not be counted';
+  return data?.metadata.pagination.items === 1 ? 'Environment of yours' : 'Environments of yours';
+}
+
+type Counted = { readonly metadata: { readonly pagination: { readonly items: number } } };
 
 function sitesWords({ data, error }: Pick<UseQueryResult<MySites>, 'data' | 'error'>): string {
   if (data === undefined) return error === null ? 'sites of yours' : 'Your sites could not be counted';
@@ -59,22 +79,37 @@ function Tile({ number, children }: { number: number | undefined; children: Reac
   );
 }
 
+/** A key and a site expire; an Environment's lease ends. */
+const kinds = {
+  key: 'API key, expires',
+  site: 'Site, expires',
+  environment: 'Environment, lease ends',
+} as const;
+
 type Ending = {
-  readonly kind: 'key' | 'site';
+  readonly kind: keyof typeof kinds;
   readonly id: string;
   readonly name: string;
   readonly expiresAt: string;
 };
 
-function EndingNext({ offsetMs }: { offsetMs: number }) {
+function EndingNext({ hasEnvironments, now }: { hasEnvironments: boolean; now: number }) {
   const keys = useQuery(endingKeys);
   const sites = useQuery(endingSites);
-  const now = useNow() + offsetMs;
-  const ending = [...endingOf('key', keys.data), ...endingOf('site', sites.data)]
+  const environments = useQuery({ ...myEnvironments, enabled: hasEnvironments });
+  const ending = [
+    ...endingOf('key', keys.data),
+    ...endingOf('site', sites.data),
+    ...endingOf(
+      'environment',
+      environments.data?.data.map(({ id, uuid, expiresAt }) => ({ id, name: uuid, expiresAt })),
+    ),
+  ]
     .sort((one, other) => Date.parse(one.expiresAt) - Date.parse(other.expiresAt))
     .slice(0, endingMost);
-  const failed = [keys, sites].find(({ error }) => error !== null);
-  const isAnswered = keys.isFetched && sites.isFetched;
+  const asked = [keys, sites, ...(hasEnvironments ? [environments] : [])];
+  const failed = asked.find(({ error }) => error !== null);
+  const isAnswered = asked.every(({ isFetched }) => isFetched);
   return (
     <div className={styles['card']}>
       <div className={styles['bar']}>
@@ -99,8 +134,7 @@ function EndingNext({ offsetMs }: { offsetMs: number }) {
                 <bdi>{one.name}</bdi>
               </Anchor>
               <span className="quiet">
-                {one.kind === 'key' ? 'API key' : 'Site'}, ends{' '}
-                <Moment at={one.expiresAt} now={now} isAhead />
+                {kinds[one.kind]} <Moment at={one.expiresAt} now={now} isAhead />
               </span>
             </li>
           ))}
@@ -120,9 +154,7 @@ function endingOf(
 }
 
 function LinkTo({ of: { kind, id }, ...props }: { of: Ending }) {
-  return kind === 'key' ? (
-    <Link to="/settings/keys/$id" params={{ id }} {...props} />
-  ) : (
-    <Link to="/sites/$id" params={{ id }} {...props} />
-  );
+  if (kind === 'key') return <Link to="/settings/keys/$id" params={{ id }} {...props} />;
+  if (kind === 'site') return <Link to="/sites/$id" params={{ id }} {...props} />;
+  return <Link to="/environments/$id" params={{ id }} {...props} />;
 }

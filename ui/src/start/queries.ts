@@ -78,6 +78,14 @@ export const endingSites = queryOptions({
   },
 });
 
+/** All of mine that live: a person may have few. */
+export const myEnvironments = queryOptions({
+  ...fresh,
+  queryKey: ['environments', 'mine', 'ending'],
+  queryFn: ({ signal }) =>
+    unwrap(api.GET('/environments', { params: { query: { mine: 'true', limit: 100 } }, signal })),
+});
+
 export const people = queryOptions({
   ...fresh,
   queryKey: ['people', 'count'],

@@ -30,7 +30,7 @@ export function StartPage() {
                 Hello, <bdi>{name}</bdi>.{' '}
               </>
             )}
-            Here is what your scripts and sites are up to.
+            Your keys, sites and Environments, and what ends next.
           </>
         }
       >

@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { whoAmI } from '../api/queries.ts';
-import { KeyIcon, PeopleIcon, ShieldIcon, TerminalIcon, UploadIcon } from '../shell/icons.tsx';
+import { KeyIcon, PeopleIcon, ShieldIcon, StackIcon, TerminalIcon, UploadIcon } from '../shell/icons.tsx';
 import { askWhoAmI, publishPage, readKey } from '../shell/snippets.ts';
-import { firstKeys, mySites, people, policyVersion } from './queries.ts';
+import { useHasEnvironments } from '../shell/areas.ts';
+import { firstKeys, myEnvironments, mySites, people, policyVersion } from './queries.ts';
 
 export type Step = {
   readonly id: string;
@@ -22,9 +23,17 @@ export function useSteps(): { steps: readonly Step[]; isKnown: boolean; isAnswer
   const isAdministrator = me.data?.roles?.includes('admin') === true;
   const keys = useQuery(firstKeys);
   const sites = useQuery(mySites);
+  const hasEnvironments = useHasEnvironments();
+  const environments = useQuery({ ...myEnvironments, enabled: hasEnvironments });
   const known = useQuery({ ...people, enabled: isAdministrator });
   const policy = useQuery({ ...policyVersion, enabled: isAdministrator });
-  const asked = [me, keys, sites, ...(isAdministrator ? [known, policy] : [])];
+  const asked = [
+    me,
+    keys,
+    sites,
+    ...(hasEnvironments ? [environments] : []),
+    ...(isAdministrator ? [known, policy] : []),
+  ];
   const isClosed = sites.data?.kind === 'closed';
   const withKey: Step[] = [
     {
@@ -61,6 +70,16 @@ export function useSteps(): { steps: readonly Step[]; isKnown: boolean; isAnswer
       commands: [{ text: publishPage(), of: 'publish a site' }],
     },
   ];
+  const withEnvironments: Step[] = [
+    {
+      id: 'environment',
+      title: 'Run a branch',
+      why: 'An Environment builds a branch of a registered repository and runs it at an address until its lease ends.',
+      icon: <StackIcon />,
+      isDone: (environments.data?.data.length ?? 0) > 0,
+      action: { label: 'New Environment', address: '/environments/new' },
+    },
+  ];
   const forAdministrators: Step[] = [
     {
       id: 'people',
@@ -80,7 +99,12 @@ export function useSteps(): { steps: readonly Step[]; isKnown: boolean; isAnswer
     },
   ];
   return {
-    steps: [...withKey, ...(isClosed ? [] : withSites), ...(isAdministrator ? forAdministrators : [])],
+    steps: [
+      ...withKey,
+      ...(isClosed ? [] : withSites),
+      ...(hasEnvironments ? withEnvironments : []),
+      ...(isAdministrator ? forAdministrators : []),
+    ],
     isKnown: asked.every(({ isSuccess }) => isSuccess),
     // Once answered, it stays so: what failed is pending again whenever it is asked again, and what is shown would go.
     isAnswered: asked.every(({ isFetched }) => isFetched),

@@ -2,6 +2,7 @@ import { Alert, Button, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { wordsOf } from '../../agents/tools.ts';
+import type { Schemas } from '../../api/contract.ts';
 import { waitingApprovals } from '../../api/queries.ts';
 import { Moment } from '../../shell/moment.tsx';
 import { useNow } from '../../shell/now.ts';
@@ -18,10 +19,15 @@ export function Waiting() {
   if (!isOn)
     return (
       <Alert color="yellow" title="MCP is off" mb="md">
-        An administrator has switched it off. No agent can act for you now. What your agents did stays listed
-        here.
+        No agent can act for you. Ask an administrator to turn it on. What your agents did stays listed here.
       </Alert>
     );
+  return <WaitingCalls of={approvals} now={now} />;
+}
+
+type CallsProps = { readonly of: readonly Schemas['AgentApproval'][]; readonly now: number };
+
+export function WaitingCalls({ of: approvals, now }: CallsProps) {
   if (approvals.length === 0) return null;
   return (
     <section className={styles['card']} aria-labelledby="waiting">
