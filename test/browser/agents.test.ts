@@ -31,11 +31,14 @@ type Called = {
   clientId?: string;
   /** Of the request that changed something. */
   requestId?: string;
+  approvalId?: string;
+  step?: 'confirmation_asked';
 };
 
 /** As the endpoint records a call of an agent of this person. */
 async function record(person: Person, called: Called) {
   const { tool = 'get_context', code = null, sent = {}, clientId, requestId } = called;
+  const { approvalId = null, step = null } = called;
   await world.h.app.services.agentSessions.record({
     userId: person.user.id,
     clientId: clientId ?? 'postern-mcp',
@@ -45,8 +48,8 @@ async function record(person: Person, called: Called) {
     code,
     durationMs: 1_234,
     definition: null,
-    approvalId: null,
-    step: null,
+    approvalId,
+    step,
     arguments: sent,
     change:
       requestId === undefined
@@ -370,7 +373,15 @@ test('a session is a timeline: the person reads what was sent, an administrator 
   const secret = 'a private matter';
   await record(eve, { tool: 'list_sites', sent: { search: secret }, clientId: 'mcp_of_eve' });
   await record(eve, { tool: 'delete_site', code: 'tool_hidden', clientId: 'mcp_of_eve' });
-  for (let at = 0; at < 50; at++) await record(eve, { clientId: 'mcp_of_eve' });
+  const site = { siteId: 'k3v9x0q2m7' };
+  const approvalId = 'apr_1';
+  for (const result of [
+    { sent: site, step: 'confirmation_asked' as const },
+    { sent: site, code: 'approval_required', approvalId },
+    { sent: { environmentId: 'env_1' }, tool: 'deploy_environment', code: 'engine_unavailable' },
+  ])
+    await record(eve, { tool: 'delete_site', clientId: 'mcp_of_eve', ...result });
+  for (let at = 0; at < 47; at++) await record(eve, { clientId: 'mcp_of_eve' });
 
   const own = await atPage(world, eve, '/settings/agents');
   await own.page
@@ -380,7 +391,17 @@ test('a session is a timeline: the person reads what was sent, an administrator 
   await own.page.getByRole('link', { name: 'mcp_of_eve' }).click();
   const calls = own.page.getByRole('main').getByRole('list').getByRole('listitem');
   await calls.first().getByText(secret).waitFor();
+  await calls.first().getByText('done', { exact: true }).waitFor();
   await calls.nth(1).getByText('refused: tool_hidden').waitFor();
+  // A question is no refusal.
+  await calls.nth(2).getByText('asked the person to confirm').waitFor();
+  await calls.nth(3).getByText('asked for approval').waitFor();
+  await calls.nth(4).getByText('failed: engine_unavailable').waitFor();
+  const leads = (at: number, name: string) =>
+    calls.nth(at).getByRole('link', { name, exact: true }).getAttribute('href');
+  await expect.poll(() => leads(3, 'site')).toBe('/sites/k3v9x0q2m7');
+  await expect.poll(() => leads(3, 'approval')).toBe('/settings/agents/approvals/apr_1');
+  await expect.poll(() => leads(4, 'Environment')).toBe('/environments/env_1');
   await own.page.getByRole('button', { name: 'Page 2' }).click();
   await calls.nth(2).waitFor({ state: 'detached' });
   await expect.poll(() => calls.count()).toBe(2);

@@ -51,7 +51,7 @@ const call = {
     .enum(callSteps)
     .nullable()
     .describe(
-      '`upload_offered`: the agent got an address to send files to. `upload_received`: the files came. Null: neither',
+      '`upload_offered`: the agent got an address to send files to. `upload_received`: the files came. `confirmation_asked`: the person must confirm first, and nothing changed. Null: none of them',
     ),
 };
 

@@ -21,8 +21,11 @@ export type DefinitionName = { readonly id: string; readonly name: string };
 
 export type AgentGrant = Pick<AgentSession, 'userId' | 'clientId' | 'grantId'>;
 
-export const callSteps = ['upload_offered', 'upload_received'] as const;
-/** `upload_offered`: the call got an upload address. `upload_received`: the files arrived there. */
+export const callSteps = ['upload_offered', 'upload_received', 'confirmation_asked'] as const;
+/**
+ * `upload_offered`: the call got an upload address. `upload_received`: the files arrived there. `confirmation_asked`: the
+ * person must confirm first, and nothing changed.
+ */
 export type CallStep = (typeof callSteps)[number];
 
 export type AgentCall = {
@@ -75,7 +78,7 @@ export type AgentSessionStore = {
   endGrant(grant: AgentGrant, at: number): Promise<boolean>;
   /** In the order of their time. One page costs the same however many calls there are. */
   calls(sessionId: string, page: number, limit: number): Promise<AgentCall[]>;
-  /** Of calls that were answered. */
+  /** Of calls that were answered, without those that only asked the person. */
   usageSince(at: number): Promise<ToolUsage[]>;
   /** Every client of a session that is kept. */
   clients(): Promise<ClientUse[]>;
@@ -199,6 +202,7 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
         select c.tool, count(distinct s.user_id) as people, count(*) as calls
           from agent_calls c join agent_sessions s on s.id = c.session_id
          where s.last_call_at >= ${new Date(at)} and c.at >= ${new Date(at)} and c.code is null
+           and c.step is distinct from 'confirmation_asked'
          group by c.tool order by c.tool`.execute(db);
       return rows.map(({ tool, people, calls }) => ({ tool, people: Number(people), calls: Number(calls) }));
     },

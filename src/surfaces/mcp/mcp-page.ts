@@ -8,11 +8,12 @@ import { AppError, type ErrorCode, statusOf } from '../../core/errors.ts';
 import { mcpScope, type Scope } from '../../core/scopes.ts';
 import type { AgentSessions } from '../../features/agents/agents.ts';
 import type { AgentApprovals } from '../../features/agents/approvals.ts';
+import type { CallStep } from '../../features/agents/session-store.ts';
 import type { McpUploads } from '../../features/agents/mcp-uploads.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Authentication, McpCaller } from '../web/authentication.ts';
 import type { Authorization } from '../web/authorization.ts';
-import type { Metrics } from '../web/metrics.ts';
+import type { AgentCallResult, Metrics } from '../web/metrics.ts';
 import {
   type AgentRights,
   accessUnder,
@@ -138,7 +139,7 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
         },
         async record({ tool, hasChanged, code, approvalId, step, arguments: sent }) {
           const isOwn = deps.tools.some(({ name }) => name === tool);
-          deps.count(isOwn ? tool : 'external', resultOf(code));
+          deps.count(isOwn ? tool : 'external', resultOf(code, step));
           await deps.sessions.record({
             userId: user.id,
             clientId,
@@ -232,7 +233,8 @@ const rightsChanged = new AppError('state_conflict', {
   hint: 'Read tools/list, then make the call again.',
 });
 
-function resultOf(code: ErrorCode | null): 'done' | 'refused' | 'failed' {
+function resultOf(code: ErrorCode | null, step: CallStep | null): AgentCallResult {
+  if (code === 'approval_required' || step === 'confirmation_asked') return 'asked';
   if (code === null) return 'done';
   return statusOf(code) >= 500 ? 'failed' : 'refused';
 }

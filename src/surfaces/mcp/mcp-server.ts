@@ -160,14 +160,20 @@ async function outcomeOf(
         ? await destroy(tool, sent, deps, { isApproved: approvalId !== null, person })
         : await run(tool, sent, { ...deps.context, approvalId });
     if ('question' in outcome)
-      return { result: outcome.question, code: null, hasChanged: false, approvalId, step: null };
-    const { answer, hasChanged } = outcome;
+      return {
+        result: outcome.question,
+        code: null,
+        hasChanged: false,
+        approvalId,
+        step: 'confirmation_asked',
+      };
+    const { answer, hasChanged, step = tool.stepOf?.(answer) ?? null } = outcome;
     const result =
       tool.external === undefined
         ? { content: [{ type: 'text' as const, text: JSON.stringify(answer) }], structuredContent: answer }
         : // Made by external-tools.ts from an answer that the SDK parsed.
           (answer as CallToolResult);
-    return { result, code: null, hasChanged, approvalId, step: tool.stepOf?.(answer) ?? null };
+    return { result, code: null, hasChanged, approvalId, step };
   } catch (error) {
     const isRefusal = error instanceof AppError;
     if (!isRefusal) deps.onFailure(error, tool.name);
@@ -212,7 +218,11 @@ function waiting(url: string): AppError {
   });
 }
 
-type Answered = { readonly answer: Record<string, unknown>; readonly hasChanged: boolean };
+type Answered = {
+  readonly answer: Record<string, unknown>;
+  readonly hasChanged: boolean;
+  readonly step?: CallStep;
+};
 
 async function run(tool: Tool, sent: Record<string, unknown>, context: ToolContext): Promise<Answered> {
   const output = await tool.run(parsed(tool.input, sent), context);
@@ -247,6 +257,7 @@ async function destroy(
     return {
       answer: { done: false, message, confirmation: confirmations.issue(what), result: null },
       hasChanged: false,
+      step: 'confirmation_asked',
     };
   }
   if (!confirmations.isGood(what, given))

@@ -8,6 +8,8 @@ export type RequestMetrics = {
   count(method: string, route: string, status: number, elapsedMs: number | null): void;
 };
 
+export type AgentCallResult = 'done' | 'asked' | 'refused' | 'failed';
+
 export type Metrics = RequestMetrics & {
   readonly registry: Registry;
   readonly limiterFallback: Counter;
@@ -32,7 +34,7 @@ export type Metrics = RequestMetrics & {
   /** Counts a step of an Environment or a build that Postern retries. */
   countRetry(cause: RetryCause): void;
   /** Counts a call of an agent. `tool`: `external` for tools of external MCP servers, whose names others choose. */
-  countAgentCall(tool: string, result: 'done' | 'refused' | 'failed'): void;
+  countAgentCall(tool: string, result: AgentCallResult): void;
   /** Adds memory, descriptors and the event loop, under the names that Node.js dashboards know. */
   watchProcess(): void;
   /** `reader` of the request; `visibility` of the requested address, `none` when it belongs to nothing. */
@@ -219,7 +221,7 @@ export function createMetrics(): Metrics {
   for (const cause of ['engine', 'git', 'store', 'mistake']) retries.inc({ cause }, 0);
   const agentCalls = new Counter({
     name: 'postern_agent_calls_total',
-    help: 'Calls of tools by agents, by tool and result: refused = a rule refused it, failed = it could not be answered. external = any tool of an external MCP server.',
+    help: 'Calls of tools by agents, by tool and result: asked = the person must approve or confirm it first, refused = a rule refused it, failed = it could not be answered. external = any tool of an external MCP server.',
     labelNames: ['tool', 'result'],
     registers: [registry],
   });

@@ -209,11 +209,17 @@ describe('what is destroyed', () => {
     const { id } = await site(ada);
     const { done, confirmation } = await ask(id);
     expect([done, (await h.call('GET', `/sites/${id}`, { as: ada })).data.status]).toEqual([false, 'active']);
+    const newest = await h.call('GET', '/me/agents/sessions', { as: ada });
+    const calls = async () =>
+      (await h.call('GET', `/me/agents/sessions/${newest.data[0].id}?limit=100`, { as: ada })).data;
+    // A call that only asks is not one that destroyed.
+    expect((await calls()).at(-1)).toMatchObject({ tool: 'delete_site', step: 'confirmation_asked' });
     expect(await agent.use('delete_site', { siteId: id, confirmation })).toMatchObject({
       done: true,
       confirmation: null,
       result: { id, status: 'deleted' },
     });
+    expect((await calls()).at(-1)).toMatchObject({ tool: 'delete_site', code: null, step: null });
   });
 
   test('a client that can ask the person does so, and no agent answers for the person', async () => {

@@ -12,33 +12,33 @@ type Call = Schemas['AgentCall'] | Schemas['ReviewedAgentCall'];
 const steps = {
   upload_offered: 'upload address given',
   upload_received: 'upload received',
+  confirmation_asked: 'asked the person to confirm',
 } as const;
 
-/** The calls of a session, in the order of their time. */
+/** The server, or one that it needs, could not answer. Every other code is a refusal. */
+const failures = /^(?:internal_error|overloaded|storage_full|.*_unavailable)$/;
+
+/** The calls of a session, in the order of their time, each with its result. */
 export function CallTimeline({ calls }: { calls: readonly Call[] }) {
   const now = useNow();
   return (
     <ol className={styles['timeline']} start={calls[0]?.number ?? 1}>
       {calls.map((call) => (
-        <li key={call.number} value={call.number} data-refused={call.code !== null}>
+        <li key={call.number} value={call.number}>
           <div className={styles['call']}>
             <code>{call.tool}</code>
-            {call.code === null ? (
-              <span className="quiet">{call.step === null ? 'answered' : steps[call.step]}</span>
-            ) : (
-              <span className={styles['refused']}>
-                refused: <code>{call.code}</code>
-              </span>
-            )}
+            <Result of={call} />
           </div>
           <Arguments of={call.arguments} />
           <span className={styles['when']}>
             <Moment at={call.at} now={now} isToSecond /> · {call.durationMs.toLocaleString()} ms
             {call.approvalId !== null && (
               <>
-                {' · '}approval <code>{call.approvalId}</code>
+                {' · '}
+                <Approval of={call} />
               </>
             )}
+            <Subjects of={call.arguments} />
             {'requestId' in call && call.requestId !== null && (
               <>
                 {' · '}
@@ -56,6 +56,65 @@ export function CallTimeline({ calls }: { calls: readonly Call[] }) {
         </li>
       ))}
     </ol>
+  );
+}
+
+function Result({ of: { code, step } }: { of: Call }) {
+  if (code === null) return <span className="quiet">{step === null ? 'done' : steps[step]}</span>;
+  if (code === 'approval_required') return <span className="quiet">asked for approval</span>;
+  return (
+    <span className={styles['refused']}>
+      {failures.test(code) ? 'failed' : 'refused'}: <code>{code}</code>
+    </span>
+  );
+}
+
+/** Only the person may open an approval. An administrator reads sizes instead of values. */
+function Approval({ of: { approvalId, arguments: sent } }: { of: Call }) {
+  if (approvalId === null || Array.isArray(sent))
+    return (
+      <>
+        approval <code>{approvalId}</code>
+      </>
+    );
+  return (
+    <Anchor
+      inherit
+      renderRoot={(props) => (
+        <Link to="/settings/agents/approvals/$id" params={{ id: approvalId }} {...props} />
+      )}
+    >
+      approval
+    </Anchor>
+  );
+}
+
+/** Links to what the call is about. */
+function Subjects({ of: sent }: { of: Call['arguments'] }) {
+  if (Array.isArray(sent)) return null;
+  const { siteId, environmentId } = sent as Readonly<Record<string, unknown>>;
+  return (
+    <>
+      {typeof siteId === 'string' && (
+        <>
+          {' · '}
+          <Anchor inherit renderRoot={(props) => <Link to="/sites/$id" params={{ id: siteId }} {...props} />}>
+            site
+          </Anchor>
+        </>
+      )}
+      {typeof environmentId === 'string' && (
+        <>
+          {' · '}
+          <Anchor
+            inherit
+            renderRoot={(props) => <Link to="/environments/$id" params={{ id: environmentId }} {...props} />}
+          >
+            Environment
+          </Anchor>
+        </>
+      )}
+    </>
   );
 }
 

@@ -5586,10 +5586,10 @@ export interface components {
             /** @description The approval that it requested or used. Null: it needed none */
             approvalId: string | null;
             /**
-             * @description `upload_offered`: the agent got an address to send files to. `upload_received`: the files came. Null: neither
+             * @description `upload_offered`: the agent got an address to send files to. `upload_received`: the files came. `confirmation_asked`: the person must confirm first, and nothing changed. Null: none of them
              * @enum {string|null}
              */
-            step: "upload_offered" | "upload_received" | null;
+            step: "upload_offered" | "upload_received" | "confirmation_asked" | null;
             /** @description As the agent sent them. Contents of files and values of variables are replaced by their sizes */
             arguments: {
                 [key: string]: unknown;
@@ -5641,10 +5641,10 @@ export interface components {
             /** @description The approval that it requested or used. Null: it needed none */
             approvalId: string | null;
             /**
-             * @description `upload_offered`: the agent got an address to send files to. `upload_received`: the files came. Null: neither
+             * @description `upload_offered`: the agent got an address to send files to. `upload_received`: the files came. `confirmation_asked`: the person must confirm first, and nothing changed. Null: none of them
              * @enum {string|null}
              */
-            step: "upload_offered" | "upload_received" | null;
+            step: "upload_offered" | "upload_received" | "confirmation_asked" | null;
             /** @description Of a call that changed something: its events in the audit log have this request id */
             requestId: string | null;
             arguments: components["schemas"]["ReviewedAgentCallArgumentsItem"][];
