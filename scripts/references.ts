@@ -281,7 +281,7 @@ The value of a variable may contain:
 | \`\${services.NAME.url}\` | The public address of a service, of a database its connection URL. Not of a process with \`exposed: false\`. |
 | \`\${services.NAME.host}\`, \`\${services.NAME.port}\` | Its internal address. A static service has none. |
 | \`\${environment.id}\`, \`\${environment.name}\`, \`\${environment.url}\` | The id and the name of the Environment, and its page in Postern. |
-| \`\${environment.branch}\`, \`\${environment.sha}\` | The branch and the commit. |
+| \`\${environment.repository}\`, \`\${environment.branch}\`, \`\${environment.sha}\` | The repository, such as \`acme/website\`, the branch and the commit. |
 
 Any other name is a problem, not an empty text. For a literal \`\${\`, write \`$\${\`. Other fields, such as commands, keep \`\${…}\` for the shell.`;
 

@@ -27,14 +27,21 @@ export function environmentAddresses(uiUrl: string, contentUrl: string): Environ
 
 /** The metadata links of an Environment, or of one of its deploys, which has a branch and a commit of its own. */
 export function linksOf(
-  { id, uuid, branch, sha, label }: Pick<Environment, 'id' | 'uuid' | 'branch' | 'sha' | 'label'>,
+  {
+    id,
+    uuid,
+    repository,
+    branch,
+    sha,
+    label,
+  }: Pick<Environment, 'id' | 'uuid' | 'repository' | 'branch' | 'sha' | 'label'>,
   services: readonly EnvironmentService[],
   { addresses, links }: { readonly addresses: EnvironmentAddresses; readonly links: readonly MetadataLink[] },
 ) {
   const first = services.find(({ isExposed }) => isExposed);
   const url = first === undefined ? addresses.linkOf(id) : addresses.urlOf(first.name, label);
   const urls = new Map(services.map((service) => [service.name, urlOf(service, { addresses, label })]));
-  return renderLinks(links, { id, name: uuid, branch, sha: sha ?? '', url, services: urls });
+  return renderLinks(links, { id, name: uuid, repository, branch, sha: sha ?? '', url, services: urls });
 }
 
 /** Null: it has no address of its own. */

@@ -82,10 +82,11 @@ test('a branch is built, deployed, and used again by the next Environment of it'
     'environment.created',
   ]);
 
-  const template = 'https://git.example.com/${environment.branch}/${environment.sha}';
+  const template =
+    'https://git.example.com/${environment.repository}/${environment.branch}/${environment.sha}';
   await shop.call('POST', '/config/metadata', { body: { text: 'Source', icon: 'branch', link: template } });
   const linked = await shop.call('GET', `/builds/${builds[0].id}`);
-  const url = `https://git.example.com/main/${environment.sha}`;
+  const url = `https://git.example.com/${environment.repository}/main/${environment.sha}`;
   expect(linked.data.links).toEqual([{ text: 'Source', icon: 'branch', url }]);
 
   const second = await shop.create();

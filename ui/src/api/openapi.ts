@@ -4549,7 +4549,7 @@ export interface components {
             text: string;
             /** @enum {string} */
             icon: "book" | "branch" | "bug" | "chart" | "chat" | "database" | "file" | "gauge" | "link" | "shield" | "terminal" | "window";
-            /** @description An http or https address. After its host it can contain ${environment.{id,name,branch,sha,url}} and ${services.<name>.url}; the values are URL-encoded. An Environment without that service does not show the link */
+            /** @description An http or https address. After its host it can contain ${environment.{id,name,repository,branch,sha,url}} and ${services.<name>.url}; the values are URL-encoded, except for the slash in the name of the repository. An Environment without that service does not show the link */
             link: string;
             /** @description The place in the list, from 1; beyond the last place: at the end */
             position?: number;
@@ -4558,7 +4558,7 @@ export interface components {
             text?: string;
             /** @enum {string} */
             icon?: "book" | "branch" | "bug" | "chart" | "chat" | "database" | "file" | "gauge" | "link" | "shield" | "terminal" | "window";
-            /** @description An http or https address. After its host it can contain ${environment.{id,name,branch,sha,url}} and ${services.<name>.url}; the values are URL-encoded. An Environment without that service does not show the link */
+            /** @description An http or https address. After its host it can contain ${environment.{id,name,repository,branch,sha,url}} and ${services.<name>.url}; the values are URL-encoded, except for the slash in the name of the repository. An Environment without that service does not show the link */
             link?: string;
             /** @description The place in the list, from 1; beyond the last place: at the end */
             position?: number;

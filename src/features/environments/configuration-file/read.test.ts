@@ -570,7 +570,7 @@ describe('every rule names the place, the mistake and the fix', () => {
 
   const env = (text: string) =>
     services(site, `  api: ${process(`, env: { A: ▸"${text}" }`)}`, `  in: ${process(', exposed: false')}`);
-  const forms = 'Use services.<name>.{host,port,url} or environment.{id,name,branch,sha,url}.';
+  const forms = 'Use services.<name>.{host,port,url} or environment.{id,name,repository,branch,sha,url}.';
   const literal = 'For the characters themselves, write $${.';
   everyRowIsFound('reference', [
     [

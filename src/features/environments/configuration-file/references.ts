@@ -8,7 +8,7 @@ export type Reference =
 const serviceFields = ['host', 'port', 'url'] as const;
 export type ServiceField = (typeof serviceFields)[number];
 
-export const environmentFields = ['id', 'name', 'branch', 'sha', 'url'] as const;
+export const environmentFields = ['id', 'name', 'repository', 'branch', 'sha', 'url'] as const;
 export type EnvironmentField = (typeof environmentFields)[number];
 
 /** The text of a variable in pieces; `$${` stands for a literal `${`. */

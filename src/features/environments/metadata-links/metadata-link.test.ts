@@ -4,6 +4,7 @@ import { mistakeInLink, renderLinks } from './metadata-link.ts';
 const values = {
   id: 'env_7bXk2mQ9sTzLr4VnYc3D',
   name: 'search-page',
+  repository: 'acme/web.site',
   branch: 'feature/a?b#c&d=e',
   sha: '8c36b1a0f2d94b5e7c6a1f3b8d2e4c5a6b7f8091',
   url: 'https://postern.example.com/e/env_7bXk2mQ9sTzLr4VnYc3D',
@@ -14,6 +15,10 @@ const values = {
 };
 
 test.each([
+  [
+    'https://git.example.com/${environment.repository}/commit/${environment.sha}',
+    'https://git.example.com/acme/web.site/commit/8c36b1a0f2d94b5e7c6a1f3b8d2e4c5a6b7f8091',
+  ],
   [
     'https://git.example.com/tree/${environment.branch}',
     'https://git.example.com/tree/feature%2Fa%3Fb%23c%26d%3De',

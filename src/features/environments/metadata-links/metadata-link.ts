@@ -11,7 +11,7 @@ export type MetadataLink = {
   readonly id: string;
   readonly text: string;
   readonly icon: LinkIcon;
-  /** A template, such as `https://git.example.com/tree/${environment.branch}`. */
+  /** A template, such as `https://git.example.com/${environment.repository}/tree/${environment.branch}`. */
   readonly link: string;
 };
 
@@ -56,8 +56,15 @@ export function mistakeInLink(link: string): string | null {
   return 'must be an http or https address without a user name, and contain references only after its host';
 }
 
+/** The one slash in the name of a repository stays, because addresses of git servers contain it. */
+function encoded(reference: Reference, value: string): string {
+  const text = encodeURIComponent(value);
+  const isRepository = reference.kind === 'environment' && reference.field === 'repository';
+  return isRepository ? text.replace('%2F', '/') : text;
+}
+
 /**
- * What one Environment shows. Values are URL-encoded: none of them adds a path, a query or a host. A link to a service that
+ * What one Environment shows. Values are URL-encoded: none of them adds a query or a host. A link to a service that
  * the Environment does not have, or that has no URL, is left out.
  */
 export function renderLinks(
@@ -71,7 +78,7 @@ export function renderLinks(
   return links.flatMap(({ text, icon, link }) => {
     const { template } = readTemplate(link);
     if (template.some((piece) => typeof piece !== 'string' && valueOf(piece) === null)) return [];
-    const url = new URL(filled(template, (reference) => encodeURIComponent(valueOf(reference) ?? '')));
+    const url = new URL(filled(template, (reference) => encoded(reference, valueOf(reference) ?? '')));
     return [{ text, icon, url: url.href }];
   });
 }

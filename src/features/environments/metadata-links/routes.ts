@@ -17,7 +17,7 @@ const fields = {
       if (mistake !== null) context.addIssue({ code: 'custom', message: mistake });
     })
     .describe(
-      `An http or https address. After its host it can contain \${environment.{${environmentFields.join(',')}}} and \${services.<name>.url}; the values are URL-encoded. An Environment without that service does not show the link`,
+      `An http or https address. After its host it can contain \${environment.{${environmentFields.join(',')}}} and \${services.<name>.url}; the values are URL-encoded, except for the slash in the name of the repository. An Environment without that service does not show the link`,
     ),
   position: z
     .number()
@@ -58,7 +58,7 @@ const fieldCodes = {
 const exampleLink = {
   text: 'Source',
   icon: 'branch',
-  link: 'https://git.example.com/acme/website/tree/${environment.branch}',
+  link: 'https://git.example.com/${environment.repository}/tree/${environment.branch}',
 } as const;
 const exampleLinks = { links: [{ id: 'mdl_4cWn8xTq1Zs7LbRk0YpE', ...exampleLink, position: 1 }] };
 

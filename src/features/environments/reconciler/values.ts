@@ -13,7 +13,7 @@ export type InternalAddress = {
 
 /** Replaces references by the values of one Environment. URLs are known before the first build. */
 export function valuesOf(
-  { id, uuid, branch, label }: Environment,
+  { id, uuid, repository, branch, label }: Environment,
   sha: string,
   plan: DesiredEnvironment,
   addresses: EnvironmentAddresses,
@@ -23,7 +23,7 @@ export function valuesOf(
     ([, service]) => 'isExposed' in service && service.isExposed,
   );
   const url = exposed === undefined ? addresses.linkOf(id) : addresses.urlOf(exposed[0], label);
-  const own = { id, name: uuid, branch, sha, url };
+  const own = { id, name: uuid, repository, branch, sha, url };
   return (reference) => {
     if (reference.kind === 'environment') return own[reference.field];
     const { service, field } = reference;

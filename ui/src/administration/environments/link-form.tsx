@@ -64,15 +64,15 @@ export function LinkForm({ of: known, onClose, onDone }: FormProps) {
         label="Address"
         description={
           <>
-            An http or https address. After its host it can contain <code>{'${environment.branch}'}</code> and{' '}
-            <code>id</code>, <code>name</code>, <code>sha</code> and <code>url</code> in the same way. Each
-            Environment shows its own values, URL-encoded.
+            An http or https address. After its host it can contain <code>{'${environment.repository}'}</code>
+            , and <code>branch</code>, <code>sha</code>, <code>id</code>, <code>name</code> and{' '}
+            <code>url</code> in the same way. Each Environment shows its own values.
           </>
         }
         required
         maxLength={2_000}
         autoComplete="off"
-        placeholder="https://git.example.com/acme/website/tree/${environment.branch}"
+        placeholder="https://git.example.com/${environment.repository}/tree/${environment.branch}"
         value={link}
         error={wrong['link']}
         onChange={({ currentTarget }) => setLink(currentTarget.value)}
