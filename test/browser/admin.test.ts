@@ -880,6 +880,30 @@ test('a notice about a service key waits for an administrator until it is read',
   await context.close();
 });
 
+test('the overview counts people, keys, sites and agents, and leads to them', async () => {
+  const kit = await world.h.person('Kit');
+  await world.h.key(kit, { name: 'counted', ttlHours: 1 });
+  const { page, context, complaints } = await open('/admin');
+  const counts = page.getByRole('list', { name: 'Counts' });
+  const total = async (path: string, query: Record<string, string> = {}) => {
+    const { metadata } = await world.call('GET', path, { as: root, query });
+    return metadata.pagination.items.toLocaleString('en');
+  };
+  const tile = (name: string) => counts.getByRole('listitem').filter({ hasText: name }).locator('b');
+  const active = { kind: 'personal', status: 'active' };
+  await expect.poll(() => tile('people').textContent()).toBe(await total('/people'));
+  await expect.poll(() => tile('active keys of users').textContent()).toBe(await total('/tokens', active));
+  await expect
+    .poll(() => tile('public sites').textContent())
+    .toBe(await total('/sites', { visibility: 'public' }));
+  await tile('agent definitions').waitFor();
+  await tile('MCP clients wait for approval').waitFor();
+  await counts.getByRole('link', { name: 'active service keys' }).click();
+  await page.waitForURL('**/admin/service-keys');
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
 test('the keys that end next are named on the overview, whosever they are, and lead to their pages', {
   tags: 'core',
 }, async () => {

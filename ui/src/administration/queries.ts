@@ -22,6 +22,12 @@ export const endingKeys = queryOptions({
   queryFn: ({ signal }) => dataOf(api.GET('/tokens/ending', { signal })),
 });
 
+/** Of everyone, without those that were torn down. */
+export const countedEnvironments = queryOptions({
+  queryKey: ['admin', 'environments', 'count'],
+  queryFn: ({ signal }) => unwrap(api.GET('/environments', { params: { query: { limit: 1 } }, signal })),
+});
+
 export const surfaces = queryOptions({
   queryKey: ['admin', 'surfaces'],
   staleTime: Number.POSITIVE_INFINITY,

@@ -1,8 +1,8 @@
 import { Anchor, Skeleton, Title } from '@mantine/core';
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
 import { unreadNotices, waitingApprovals } from '../api/queries.ts';
+import { Tile, Tiles } from '../lists/tiles.tsx';
 import { Moment } from '../shell/moment.tsx';
 import { useNow } from '../shell/now.ts';
 import { Problem } from '../shell/problem.tsx';
@@ -28,7 +28,7 @@ export function Overview() {
         Overview
       </Title>
       {waiting?.isOn === true && <WaitingCalls of={waiting.approvals} now={now} />}
-      <ul className={styles['tiles']}>
+      <Tiles>
         <Tile number={policy.data?.activeKeys.count}>
           <Link to="/settings/keys">
             {policy.error === null || policy.data !== undefined
@@ -51,7 +51,7 @@ export function Overview() {
               : 'Your notices could not be counted'}
           </Link>
         </Tile>
-      </ul>
+      </Tiles>
       <EndingNext hasEnvironments={hasEnvironments} now={now} />
     </section>
   );
@@ -68,15 +68,6 @@ function sitesWords({ data, error }: Pick<UseQueryResult<MySites>, 'data' | 'err
   if (data === undefined) return error === null ? 'sites of yours' : 'Your sites could not be counted';
   if (data.kind === 'open') return data.count === 1 ? 'site of yours' : 'sites of yours';
   return data.why === 'off' ? 'Sites is switched off' : 'Your account may not use Sites';
-}
-
-function Tile({ number, children }: { number: number | undefined; children: ReactNode }) {
-  return (
-    <li>
-      {number !== undefined && <b>{number.toLocaleString()}</b>}
-      {children}
-    </li>
-  );
 }
 
 /** A key and a site expire; an Environment's lease ends. */

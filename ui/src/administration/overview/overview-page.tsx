@@ -1,6 +1,5 @@
-import { Alert, Button, Skeleton, Text } from '@mantine/core';
+import { Skeleton, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import type { Schemas } from '../../api/contract.ts';
 import { Problem } from '../../shell/problem.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
@@ -10,6 +9,7 @@ import { bucketsOf, labelOf } from '../charts/days.ts';
 import { useServerNow } from '../now.ts';
 import { endingKeys, keyTotals } from '../queries.ts';
 import { Storage } from '../sites/storage.tsx';
+import { Counts } from './counts.tsx';
 import { EndsNext } from './ends-next.tsx';
 import { Exposures } from './exposures.tsx';
 import styles from './overview.module.css';
@@ -23,6 +23,7 @@ export function OverviewPage() {
     <>
       <PageHead title="Overview" intro="How keys are used, what ends soon, and what needs attention." />
       <Exposures />
+      <Counts />
       <div className={styles['grid']}>
         <div className={styles['column']}>
           <Requests />
@@ -173,12 +174,6 @@ function Next() {
           </TextLink>
         </li>
       </ul>
-      <Alert color="blue" mt="md" title="Only viewing?">
-        <p className={styles['viewing']}>Nothing on these pages changes until you review and confirm it.</p>
-        <Button component={Link} to="/admin/audit" variant="default" size="xs">
-          Open the audit log
-        </Button>
-      </Alert>
     </section>
   );
 }
