@@ -77,7 +77,7 @@ const states: readonly (readonly [string, () => string, (page: Page) => Promise<
   ['nothing found', () => '/sites?search=zzz', (page) => page.getByText('There are no such sites').waitFor()],
   ['the form', () => '/sites/new', (page) => page.getByText('Drop a folder anywhere').waitFor()],
   [
-    'the form with problems and a calendar',
+    'the form with problems and a day',
     () => '/sites/new',
     async (page) => {
       const bad = { 'run.exe': 'x', '.env': 'x', 'dist/index.html': html('x') };
@@ -92,7 +92,7 @@ const states: readonly (readonly [string, () => string, (page: Page) => Promise<
     async (page) => {
       await chooseFolder(page, await folders.make('good', { 'index.html': '<a href="/gone">x</a>' }));
       await publish(page);
-      await page.getByText('Links that lead nowhere').waitFor();
+      await page.getByText('Broken links').waitFor();
     },
   ],
   ['an overview', () => `/sites/${handbook}`, (page) => page.getByText('Receipt').waitFor()],

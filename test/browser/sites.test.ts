@@ -86,8 +86,11 @@ test('a newcomer drops a folder on the empty list and has a site that answers', 
   await expect.poll(() => visitor.textContent('p')).toBe('about');
   expect((await visitor.goto(`${address}.env`))?.status()).toBe(404);
   await visitor.context().close();
-  await page.getByRole('link', { name: 'Go to its page' }).click();
-  await page.getByRole('heading', { name: 'my-first-site' }).waitFor();
+  await page.getByRole('link', { name: 'Go to its page' }).waitFor();
+  await page.waitForURL(/\/sites\/[a-z0-9]{10}$/);
+  await page.reload();
+  await page.getByRole('heading', { level: 1, name: 'my-first-site', exact: true }).waitFor();
+  await page.getByRole('tab', { name: 'Versions' }).waitFor();
   expect(complaints()).toEqual([]);
 });
 
@@ -538,8 +541,10 @@ test('a site is renamed, shown to everyone, extended, deleted and restored, each
   await page.getByText('The site is already deleted.').waitFor();
   await world.advance(0);
   expect((await world.h.open(moved.url)).statusCode).toBe(404);
+  await page.getByRole('button', { name: 'Restore', exact: true }).click();
+  await page.getByRole('button', { name: 'Delete this site' }).waitFor();
+  await page.getByText('This site is deleted').waitFor({ state: 'detached' });
   await page.getByRole('tab', { name: 'Overview' }).click();
-  await page.getByRole('button', { name: 'Restore it' }).click();
   await page.getByRole('link', { name: 'Open the site' }).waitFor();
   expect(complaints()).toEqual([]);
 });

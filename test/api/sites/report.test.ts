@@ -128,7 +128,7 @@ test('a dry run finds the mistakes in pages that the report lists after the publ
     data.warnings.map(({ code }) => code);
   const tried = await upload(h, key, files, { dryRun: 'true' });
   expect(codes(tried)).toEqual(found);
-  expect(tried.data.warnings[0].message).toBe('Links that lead nowhere: 1, such as /gone in index.html.');
+  expect(tried.data.warnings[0].message).toBe('Broken links: 1, such as /gone in index.html.');
   const made = await upload(h, key, files);
   expect(made.data.warnings).toEqual([]);
   const { report } = (await read(made.data.id, 1)).data;

@@ -39,9 +39,9 @@ export function VersionReport({ siteId, number }: ReportProps) {
     <div className={styles['report']}>
       <Changed report={report} />
       <Found
-        title="Links that lead nowhere"
+        title="Broken links"
         found={report.brokenLinks}
-        fix="They answer “not found”. Fix the address, or publish the page they mean."
+        fix="They answer 404. Fix the address, or publish the missing page."
       />
       <Found
         title="Addresses that work only elsewhere"

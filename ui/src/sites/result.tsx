@@ -80,7 +80,7 @@ export function Result({
               <Ends of={site} />
             </p>
           </div>
-          <Qr text={address} label={`QR code of ${address}`} />
+          {!isPrivate && <Qr text={address} label={`QR code of ${address}`} />}
         </div>
       </section>
       <section className={shared['card']}>

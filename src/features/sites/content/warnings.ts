@@ -48,7 +48,7 @@ export async function warningsOf(files: Manifest, rules: VersionRules): Promise<
 /** Mistakes in pages, for a dry run: no version exists whose report could list them. */
 export function pageWarnings(report: VersionReport): SiteWarning[] {
   return [
-    ...pageWarning('broken_links', 'Links that lead nowhere', report.brokenLinks),
+    ...pageWarning('broken_links', 'Broken links', report.brokenLinks),
     ...pageWarning('absolute_paths', 'Addresses that work only elsewhere', report.absolutePaths),
     ...pageWarning('mixed_content', 'Parts over plain http', report.mixedContent),
   ];

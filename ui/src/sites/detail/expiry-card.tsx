@@ -1,17 +1,13 @@
-import '@mantine/dates/styles.css';
-import { Calendar } from '@mantine/dates';
 import { api, unwrap } from '../../api/client.ts';
 import { Moment } from '../../shell/moment.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import { exactly } from '../../shell/time.ts';
-import { dayOf } from '../days.ts';
 import shared from '../sites.module.css';
 import { useChange } from '../../shell/use-change.ts';
-import styles from './detail.module.css';
 import type { Facts } from './facts.ts';
 import { ReasonedButton } from '../../shell/reasoned-button.tsx';
 
-/** When it ends, in a calendar, and how far one extension takes it. */
+/** When it expires, and how far one extension takes it. */
 export function ExpiryCard({ site, actions, now }: Facts) {
   const { run, error, isBusy } = useChange(
     'sites',
@@ -27,9 +23,6 @@ export function ExpiryCard({ site, actions, now }: Facts) {
       </section>
     );
   const { extendsTo, latestExpiry } = actions;
-  const end = dayOf(Date.parse(expiresAt));
-  const extended = extendsTo === null ? null : dayOf(Date.parse(extendsTo));
-  const today = dayOf(now);
   return (
     <section className={shared['card']}>
       <h2>Expiry</h2>
@@ -41,18 +34,6 @@ export function ExpiryCard({ site, actions, now }: Facts) {
       <ReasonedButton variant="default" reason={actions.reasons.extend} loading={isBusy} onClick={run}>
         {extendsTo === null ? 'Extend' : `Extend to ${day.format(Date.parse(extendsTo))}`}
       </ReasonedButton>
-      <Calendar
-        className={`${styles['calendar']} ${shared['calendar']}`}
-        static
-        defaultDate={end}
-        hideOutsideDates
-        ariaLabels={{ previousMonth: 'Month before', nextMonth: 'Month after' }}
-        getDayProps={(date) => ({ 'data-kind': kindOf(date, end, extended, today) })}
-      />
-      <ul className={styles['legend']}>
-        <li data-kind="end">Expires {day.format(Date.parse(expiresAt))}</li>
-        {extendsTo !== null && <li data-kind="extended">If extended: {day.format(Date.parse(extendsTo))}</li>}
-      </ul>
       {latestExpiry !== null && (
         <p className={shared['reason']}>
           As of today, a site may last until {day.format(Date.parse(latestExpiry))} at most.
@@ -63,9 +44,3 @@ export function ExpiryCard({ site, actions, now }: Facts) {
 }
 
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
-
-function kindOf(date: string, end: string, extended: string | null, today: string): string | undefined {
-  if (date === end) return 'end';
-  if (date === extended) return 'extended';
-  return date === today ? 'today' : undefined;
-}

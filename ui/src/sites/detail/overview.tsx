@@ -12,7 +12,6 @@ import { DropToPublish } from './drop-to-publish.tsx';
 import styles from './detail.module.css';
 import { ExpiryCard } from './expiry-card.tsx';
 import type { Facts } from './facts.ts';
-import { Restore } from './restore.tsx';
 import { OpenButton } from '../../shell/open-button.tsx';
 
 /** Where it is, what is live, how long it stays. The site itself opens on its own origin: no page of ours may frame it. */
@@ -23,7 +22,7 @@ export function Overview(facts: Facts) {
   return (
     <div className={styles['columns']}>
       <div>
-        <Closed {...facts} />
+        <Closed site={site} restoreDays={actions.restoreDays} />
         {site.status === 'active' && site.version !== null && actions.reasons.see_versions === null && (
           <VersionWarnings
             siteId={site.id}
@@ -56,7 +55,8 @@ export function Overview(facts: Facts) {
                 </p>
               )}
             </div>
-            {site.status === 'active' && <Qr text={address} label={`QR code of ${address}`} />}
+            {/* A private site opens only where its owner is signed in, which a camera is not. */}
+            {site.status === 'active' && !isPrivate && <Qr text={address} label={`QR code of ${address}`} />}
           </div>
           <dl className={styles['table']}>
             {/* The other one stands above, to be copied. */}
@@ -83,8 +83,8 @@ export function Overview(facts: Facts) {
                 </>
               )}
             </dd>
-            <dt>Unknown addresses</dt>
-            <dd>{site.spa ? 'show index.html' : 'answer “not found”'}</dd>
+            <dt>Missing pages</dt>
+            <dd>{site.spa ? 'index.html' : '404'}</dd>
           </dl>
         </section>
         {site.version !== null && actions.reasons.see_versions === null && (
@@ -103,7 +103,7 @@ export function Overview(facts: Facts) {
 }
 
 /** Why it is not served, and the way out. */
-function Closed({ site, actions, now }: Facts) {
+function Closed({ site, restoreDays }: Pick<Facts, 'site'> & { restoreDays: number }) {
   if (site.status === 'taken_down')
     return (
       <Alert color="red" title="An administrator has taken this site down">
@@ -116,18 +116,16 @@ function Closed({ site, actions, now }: Facts) {
         Nothing is lost. Ask an administrator to reinstate it.
       </Alert>
     );
-  if (site.status === 'deleted') return <Restore site={site} actions={actions} now={now} />;
   if (site.status === 'empty')
     return (
       <Alert color="blue" title="Nothing is published yet">
-        Drop a folder on this page. Until then the address answers “not found”.
+        Drop a folder on this page. Until then the address answers 404.
       </Alert>
     );
   if (site.status === 'expired')
     return (
       <Alert color="red" title="This site has expired">
-        It is no longer served. Extend it to serve it again. After {actions.restoreDays} days it is removed
-        for good.
+        It is no longer served. Extend it to serve it again. After {restoreDays} days it is removed for good.
       </Alert>
     );
   return null;

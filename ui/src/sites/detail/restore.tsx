@@ -14,7 +14,7 @@ export function Restore({ site, actions, now }: Facts) {
   );
   const until = site.restorableUntil === null ? null : Date.parse(site.restorableUntil);
   return (
-    <Alert color="yellow" title="This site is deleted">
+    <Alert color="yellow" title="This site is deleted" mb="md">
       <Text size="sm" mb="sm">
         It is not served.{' '}
         {until !== null &&
@@ -28,7 +28,7 @@ export function Restore({ site, actions, now }: Facts) {
         loading={isBusy}
         onClick={run}
       >
-        Restore it
+        Restore
       </ReasonedButton>
     </Alert>
   );

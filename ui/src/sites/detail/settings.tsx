@@ -121,15 +121,13 @@ function Spa({ site, actions }: Facts) {
   const { run, error, isBusy } = useChange(
     'sites',
     () => unwrap(api.PATCH('/sites/{id}', { params: { path: { id: site.id } }, body: { spa: !site.spa } })),
-    site.spa ? 'Unknown addresses answer “not found”.' : 'Unknown addresses show index.html.',
+    site.spa ? 'Missing pages answer 404.' : 'Missing pages show index.html.',
   );
   return (
     <>
       <Switch
         label="An app that routes in the browser"
-        description={
-          actions.reasons.change ?? 'Addresses without a file show index.html instead of “not found”.'
-        }
+        description={actions.reasons.change ?? 'Missing pages show index.html instead of a 404.'}
         checked={site.spa}
         disabled={isBusy || actions.reasons.change !== null}
         onChange={run}

@@ -16,6 +16,7 @@ import { Files } from './files.tsx';
 import { NoSuchSite } from './no-such-site.tsx';
 import { Overview } from './overview.tsx';
 import { Publish } from './publish.tsx';
+import { Restore } from './restore.tsx';
 import { Settings } from './settings.tsx';
 import { Versions } from './versions.tsx';
 import { useSitesNow } from '../sites-now.ts';
@@ -70,6 +71,7 @@ export function SitePage() {
           </span>
         </span>
       </div>
+      {site.data.status === 'deleted' && <Restore {...facts} />}
       <Tabs
         value={tab}
         keepMounted={false}

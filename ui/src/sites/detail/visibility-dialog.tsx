@@ -32,7 +32,7 @@ const effects = {
   ],
   private: [
     'Only you can open it, in a browser where you are signed in. No colleague, administrator or key can.',
-    'It gets a new address immediately. The public one answers “not found” to everyone, and is never used again.',
+    'It gets a new address immediately. The public one answers 404 to everyone, and is never used again.',
     'Its link stays the same. Share the link, not the address.',
     'Copies that people saved or caches stored while it was public cannot be recalled.',
   ],

@@ -1,6 +1,6 @@
 import '@mantine/dates/styles.css';
 import { Chip } from '@mantine/core';
-import { DatePicker } from '@mantine/dates';
+import { DateInput } from '@mantine/dates';
 import { useId } from 'react';
 import type { Schemas } from '../../api/contract.ts';
 import { exactly, hoursInWords } from '../../shell/time.ts';
@@ -60,11 +60,13 @@ export function ExpiryField({ expiry, ttl, now, error, onChange }: FieldProps) {
         </Chip.Group>
       </div>
       {expiry.kind === 'date' && (
-        <DatePicker
-          className={`${styles['calendar']} ${shared['calendar']}`}
-          aria-label="Last day"
+        <DateInput
+          label="Last day"
+          placeholder="2026-12-31"
+          valueFormat="YYYY-MM-DD"
+          radius="md"
+          popoverProps={{ classNames: { dropdown: shared['calendar'] } }}
           value={expiry.day}
-          defaultDate={dayOf(now)}
           onChange={(day) => onChange({ kind: 'date', day })}
           minDate={dayOf(now)}
           maxDate={dayOf(now + ttl.maxHours * hour)}

@@ -84,7 +84,7 @@ export function SpaSwitch({ checked, onChange }: { checked: boolean; onChange: (
   return (
     <Switch
       label="An app that routes in the browser"
-      description="Addresses without a file show index.html instead of “not found”."
+      description="Missing pages show index.html instead of a 404."
       checked={checked}
       onChange={({ currentTarget }) => onChange(currentTarget.checked)}
     />

@@ -1,3 +1,4 @@
+import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useMemo, useState } from 'react';
 import type { Schemas } from '../../api/contract.ts';
 import { Result } from '../result.tsx';
@@ -34,6 +35,14 @@ export function NewSite({ capabilities }: { capabilities: Capabilities }) {
     [picked, capabilities],
   );
   useEffect(letGo, []);
+  const navigate = useNavigate();
+  const publishedId = state.kind === 'done' ? state.outcome.site.id : undefined;
+  // The address is that of the site, so that a reload shows the site. The router masks only a new location, which the hash makes.
+  useEffect(() => {
+    if (publishedId === undefined) return;
+    const mask = { to: '/sites/$id', params: { id: publishedId }, unmaskOnReload: true } as const;
+    void navigate({ to: '/sites/new', hash: 'published', replace: true, resetScroll: false, mask });
+  }, [publishedId, navigate]);
 
   function pick(next: Picked | null): void {
     setPicked(next);
@@ -56,6 +65,7 @@ export function NewSite({ capabilities }: { capabilities: Capabilities }) {
   }
 
   function again(): void {
+    void navigate({ to: '/sites/new', replace: true });
     setPublished(true);
     pick(null);
     setDraft(firstDraft(capabilities));

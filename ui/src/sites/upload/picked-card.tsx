@@ -40,7 +40,7 @@ export function PickedCard({ checked, onPicked }: CardProps) {
           <span className="quiet">
             {isFolder && `${countOf(files.length, 'file')} · `}
             {bytesInWords(bytes)}
-            {ignored > 0 && ` · ${countOf(ignored, 'leftover')} of the file manager left out`}
+            {ignored > 0 && ` · ${countOf(ignored, 'system file')} skipped, such as .DS_Store`}
           </span>
         </div>
         <Button variant="default" size="xs" onClick={() => onPicked(null)}>
