@@ -16,11 +16,12 @@ export async function redirectReceiver(state: string): Promise<RedirectReceiver>
     const url = URL.parse(request.url ?? '', 'http://127.0.0.1');
     const isAnswer = url?.pathname === '/callback' && url.searchParams.get('state') === state;
     response.writeHead(isAnswer ? 200 : 400, {
-      'content-type': 'text/plain',
+      'content-type': 'text/html; charset=utf-8',
       'cache-control': 'no-store',
+      'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
       connection: 'close',
     });
-    response.end(isAnswer ? 'You can close this page.' : 'This is not the answer to the sign-in.');
+    response.end(isAnswer ? answerPage(url.searchParams) : strangerPage);
     if (isAnswer) resolve(url.searchParams);
   });
   server.listen(0, '127.0.0.1');
@@ -35,6 +36,40 @@ export async function redirectReceiver(state: string): Promise<RedirectReceiver>
       return query;
     },
   };
+}
+
+const strangerPage = page(
+  'This sign-in is not known',
+  'The command line did not start it, or it has ended. Run postern login again.',
+);
+
+function answerPage(answer: URLSearchParams): string {
+  if (answer.get('error') === 'access_denied')
+    return page('You declined the sign-in', 'Nothing was changed. You can close this page.');
+  return answer.has('error')
+    ? page('The sign-in failed', 'The terminal says why. You can close this page.')
+    : page('Return to your terminal', 'The command line received your answer. You can close this page.');
+}
+
+/** Nothing of the request is on it. */
+function page(title: string, text: string): string {
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<title>${title} · Postern</title>
+<style>
+  :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+  main { max-width: 28rem; margin: 20vh auto 0; padding: 0 1.5rem; }
+  h1 { font-size: 1.5rem; }
+</style>
+<main>
+<p>Postern</p>
+<h1>${title}</h1>
+<p>${text}</p>
+</main>
+</html>
+`;
 }
 
 /**

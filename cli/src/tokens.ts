@@ -74,10 +74,15 @@ export function tokensFrom({ status, body }: Reply, issuer: string, now: number)
   };
 }
 
+const retryHint = 'Sign in again: postern login';
+
 export function refused({ error, error_description: description }: Reply['body']): Failure {
   const code = typeof error === 'string' ? error : 'sign_in_failed';
+  // The provider's own text names neither the person nor the sign-in.
+  if (code === 'access_denied')
+    return new Failure(code, 4, 'The sign-in was declined in the browser.', { hint: retryHint });
   const message = typeof description === 'string' ? description : 'The sign-in was refused.';
-  return new Failure(code, 4, message, { hint: 'Sign in again: postern login' });
+  return new Failure(code, 4, message, { hint: retryHint });
 }
 
 /** The access token of a context, renewed under the lock when it ends soon. @throws Failure of the code 4 */
