@@ -629,6 +629,18 @@ test('a key for sites alone needs no choice of repositories, unless the policy r
   await context.close();
 });
 
+test('the list says which key replaces which, and why two of them count as one', async () => {
+  const old = await world.h.key(ada, { name: 'deploy', ttlHours: 48 });
+  const { status } = await world.call('POST', `/me/tokens/${old.id}/rotate`, { as: ada, body: {} });
+  expect(status).toBe(201);
+  const { page, context, complaints } = await open('/settings/keys');
+  await rows(page).filter({ hasText: 'Being replaced' }).getByText(old.id).waitFor();
+  await rows(page).getByText(`Replaces ${old.id}`).waitFor();
+  await page.getByText('1 of 10 active keys (a key and its replacement count as one)').waitFor();
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
 test('a key with three writes is listed in a row as high as that of a key with one scope', async () => {
   const writes = ['env:write', 'sites:write', 'repos:write', 'env:read', 'sites:read', 'repos:read'] as const;
   await world.h.key(ada, { name: 'one scope', scopes: ['repos:read'] });

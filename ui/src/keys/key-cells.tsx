@@ -1,3 +1,4 @@
+import { Badge } from '@mantine/core';
 import { Moment } from '../shell/moment.tsx';
 import { accessFrom, touchesOnlySites } from './new/access.ts';
 import { endOf, type Key } from './key-words.ts';
@@ -19,6 +20,17 @@ export function Repositories({ of: { scopes, repositories: reach } }: { of: Key 
         ))}
       </ul>
     </details>
+  );
+}
+
+/** Two keys of one rotation, which often have the same name. */
+export function Rotation({ of: { replacedBy, replaces, status } }: { of: Key }) {
+  if (status !== 'active') return null;
+  return (
+    <>
+      {replacedBy !== null && <Badge color="blue">Being replaced</Badge>}
+      {replaces !== null && <Badge color="blue">Replaces {replaces}</Badge>}
+    </>
   );
 }
 

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { Schemas } from '../api/contract.ts';
 import { Moment } from '../shell/moment.tsx';
 import { Table } from '../lists/table.tsx';
-import { End, LastUsed, Repositories } from './key-cells.tsx';
+import { End, LastUsed, Repositories, Rotation } from './key-cells.tsx';
 import { isOver, type Key, standingOf } from './key-words.ts';
 import styles from './key-table.module.css';
 import { Sparkline } from './sparkline.tsx';
@@ -64,7 +64,7 @@ function Row({ of: key, usages, now, onRevoke }: RowProps) {
         {usages !== undefined && <Sparkline usages={usages} id={key.id} />}
       </td>
       <td data-label="State">
-        <Standing of={standing} />
+        <Standing of={standing} /> <Rotation of={key} />
         <End of={key} now={now} reader="owner" />
       </td>
       <td>

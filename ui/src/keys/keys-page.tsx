@@ -49,14 +49,21 @@ export function KeysPage() {
         intro="A key lets a script act for you, within the scopes and repositories you give it."
         heading={heading}
       >
-        {policy.data !== undefined && <Meter {...policy.data.activeKeys} />}
+        {policy.data !== undefined && (
+          <Meter
+            {...policy.data.activeKeys}
+            hasPair={(keys.data?.data ?? []).some(
+              ({ replaces, status }) => replaces !== null && status === 'active',
+            )}
+          />
+        )}
         <NewKeyButton reasons={policy.data?.canCreate === false ? policy.data.reasons : []} />
       </PageHead>
       {policy.error !== null && <Problem error={policy.error} onRetry={() => void policy.refetch()} />}
       <Tools>
         <SearchField
           label="Search by name or id"
-          placeholder="Start of a name, 3 letters of it, or an id"
+          placeholder="Search by name or id"
           value={search}
           onChange={(text) => show({ ...kept, search: text })}
         />

@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router';
 import type { Schemas } from '../../api/contract.ts';
 import { Moment } from '../../shell/moment.tsx';
 import { Table } from '../../lists/table.tsx';
-import { End, LastUsed, Repositories } from '../../keys/key-cells.tsx';
+import { End, LastUsed, Repositories, Rotation } from '../../keys/key-cells.tsx';
 import { isOver, type Key, standingOf } from '../../keys/key-words.ts';
 import { Sparkline } from '../../keys/sparkline.tsx';
 import { Scopes, Standing } from '../../keys/standing.tsx';
@@ -121,7 +121,7 @@ function Row({ of: key, usages, now, whose, chosen, onChoose, onRevoke, onReplac
         <span className={common['badges']}>
           <Standing of={standing} />
           {isUnused(key, now) && <Badge color="yellow">{unusedWords}</Badge>}
-          {key.replacedBy !== null && key.status === 'active' && <Badge color="blue">Being replaced</Badge>}
+          <Rotation of={key} />
         </span>
         <End of={key} now={now} reader="administrator" />
       </td>

@@ -32,7 +32,7 @@ export function ExpiryField({ expiry, lifetime, now, error, onChange }: ExpiryPr
     <FieldGroup
       field="expiry"
       legend="Expires after"
-      description={`${allowNoExpiry ? 'An expiry is at most' : 'At most'} ${hoursInWords(maxTtlHours)}${allowNoExpiry ? ' ahead' : ''}. The shorter the lifetime, the less a leaked key is worth.`}
+      description={`${allowNoExpiry ? 'Keys with an expiry last up to' : 'At most'} ${hoursInWords(maxTtlHours)}. The shorter the lifetime, the less a leaked key is worth.`}
       error={error}
     >
       <div className={styles['chips']}>

@@ -104,6 +104,7 @@ function Value({ issued, token, verifyNote, onStored }: ValueProps) {
       <div className={styles['end']}>
         <Checkbox
           label="I have stored it"
+          description="Esc does not close this dialog, so that the value is not lost by accident."
           checked={isStored}
           onChange={({ currentTarget }) => setStored(currentTarget.checked)}
         />
