@@ -424,14 +424,16 @@ test('what the server does not take is shown beside its setting', async () => {
   await press(page, 'Discard');
   await page.getByRole('textbox', { name: 'Lifetime of personal keys Longest lifetime' }).fill('100');
   await press(page, 'Review changes');
-  await dialog(page).getByText('168, 336, and 720 hours exceed the maximum lifetime (100 hours).').waitFor();
+  await dialog(page)
+    .getByText('7 days, 14 days, and 30 days are longer than the limit of 100 hours.')
+    .waitFor();
   await press(page, 'Go to the setting');
   const offered = page.locator('[data-path="lifetime.personal.offeredTtlHours"]');
   await offered
-    .getByText('168, 336, and 720 hours exceed the maximum lifetime (100 hours). Remove them.')
+    .getByText('7 days, 14 days, and 30 days are longer than the limit of 100 hours. Remove them.')
     .waitFor();
   const chosen = page.locator('[data-path="lifetime.personal.defaultTtlHours"]');
-  await chosen.getByText('168 hours exceed the maximum lifetime (100 hours). Choose at most 100.').waitFor();
+  await chosen.getByText('7 days is longer than the limit of 100 hours. Choose at most 100 hours.').waitFor();
   await press(page, 'Discard');
   expect(complaints.filter((one) => !one.includes('422'))).toEqual([]);
   await context.close();

@@ -75,7 +75,7 @@ test('MCP is switched on after a look at what changes; a rule that stops someone
   await page.getByRole('textbox', { name: /Instructions/ }).fill('Deploy\nnothing on Fridays.');
   await press(page, 'Review changes');
   await dialog(page).getByText('Tools that change something: deploy_environment').waitFor();
-  await dialog(page).getByText('No call stops').waitFor();
+  await dialog(page).getByText('No tool becomes unavailable').waitFor();
   await press(page, 'Save for everyone');
   await press(page, 'Verify');
   await page.getByText('People get the new values').waitFor();
@@ -101,7 +101,7 @@ test('MCP is switched on after a look at what changes; a rule that stops someone
   await page.getByText('History', { exact: true }).click();
   await page.getByText('Tools that read: get_site').waitFor();
   await press(page, 'Revert to version 1');
-  await dialog(page).getByText('No call stops').waitFor();
+  await dialog(page).getByText('No tool becomes unavailable').waitFor();
   await press(page, 'Revert for everyone');
   await page.getByText('Version 3', { exact: true }).waitFor();
   const reverted = await world.call('GET', '/config/mcp', { as: root });
@@ -438,6 +438,12 @@ test('a session is a timeline: the person reads what was sent, an administrator 
   await other.page.getByRole('alert').waitFor();
   await expect.poll(() => other.page.content()).not.toContain(secret);
   await other.context.close();
+});
+
+test('an approval that has expired is named, with what the person can do', async () => {
+  const { page, context } = await atPage(world, ada, '/settings/agents/approvals/apr_none');
+  await page.getByText('This approval has expired or does not exist').waitFor();
+  await context.close();
 });
 
 test('a call that waits is counted in the menu, shown exactly, and approved or refused by the person alone', {

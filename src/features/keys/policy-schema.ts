@@ -28,17 +28,22 @@ function lifetimeSchema(max: number) {
         issues.addIssue({
           code: 'custom',
           path: [field],
-          message: `${listOf(tooLong)} hours exceed the maximum lifetime (${maxTtlHours} hours). ${fix}`,
+          message: `${listOf(tooLong)} ${tooLong.length === 1 ? 'is' : 'are'} longer than the limit of ${inWords(maxTtlHours)}. ${fix}`,
         });
       if (defaultTtlHours > maxTtlHours)
-        add('defaultTtlHours', [defaultTtlHours], `Choose at most ${maxTtlHours}.`);
+        add('defaultTtlHours', [defaultTtlHours], `Choose at most ${inWords(maxTtlHours)}.`);
       const tooLong = offeredTtlHours.filter((ttl) => ttl > maxTtlHours);
       if (tooLong.length > 0)
         add('offeredTtlHours', tooLong, tooLong.length === 1 ? 'Remove it.' : 'Remove them.');
     });
 }
 
-const listOf = (hours: readonly number[]) => new Intl.ListFormat('en').format(hours.map(String));
+const listOf = (hours: readonly number[]) => new Intl.ListFormat('en').format(hours.map(inWords));
+
+function inWords(hours: number): string {
+  const [count, unit] = hours % 24 === 0 ? [hours / 24, 'day'] : [hours, 'hour'];
+  return `${count} ${unit}${count === 1 ? '' : 's'}`;
+}
 
 const scopeList = z
   .array(z.enum(grantableScopes))

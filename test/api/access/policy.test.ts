@@ -244,7 +244,7 @@ describe('reading and changing', () => {
     expect(error.details.fields).toEqual([
       {
         field: 'lifetime.personal.offeredTtlHours',
-        problem: '336 and 720 hours exceed the maximum lifetime (168 hours). Remove them.',
+        problem: '14 days and 30 days are longer than the limit of 7 days. Remove them.',
       },
     ]);
   });

@@ -7,7 +7,7 @@ import { defaultEnvironmentPolicy } from '../../../src/features/environments/pol
 import { defaultSitesConfig } from '../../../src/features/sites/sites-config.ts';
 import { actorInWords, eventInWords, reasonInWords } from './audit/event-words.ts';
 import { modelSections } from './agents/model-fields.ts';
-import { fieldsOf } from './documents/fields.ts';
+import { fieldsOf, valueInWords } from './documents/fields.ts';
 import { differences, rebased, type Tree, withAt } from './documents/values.ts';
 import { environmentSections } from './environments/environment-fields.ts';
 import { mcpSections } from './mcp/mcp-fields.ts';
@@ -48,4 +48,22 @@ test('the audit log begins with the first administrator, told in plain words', (
   expect(eventInWords({ ...setUp, reason: null })).toBe('Account created');
   // An error's code is what one searches for.
   expect(reasonInWords('forbidden_scope')).toBeUndefined();
+});
+
+test.each([
+  [1, 'minutes', '1 minute'],
+  [2, 'minutes', '2 minutes'],
+  [1, 'repositories', '1 repository'],
+])('%i of the unit %s is %s', (value, unit, words) => {
+  const field = {
+    kind: 'number',
+    path: 'a',
+    label: 'A',
+    says: '',
+    standard: 1,
+    unit,
+    min: 1,
+    max: 9,
+  } as const;
+  expect(valueInWords(field, value)).toBe(words);
 });

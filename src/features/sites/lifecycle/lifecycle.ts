@@ -224,7 +224,7 @@ export function lifecycle(deps: SitesDeps): Lifecycle {
           : {
               event: 'site.taken_down',
               after: { ...site, takenDownAt: now, takeDownReason: reason, epoch: site.epoch + 1 },
-              details: { reason, status: siteStatusOf(site, now) },
+              details: { reason, statusBefore: siteStatusOf(site, now) },
               notice: noticeOf('site_taken_down', site, reason, now),
             },
       ),

@@ -2,7 +2,7 @@ import { Checkbox, NumberInput, SegmentedControl, Switch, TagsInput, Textarea } 
 import { useId } from 'react';
 import { ModelRows } from '../agents/model-rows.tsx';
 import styles from './documents.module.css';
-import { type Field, inDays, valueInWords } from './fields.ts';
+import { type Field, inDays, unitFor, valueInWords } from './fields.ts';
 import { SizeInput } from './size-input.tsx';
 
 type RowProps = {
@@ -79,7 +79,7 @@ function Control({ field, value, said, hasError, errorsInside, onChange }: Contr
           hideControls
           thousandSeparator=","
           decimalScale={2}
-          suffix={field.unit === '' ? '' : ` ${field.unit}`}
+          suffix={field.unit === '' ? '' : ` ${unitFor(value, field.unit)}`}
           error={hasError}
           value={typeof value === 'number' ? value : ''}
           onChange={onChange}

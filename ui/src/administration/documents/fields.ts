@@ -54,7 +54,7 @@ export function valueInWords(field: Field | undefined, value: unknown): string {
   if (field?.kind === 'choice') return field.labels[String(value)] ?? String(value);
   if (field?.kind === 'bytes' && typeof value === 'number') return bytesInWords(value);
   if (field?.kind === 'number' && typeof value === 'number')
-    return `${value.toLocaleString()} ${field.unit}${inBrackets(inDays(field, value))}`.trim();
+    return `${value.toLocaleString()} ${unitFor(value, field.unit)}${inBrackets(inDays(field, value))}`.trim();
   if (Array.isArray(value)) {
     if (value.length === 0) return (field?.kind === 'words' ? field.empty : undefined) ?? 'none';
     // A longer list is visible in the control beside it.
@@ -98,4 +98,9 @@ export function mistakeIn(field: Field, value: unknown): string | undefined {
   if (typeof value === 'number' && value >= min && value <= max) return undefined;
   const say = (bound: number) => (field.kind === 'bytes' ? bytesInWords(bound) : bound.toLocaleString());
   return `Enter a number from ${say(min)} to ${say(max)}.`;
+}
+
+/** Units are plural; one of them is not. */
+export function unitFor(value: unknown, unit: string): string {
+  return value === 1 ? unit.replace(/ies$/, 'y').replace(/s$/, '') : unit;
 }

@@ -39,7 +39,7 @@ export function KeyFilters({ search: asked, onChange, children }: FilterProps) {
       <Tools>
         <SearchField
           label="Search by name or id"
-          placeholder="Start of a name, 3 letters of it, or an id"
+          placeholder="Search by name or id"
           value={search}
           onChange={(text) => onChange({ search: text })}
         />

@@ -45,7 +45,7 @@ export const mcpPolicyApi: DocumentApi = {
 function Impact({ of: { stopped } }: { of: NonNullable<Schemas['McpPolicyChange']['dryRun']> }) {
   if (stopped.length === 0) {
     return (
-      <Alert color="green" title="No call stops">
+      <Alert color="green" title="No tool becomes unavailable">
         Every tool that agents used in the last 30 days stays as available as it is.
       </Alert>
     );

@@ -60,7 +60,7 @@ export function AllSitesPage() {
       <Tools>
         <SearchField
           label="Search public sites"
-          placeholder="Start of a name, 3 letters of it, an id or address"
+          placeholder="Search by name, id or address"
           value={search}
           onChange={(text) => show({ search: text })}
         />

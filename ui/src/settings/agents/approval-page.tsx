@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { exactJson } from '../../agents/exact-json.ts';
 import { destroys, wordsOf } from '../../agents/tools.ts';
-import { api, unwrap } from '../../api/client.ts';
+import { api, ApiProblem, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { PageHead } from '../../lists/page-head.tsx';
 import { Moment } from '../../shell/moment.tsx';
@@ -30,13 +30,22 @@ export function ApprovalPage() {
         title="Approve a call"
         intro="An agent asks to make this call for you. It can make it once, and no other call."
       />
-      {approval === undefined && error !== null && <Problem error={error} />}
+      {approval === undefined && error !== null && isMissing(error) && (
+        <Alert color="yellow" title="This approval has expired or does not exist">
+          The agent can make the call again, which asks you again.
+        </Alert>
+      )}
+      {approval === undefined && error !== null && !isMissing(error) && <Problem error={error} />}
       {approval === undefined && error === null && (
         <Skeleton height={240} radius="lg" role="status" aria-label="Loading" />
       )}
       {approval !== undefined && <Asked of={approval} />}
     </>
   );
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof ApiProblem && error.status === 404;
 }
 
 function Asked({ of: approval }: { of: Approval }) {

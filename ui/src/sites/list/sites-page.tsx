@@ -70,7 +70,7 @@ export function SitesPage() {
       <Tools>
         <SearchField
           label="Search by name, id or address"
-          placeholder="Start of a name, 3 letters of it, or an id"
+          placeholder="Search by name or id"
           value={search}
           onChange={(text) => show({ search: text })}
         />
