@@ -78,6 +78,7 @@ test('an administrator creates a service key, replaces it and revokes it; no val
   const counted = page.waitForResponse(/\/sites\/storage\?owner=/);
   await page
     .getByRole('row', { name: value.slice(8, 20) })
+    .filter({ hasText: 'Being replaced' })
     .getByRole('button', { name: /^Revoke/ })
     .click();
   await (await counted).finished();
@@ -883,8 +884,8 @@ test('a notice about a service key waits for an administrator until it is read',
 });
 
 test('the overview counts people, keys, sites and agents, and leads to them', async () => {
-  const kit = await world.h.person('Kit');
-  await world.h.key(kit, { name: 'counted', ttlHours: 1 });
+  const quinn = await world.h.person('Quinn');
+  await world.h.key(quinn, { name: 'counted', ttlHours: 1 });
   const { page, context, complaints } = await open('/admin');
   const counts = page.getByRole('list', { name: 'Counts' });
   const total = async (path: string, query: Record<string, string> = {}) => {

@@ -23,13 +23,20 @@ export function Repositories({ of: { scopes, repositories: reach } }: { of: Key 
   );
 }
 
-/** Two keys of one rotation, which often have the same name. */
-export function Rotation({ of: { replacedBy, replaces, status } }: { of: Key }) {
+/** Two keys of one rotation, which often have the same name, until the old one ends. */
+export function Rotation({
+  of: { replacedBy, replaces, status },
+  among,
+}: {
+  of: Key;
+  among: readonly Key[];
+}) {
   if (status !== 'active') return null;
+  const isPaired = among.some((other) => other.id === replaces && other.status === 'active');
   return (
     <>
       {replacedBy !== null && <Badge color="blue">Being replaced</Badge>}
-      {replaces !== null && <Badge color="blue">Replaces {replaces}</Badge>}
+      {isPaired && <Badge color="blue">Replaces {replaces}</Badge>}
     </>
   );
 }

@@ -28,15 +28,15 @@ export function KeyTable({ keys, usages, now, isStale, onRevoke }: TableProps) {
       isStale={isStale}
     >
       {keys.map((key) => (
-        <Row key={key.id} of={key} usages={usages} now={now} onRevoke={onRevoke} />
+        <Row key={key.id} of={key} keys={keys} usages={usages} now={now} onRevoke={onRevoke} />
       ))}
     </Table>
   );
 }
 
-type RowProps = Pick<TableProps, 'usages' | 'now' | 'onRevoke'> & { of: Key };
+type RowProps = Pick<TableProps, 'keys' | 'usages' | 'now' | 'onRevoke'> & { of: Key };
 
-function Row({ of: key, usages, now, onRevoke }: RowProps) {
+function Row({ of: key, keys, usages, now, onRevoke }: RowProps) {
   const standing = standingOf(key, now);
   return (
     <tr data-over={isOver(standing)}>
@@ -64,7 +64,7 @@ function Row({ of: key, usages, now, onRevoke }: RowProps) {
         {usages !== undefined && <Sparkline usages={usages} id={key.id} />}
       </td>
       <td data-label="State">
-        <Standing of={standing} /> <Rotation of={key} />
+        <Standing of={standing} /> <Rotation of={key} among={keys} />
         <End of={key} now={now} reader="owner" />
       </td>
       <td>

@@ -53,7 +53,7 @@ export function KeysPage() {
           <Meter
             {...policy.data.activeKeys}
             hasPair={(keys.data?.data ?? []).some(
-              ({ replaces, status }) => replaces !== null && status === 'active',
+              ({ replacedBy, status }) => replacedBy !== null && status === 'active',
             )}
           />
         )}

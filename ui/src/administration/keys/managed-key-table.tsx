@@ -66,7 +66,18 @@ export function ManagedKeyTable(props: TableProps) {
 
 type RowProps = TableProps & { readonly of: Key; readonly usages: Schemas['KeyUsages'] | undefined };
 
-function Row({ of: key, usages, now, whose, chosen, onChoose, onRevoke, onReplace, onOwner }: RowProps) {
+function Row({
+  of: key,
+  keys,
+  usages,
+  now,
+  whose,
+  chosen,
+  onChoose,
+  onRevoke,
+  onReplace,
+  onOwner,
+}: RowProps) {
   const standing = standingOf(key, now);
   return (
     <tr data-over={isOver(standing)}>
@@ -121,7 +132,7 @@ function Row({ of: key, usages, now, whose, chosen, onChoose, onRevoke, onReplac
         <span className={common['badges']}>
           <Standing of={standing} />
           {isUnused(key, now) && <Badge color="yellow">{unusedWords}</Badge>}
-          <Rotation of={key} />
+          <Rotation of={key} among={keys} />
         </span>
         <End of={key} now={now} reader="administrator" />
       </td>
