@@ -155,7 +155,7 @@ const states: readonly (readonly [string, () => string, (page: Page) => Promise<
     () => `/environments/${shop}?tab=log&log=processes`,
     (page) => page.getByText('Live', { exact: true }).waitFor(),
   ],
-  ['deploys', onTab('deploys'), (page) => page.getByText('used again').waitFor()],
+  ['deploys', onTab('deploys'), (page) => page.getByText('Cached').waitFor()],
   ['events', onTab('events'), (page) => page.getByRole('heading', { name: 'Events' }).waitFor()],
   ['an explanation', onTab('why'), (page) => page.getByText('Correct it.').waitFor()],
   ['settings', onTab('settings'), (page) => page.getByLabel('Allow deploys').waitFor()],

@@ -220,6 +220,22 @@ test('the start page counts Environments, offers the first one, and shows the le
   await context.close();
 });
 
+test('an Environment that was torn down is not said to be followed', async () => {
+  const facts = { autoTrack: true, branch: 'search', repository: 'acme/website' };
+  const live = await insertEnvironment(world, ada, { ...facts, status: 'deployed' });
+  const gone = await insertEnvironment(world, ada, {
+    ...facts,
+    status: 'torn_down',
+    deletedAt: world.h.clock.now(),
+  });
+  const { page, context } = await at(`/environments/${live.id}`);
+  await page.getByText('followed: every new commit is deployed').waitFor();
+  await page.goto(`${world.uiUrl}/environments/${gone.id}`);
+  await page.getByText('Torn down').first().waitFor();
+  await expect.poll(() => page.getByText('followed: every new commit is deployed').count()).toBe(0);
+  await context.close();
+});
+
 test('everything that can be done with one is on its page', { tags: 'core' }, async () => {
   const environment = await insertEnvironment(world, ada, {
     uuid: 'shop-to-change',
@@ -448,7 +464,7 @@ test('a failed deploy says what to do, and the same commit is deployed again', {
   const listed = '4:14services.web.build.outptuoutptu is not a field. Write output.';
   await expect.poll(() => problems.textContent()).toBe(listed);
   await page.getByRole('tab', { name: 'Deploys' }).click();
-  await page.getByText('used again').waitFor();
+  await page.getByText('Cached').waitFor();
   await page.getByRole('link', { name: '8c36b1a' }).click();
   await heading(page, 'Deploy of 8c36b1a');
   await expect

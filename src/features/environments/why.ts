@@ -52,7 +52,7 @@ export function explain(
   const lines = [
     line('configuration', 'postern.yaml has no problems.'),
     line('fetch', `Commit ${deploy.sha?.slice(0, 12) ?? ''} of ${deploy.branch} was read.`),
-    line('build', `${built.length - reused} built, ${reused} used again.`),
+    line('build', `${built.length - reused} built, ${reused} cached.`),
     line('start', 'Every service was started.'),
     healthNow(environment, deploy, services) ?? line('health', 'Every service is ready.'),
     isEnding(environment) ? endOf(environment) : line('route', 'The gateway serves it.'),

@@ -75,7 +75,7 @@ test('a branch is built, deployed, and used again by the next Environment of it'
     ['route', true],
   ]);
   const said = (explained: { message: string }[]) => explained[2]?.message;
-  expect(said(why)).toBe('1 built, 0 used again.');
+  expect(said(why)).toBe('1 built, 0 cached.');
   const { data: events } = await shop.call('GET', '/environments/first-shop/events');
   expect(events.map(({ event }: { event: string }) => event)).toEqual([
     'build.created',
@@ -94,7 +94,7 @@ test('a branch is built, deployed, and used again by the next Environment of it'
   const again = await shop.call('GET', '/builds', { query: { environment: second.data.id } });
   expect(again.data[0].steps).toMatchObject([{}, { step: 'build', status: 'done', reused: true }, {}]);
   const { data: whyAgain } = await shop.call('GET', `/environments/${second.data.id}/why`);
-  expect(said(whyAgain)).toBe('0 built, 1 used again.');
+  expect(said(whyAgain)).toBe('0 built, 1 cached.');
 });
 
 test('each change leads to the next step: a deploy ends without the periodic rounds', async () => {

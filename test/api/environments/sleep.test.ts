@@ -100,7 +100,7 @@ test('what nobody uses for the time of the policy falls asleep: its processes en
   const environment = await fetched();
   expect(environment).toMatchObject({
     status: 'asleep',
-    statusMessage: 'Nobody used it for 60 min. The next request wakes it.',
+    statusMessage: 'No requests for 60 minutes. It wakes on the next one.',
     services: [
       { name: 'web', status: 'ready' },
       { name: 'api', status: 'asleep' },

@@ -49,7 +49,7 @@ export function createSleep(deps: {
       await stores.environments.update({
         ...held,
         status: 'asleep',
-        statusMessage: `Nobody used it for ${minutes} min. The next request wakes it.`,
+        statusMessage: `No requests for ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}. It wakes on the next one.`,
         updatedAt: clock.now(),
       });
       await stores.audit.append({

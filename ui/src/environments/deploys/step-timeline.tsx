@@ -25,7 +25,7 @@ export function StepTimeline({ of: deploy, now }: { of: Deploy; now: number }) {
           <StepMark of={step.status} />
           <span className={styles['step']}>
             {stepWords[step.step]} {step.service !== '' && <b>{step.service}</b>}
-            {step.reused && <span className={styles['reused']}>used again</span>}
+            {step.reused && <span className={styles['reused']}>Cached</span>}
             {step.message !== null && <span className={styles['message']}>{step.message}</span>}
           </span>
           <span className={styles['took']}>{tookWords(step, now)}</span>
@@ -43,7 +43,7 @@ const stepWords: Readonly<Record<Step['step'], string>> = {
   build: 'Build',
   start: 'Start',
   health: 'Check the health of',
-  route: 'Serve it',
+  route: 'Go live',
 };
 
 const statusWords: Readonly<Record<Step['status'], string>> = {

@@ -20,14 +20,14 @@ const stepWords: Readonly<Record<Step['step'], string>> = {
   route: 'Serving',
 };
 
-/** Why it is as it is, in the order in which a deploy goes, from the code that decides. */
+/** What happened, in the order in which a deploy goes, from the code that decides. */
 export function Explanation({ environment }: Facts) {
   const { data, error, refetch } = useQuery(explanationOf(environment));
   if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;
   if (data === undefined) return <Skeleton height={240} radius="lg" role="status" aria-label="Loading" />;
   return (
     <section className={shared['card']} aria-labelledby="why">
-      <h2 id="why">Why it is as it is</h2>
+      <h2 id="why">What happened</h2>
       <p className={shared['hint']}>What its newest deploy did, step by step.</p>
       <ol className={styles['checks']}>
         {data.map(({ step, ok, message, fix, problems }) => (

@@ -35,7 +35,9 @@ export function Overview({ environment, now }: Facts) {
           <dt>Branch</dt>
           <dd>
             <bdi>{environment.branch}</bdi>
-            {environment.autoTrack && ', followed: every new commit is deployed'}
+            {environment.autoTrack &&
+              environment.deletedAt === null &&
+              ', followed: every new commit is deployed'}
           </dd>
           <dt>Newest commit read</dt>
           <dd>{environment.sha === null ? 'None yet' : <code>{environment.sha}</code>}</dd>
