@@ -6,7 +6,8 @@ const state = 'a'.repeat(20);
 
 async function pageAfter(query: Record<string, string>) {
   const receiver = await redirectReceiver(state);
-  const response = await fetch(`${receiver.redirectUri}?${new URLSearchParams({ state, ...query })}`);
+  const sent = new URLSearchParams({ state, ...query }).toString();
+  const response = await fetch(`${receiver.redirectUri}?${sent}`);
   await receiver.answer();
   return { type: response.headers.get('content-type'), text: await response.text() };
 }

@@ -442,7 +442,8 @@ test('a session is a timeline: the person reads what was sent, an administrator 
 
 test('an approval that has expired is named, with what the person can do', async () => {
   const { page, context } = await atPage(world, ada, '/settings/agents/approvals/apr_none');
-  await page.getByText('This approval has expired or does not exist').waitFor();
+  const note = page.getByText('This approval has expired or does not exist');
+  await expect.poll(() => note.count()).toBe(1);
   await context.close();
 });
 

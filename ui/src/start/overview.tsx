@@ -6,7 +6,7 @@ import { Tile, Tiles } from '../lists/tiles.tsx';
 import { Moment } from '../shell/moment.tsx';
 import { useNow } from '../shell/now.ts';
 import { Problem } from '../shell/problem.tsx';
-import { WaitingCalls } from '../settings/agents/waiting.tsx';
+import { WaitingCalls } from '../agents/waiting-calls.tsx';
 import { useHasEnvironments } from '../shell/areas.ts';
 import { endingKeys, endingMost, endingSites, myEnvironments, type MySites, mySites } from './queries.ts';
 import styles from './start.module.css';

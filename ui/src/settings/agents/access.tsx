@@ -8,6 +8,7 @@ import { useNow } from '../../shell/now.ts';
 import { Problem } from '../../shell/problem.tsx';
 import { useChange } from '../../shell/use-change.ts';
 import { myAgentAccess } from '../queries.ts';
+import list from '../../agents/agent-list.module.css';
 import styles from './agents.module.css';
 
 type Access = Schemas['AgentAccess'];
@@ -19,11 +20,11 @@ export function AccessCard() {
   if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;
   if (data === undefined || data.access.length === 0) return null;
   return (
-    <section className={styles['card']} aria-labelledby="access">
+    <section className={list['card']} aria-labelledby="access">
       <Title order={2} size="h4" id="access">
         What your agents are for
       </Title>
-      <ul className={styles['waiting']}>
+      <ul className={list['list']}>
         {data.access.map((one) => (
           // After a save, the row starts again from what was saved.
           <AccessRow key={`${one.sessionId} ${one.definition?.id ?? ''}`} of={one} offered={data.offered} />
@@ -56,11 +57,11 @@ function AccessRow({ of: access, offered }: { of: Access; offered: Offered }) {
     <li>
       <div>
         <code>{clientId}</code>
-        <span className={styles['who']}>
+        <span className={list['who']}>
           Last call <Moment at={lastCallAt} now={now} />
         </span>
         {purpose !== undefined && (
-          <span className={styles['who']}>
+          <span className={list['who']}>
             <bdi>{purpose}</bdi>
           </span>
         )}
@@ -68,7 +69,7 @@ function AccessRow({ of: access, offered }: { of: Access; offered: Offered }) {
       {isPinned ? (
         <span>
           <bdi>{definition?.name}</bdi>
-          <span className={styles['who']}>Chosen by an administrator</span>
+          <span className={list['who']}>Chosen by an administrator</span>
         </span>
       ) : (
         <div className={styles['choice']}>
