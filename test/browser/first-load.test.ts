@@ -121,3 +121,18 @@ test('the menu is complete when it appears, however late the answer about Enviro
   expect(counts).toHaveLength(1);
   await context.close();
 });
+
+test('a server that is busy from the first answer on does not keep the page from saying so', async () => {
+  const { context, page } = await firstVisit();
+  for (const path of ['**/api/v2/auth/context', '**/api/v2/environments/policy']) {
+    await page.route(
+      path,
+      (route) => route.fulfill({ status: 503, headers: { 'retry-after': '1' }, body: '' }),
+      { times: 2 },
+    );
+  }
+  await page.goto(`${world.uiUrl}/settings/keys`);
+  await page.getByText('The server is busy.').waitFor();
+  await page.getByRole('table').waitFor();
+  await context.close();
+});

@@ -18,8 +18,10 @@ if (root === null) throw new Error('The document has no place for the app.');
 
 // index.html preloads the answers to the first two, at the same addresses.
 void queryClient.prefetchQuery(unreadNotices);
-const menu = queryClient.fetchQuery(whoAmI).then(async ({ roles }) => {
-  if (roles !== null && roles.length > 0) await queryClient.prefetchQuery(environmentPolicy);
+// Without a retry: the page itself says that it retries, and is not shown before.
+const menu = queryClient.fetchQuery({ ...whoAmI, retry: false }).then(async ({ roles }) => {
+  if (roles !== null && roles.length > 0)
+    await queryClient.prefetchQuery({ ...environmentPolicy, retry: false });
 });
 
 // The server's policy allows no inline style. Mantine would write its variables and classes into a <style> element;

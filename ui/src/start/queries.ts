@@ -83,7 +83,7 @@ export const myEnvironments = queryOptions({
   ...fresh,
   queryKey: ['environments', 'mine', 'ending'],
   queryFn: ({ signal }) =>
-    unwrap(api.GET('/environments', { params: { query: { mine: 'true', limit: 100 } }, signal })),
+    unwrap(api.GET('/environments', { params: { query: { mine: true, limit: 100 } }, signal })),
 });
 
 export const people = queryOptions({
