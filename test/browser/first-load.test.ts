@@ -134,5 +134,6 @@ test('a server that is busy from the first answer on does not keep the page from
   await page.goto(`${world.uiUrl}/settings/keys`);
   await page.getByText('The server is busy.').waitFor();
   await page.getByRole('table').waitFor();
+  await expect.poll(() => page.getByText('The server is busy.').count()).toBe(0);
   await context.close();
 });

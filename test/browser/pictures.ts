@@ -48,7 +48,7 @@ async function tellStory(page: Page): Promise<void> {
   await picture(page, 'start');
 
   await page.goto(`${program.origin}/settings/keys/new`);
-  await fillIn(page, { name: 'website-deploy', preset: 'Publish sites from CI' });
+  await fillIn(page, { name: 'website-deploy', preset: 'Publish sites from CI', where: [] });
   await page.getByText('website-deploy may').waitFor();
   await picture(page, 'new-key');
   await create(page);
