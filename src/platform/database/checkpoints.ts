@@ -48,7 +48,7 @@ export async function createCheckpoints(deps: {
     if (isInTransaction()) return false;
     try {
       const now = await position();
-      if (now - last < logBytes) return false;
+      if (now - last < logBytes || isInTransaction()) return false;
       await database.exec('checkpoint');
       last = now;
       return true;
@@ -113,8 +113,7 @@ function flusherOf(dataDir: string): () => Promise<void> {
   }
 
   return async () => {
-    const databases = (await readdir(join(dataDir, 'base'))).map((name) => join('base', name));
-    for (const name of [...databases, ...otherFolders]) {
+    for (const name of await flushedFolders(dataDir)) {
       const folder = join(dataDir, name);
       const entries = await readdir(folder, { withFileTypes: true });
       const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(folder, entry.name));
@@ -125,8 +124,14 @@ function flusherOf(dataDir: string): () => Promise<void> {
   };
 }
 
-/** What else a checkpoint writes: `pg_control` and the states of transactions. */
-const otherFolders = ['pg_xact', 'pg_multixact/members', 'pg_multixact/offsets', 'global'];
+/**
+ * The folders that a checkpoint writes, in the order in which they must reach the disk. The log comes first: the last, `global`, has
+ * `pg_control`, which names a record of the log, and without that record PostgreSQL does not start.
+ */
+export async function flushedFolders(dataDir: string): Promise<string[]> {
+  const databases = (await readdir(join(dataDir, 'base'))).map((name) => join('base', name));
+  return ['pg_wal', ...databases, 'pg_xact', 'pg_multixact/members', 'pg_multixact/offsets', 'global'];
+}
 
 function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
