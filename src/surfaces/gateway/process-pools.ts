@@ -60,8 +60,8 @@ export function createProcessPools(limits = { busy: maxBusy }): ProcessPools {
       pool.open += 1;
       const connection = new Connection(place, { isUpgrade }, () => {
         pool.open -= 1;
-        const place = pool.idle.indexOf(connection);
-        if (place >= 0) pool.idle.splice(place, 1);
+        const index = pool.idle.indexOf(connection);
+        if (index >= 0) pool.idle.splice(index, 1);
       });
       return connection;
     },

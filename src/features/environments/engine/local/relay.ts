@@ -12,8 +12,10 @@ export const relaySocket = 'relay.sock';
 
 /** Bytes of the first line: the longest address and a port. */
 const maxLine = 64;
-/** How long a service may answer when no more bytes can come, in ms. */
+/** How long a service may answer when no more bytes can come, or leave bytes unread, in ms. */
 const endMs = 60_000;
+/** As many as the gateway has open to all processes. */
+const maxConnections = 4_096;
 
 /** Starts it in the folder of the socket. It writes to file 3 when it listens, and outlives this process. */
 export function spawnRelay(
@@ -22,7 +24,7 @@ export function spawnRelay(
   env: Readonly<Record<string, string>>,
 ): ChildProcess {
   const node = tenantUser === null ? process.execPath : sourceAt(0);
-  const program = `(${relay.toString()})(require('node:net'), require('node:fs'), '${relaySocket}', ${maxLine}, ${endMs})`;
+  const program = `(${relay.toString()})(require('node:net'), require('node:fs'), '${relaySocket}', ${maxLine}, ${endMs}, ${maxConnections})`;
   const words = [
     ...enterNetwork(holder),
     node,
@@ -42,13 +44,14 @@ export function spawnRelay(
   return child;
 }
 
-/** Runs alone, as text: nothing of this file is there. */
-function relay(
+/** Runs in another process as text, so it must not use anything from this file. */
+export function relay(
   { connect, createServer }: typeof net,
   { rmSync, writeSync }: typeof fs,
   path: string,
   maxBytes: number,
   endMs: number,
+  maxConnections: number,
 ): void {
   rmSync(path, { force: true });
   const server = createServer({ allowHalfOpen: true }, (near) => {
@@ -67,11 +70,16 @@ function relay(
       near.on('close', () => far.destroy());
       // The gateway closes both directions, and only a write would show that.
       near.on('end', () => setTimeout(() => far.destroy(), endMs).unref());
+      // While the service does not read, nothing is read here either, also not that the gateway has gone.
+      far.setTimeout(endMs, () => {
+        if (far.writableNeedDrain) far.destroy();
+      });
       near.pipe(far);
       far.pipe(near);
     });
   });
   // A connection that cannot be taken now, such as without free files, is one failure of many.
   server.on('error', () => undefined);
+  server.maxConnections = maxConnections;
   server.listen(path, () => writeSync(3, '.'));
 }
