@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { branchNamePattern } from './git/remote.ts';
 
 /** Schemas that every feature uses. Objects are strict: an unknown field is refused (contract 2). */
 export const timestampSchema = z.iso.datetime({ precision: 3 }).describe('RFC 3339, UTC, milliseconds');
@@ -29,6 +30,13 @@ export const cursorQuery = {
     .optional(),
   limit: queryInteger(1, 100, 25),
 };
+
+/** The name of a branch, as git allows it. A reader must see every character: the branches that get secrets have names like it. */
+export const branchName = z
+  .string()
+  .max(250)
+  .regex(branchNamePattern, 'must be a git branch name, by the rules of git check-ref-format')
+  .refine((name) => !/[\p{Cf}\u2028\u2029]/u.test(name), 'must not contain invisible characters');
 
 /** Text without control characters: PostgreSQL cannot store NUL, and the others can only deceive a reader. */
 export function plainText(max: number) {

@@ -3,13 +3,8 @@ import { callerKinds, type RequestOrigin } from '../../core/caller.ts';
 import { defineRoute, type Route } from '../../platform/http.ts';
 import type { Branches } from './branches.ts';
 import { publishedSchema, readConfigurationFile } from './environments.ts';
-import {
-  branchName,
-  branchValidationSchema,
-  repositoryName,
-  validateSchema,
-  validationSchema,
-} from './schemas.ts';
+import { branchValidationSchema, repositoryName, validateSchema, validationSchema } from './schemas.ts';
+import { branchName } from '../../platform/schemas.ts';
 
 type ConfigurationRouteDeps = {
   readonly uiUrl: string;

@@ -1,9 +1,16 @@
 import { z } from 'zod';
-import { idParams, pageQuery, plainText, queryFlag, timestampSchema } from '../../platform/schemas.ts';
+import {
+  branchName,
+  idParams,
+  pageQuery,
+  plainText,
+  queryFlag,
+  timestampSchema,
+} from '../../platform/schemas.ts';
 import { accessKinds, maxServices, maxTtlHours } from './configuration-file/schema.ts';
 import { linkIcons } from './metadata-links/metadata-link.ts';
 import { environmentStatuses, serviceKinds, serviceStatuses } from './environment.ts';
-import { branchName, problemSchema, repositoryName } from './schemas.ts';
+import { problemSchema, repositoryName } from './schemas.ts';
 import { stepNames } from './deploys/deploy.ts';
 
 export const environmentParams = idParams('The id or the name of an Environment', 'shop-search-k3v9x0');

@@ -4,7 +4,8 @@ import { defineRoute, type Route } from '../../platform/http.ts';
 import type { Branches } from './branches.ts';
 import type { EnvironmentPolicy } from './policy/environment-policy.ts';
 import { type PlannedEnvironment, previewOf } from './preview.ts';
-import { branchName, configurationPreviewSchema, repositoryName } from './schemas.ts';
+import { configurationPreviewSchema, repositoryName } from './schemas.ts';
+import { branchName } from '../../platform/schemas.ts';
 
 export function previewRoute({
   branches,

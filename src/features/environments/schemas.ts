@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { branchNamePattern } from '../../platform/git/remote.ts';
 import { rules } from './configuration-file/problem.ts';
 import { accessKinds } from './configuration-file/schema.ts';
 
@@ -65,8 +64,3 @@ export const repositoryName = z
   .max(201)
   .regex(/^[A-Za-z0-9._-]+\/[A-Za-z0-9._-]+$/, 'must look like owner/name')
   .meta({ description: 'Full name of a registered repository', examples: ['acme/website'] });
-
-export const branchName = z
-  .string()
-  .max(250)
-  .regex(branchNamePattern, 'must be a git branch name, by the rules of git check-ref-format');

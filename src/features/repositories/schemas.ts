@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { branchNamePattern } from '../../platform/git/remote.ts';
-import { timestampSchema } from '../../platform/schemas.ts';
+import { branchName, timestampSchema } from '../../platform/schemas.ts';
 
 /** `owner/name` as git hosts allow it. Upper and lower case are kept for display and are equal in comparisons. */
 const repositoryNameSchema = z
@@ -17,11 +16,6 @@ const cloneUrl = z
     /^(?:https:\/\/[A-Za-z0-9.-]+(?::\d{1,5})?\/[A-Za-z0-9._~/-]+|(?:ssh:\/\/)?git@[A-Za-z0-9.-]+[:/][A-Za-z0-9._~/-]+|file:\/\/\/[A-Za-z0-9._~/-]+)$/,
     'must be an https or ssh git address without credentials',
   );
-
-const branch = z
-  .string()
-  .max(250)
-  .regex(branchNamePattern, 'must be a git branch name, by the rules of git check-ref-format');
 
 const environmentDefaults = z
   .record(
@@ -47,7 +41,7 @@ export const repositoryCreateSchema = z
   .strictObject({
     fullName: repositoryNameSchema,
     cloneUrl,
-    defaultBranch: branch.default('main'),
+    defaultBranch: branchName.default('main'),
     environmentDefaults: environmentDefaults.nullable().optional(),
   })
   .meta({ id: 'CreateRepositoryRequest' });
@@ -56,7 +50,7 @@ export const repositoryChangeSchema = z
   .strictObject({
     fullName: repositoryNameSchema.optional(),
     cloneUrl: cloneUrl.optional(),
-    defaultBranch: branch.optional(),
+    defaultBranch: branchName.optional(),
     environmentDefaults: environmentDefaults.nullable().optional(),
   })
   .meta({ id: 'RepositoryChange' });

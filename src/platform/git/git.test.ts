@@ -17,7 +17,7 @@ import { gitHost, httpsGitServer, isSshServerMissing, sshGitServer } from '../..
 import { createOutbound } from '../outbound.ts';
 import { type GitCredential, gitIn } from './git.ts';
 
-/** Of the commits of test/git-repository.ts. */
+/** The subject of every commit that test/git-repository.ts makes. */
 const subject = 'A change';
 
 const resolved: string[] = [];

@@ -88,6 +88,7 @@ test.each([
   'a\nb',
   'a\tb',
   'a\x7fb',
+  'a\u2028..b',
   ' a',
 ])('%j is judged as git does', (name) => {
   const { status } = spawnSync('git', ['check-ref-format', '--branch', name]);

@@ -15,7 +15,7 @@ export type RemoteAddress =
 /** The names that `git check-ref-format --branch` allows. */
 export const branchNamePattern =
   // oxlint-disable-next-line no-control-regex -- git refuses them
-  /^(?![-./]|.*(?:\.\.|\/\/|\/\.|@\{|\.lock(?:\/|$)))[^\x00-\x20\x7f~^:?*[\\]*[^\x00-\x20\x7f~^:?*[\\./]$/;
+  /^(?![-./]|[\s\S]*(?:\.\.|\/\/|\/\.|@\{|\.lock(?:\/|$)))[^\x00-\x20\x7f~^:?*[\\]*[^\x00-\x20\x7f~^:?*[\\./]$/;
 
 /** Undefined when the URL has another form than the registry of repositories accepts. */
 export function remoteAddress(cloneUrl: string): RemoteAddress | undefined {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { timestampSchema } from '../../platform/schemas.ts';
-import { branchName, problemSchema, repositoryName } from '../../features/environments/schemas.ts';
+import { branchName, timestampSchema } from '../../platform/schemas.ts';
+import { problemSchema, repositoryName } from '../../features/environments/schemas.ts';
 import { deployStatuses } from '../../features/environments/deploys/deploy.ts';
 import { environmentStatuses } from '../../features/environments/environment.ts';
 import { after, environmentId, shortened } from './read-tools.ts';

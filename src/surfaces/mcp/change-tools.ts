@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { plainText, timestampSchema } from '../../platform/schemas.ts';
-import { branchName, repositoryName } from '../../features/environments/schemas.ts';
+import { branchName, plainText, timestampSchema } from '../../platform/schemas.ts';
+import { repositoryName } from '../../features/environments/schemas.ts';
 import { environmentStatuses } from '../../features/environments/environment.ts';
 import { siteStatuses } from '../../features/sites/site.ts';
 import { buildId } from './build-tools.ts';
