@@ -13,8 +13,8 @@ function textOfEnvironment(subject: Extract<NoticeSubject, { environmentId: stri
     case 'environment_deploy_failed': {
       const { branch, sha, reason, isServed } = fields;
       const what = sha === undefined ? `the branch ${branch}` : `${sha} of ${branch}`;
-      const rest = isServed ? 'What it served before is still served.' : 'It serves nothing yet.';
-      return `${environment} could not deploy ${what}: ${reason} ${rest}`;
+      const rest = isServed ? 'The previous deploy is still live.' : 'Nothing is live yet.';
+      return `Postern could not deploy ${what} to the Environment “${fields.environmentName}” (${environmentId}): ${reason} ${rest}`;
     }
     case 'environment_expires_1d':
       return `${environment} ends within a day (${fields.expiresAt}). Extend its lease to keep it.`;

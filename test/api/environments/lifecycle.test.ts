@@ -153,7 +153,7 @@ describe('what is wrong is said in words, and what was served is still served', 
     const bad = await shop.settle(data.id);
     expect(bad).toMatchObject({ status: 'error', services: good.services });
     expect(bad.statusMessage).toMatch(
-      /^The newest deploy failed; the one before is still served\. web: The command exited with 7 after/,
+      /^The newest deploy failed; the previous deploy is still live\. web: The command exited with 7 after/,
     );
     const { data: why } = await shop.call('GET', `/environments/${data.id}/why`);
     expect(why[2]).toMatchObject({ step: 'build', ok: false, fix: expect.stringContaining('log') });
@@ -180,8 +180,10 @@ describe('what is wrong is said in words, and what was served is still served', 
     expect(notices).toMatchObject([
       { kind: 'environment_deploy_failed', environmentId: data.id, environmentExpiresAt: null },
     ]);
-    expect(notices[0].message).toContain(`could not deploy ${bad.slice(0, 12)} of told: `);
-    expect(notices[0].message).toContain('What it served before is still served.');
+    expect(notices[0].message).toContain(
+      `Postern could not deploy ${bad.slice(0, 12)} of told to the Environment “`,
+    );
+    expect(notices[0].message).toContain('The previous deploy is still live.');
     const { data: events } = await shop.call('GET', `/environments/${data.id}/events`, { as });
     const outcomes = events.flatMap(({ event, reason, outcome, details }: Event) =>
       /deployed|failed/.test(event) ? [[event, reason, outcome, details.sha]] : [],
@@ -261,7 +263,7 @@ describe('what is wrong is said in words, and what was served is still served', 
     await shop.call('POST', `/environments/${data.id}/deploy`, { body: {} });
     expect(await shop.settle(data.id)).toMatchObject({
       status: 'error',
-      statusMessage: `The newest deploy failed; the one before is still served. ${words}`,
+      statusMessage: `The newest deploy failed; the previous deploy is still live. ${words}`,
       services,
     });
     const [build] = (await shop.call('GET', '/builds', { query: { environment: data.id } })).data;

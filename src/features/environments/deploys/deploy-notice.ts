@@ -2,25 +2,27 @@ import { type NewEnvironmentNotice, recipientOf } from '../../notices/notices.ts
 import type { Environment } from '../environment.ts';
 import type { Deploy } from './deploy.ts';
 
-/** Of a sentence that another program may have written in part. */
+/** Maximum characters of the reason, which may quote another program. */
 const maxReason = 300;
 
-/** Tells the creator of the Environment that a deploy failed: once for each commit, however often it is tried again. */
+/** Tells the creator of the Environment that a deploy failed: once for each commit, or for each reason why the branch cannot be read. */
 export function deployNotice(
   { id, uuid, creator, liveDeployId }: Environment,
   deploy: Deploy,
   reason: string,
 ): NewEnvironmentNotice {
+  // A cut through a character would leave half of it, which PostgreSQL does not store as JSON.
+  const text = reason.slice(0, maxReason).toWellFormed();
   return {
     recipient: recipientOf(creator),
     kind: 'environment_deploy_failed',
     environmentId: id,
-    occasion: deploy.sha ?? deploy.id,
+    occasion: deploy.sha ?? text,
     fields: {
       environmentName: uuid,
       branch: deploy.branch,
       ...(deploy.sha === null ? {} : { sha: deploy.sha.slice(0, 12) }),
-      reason: reason.slice(0, maxReason),
+      reason: text,
       isServed: liveDeployId !== null,
     },
   };

@@ -24,7 +24,7 @@ export function recording({ tx, feed, clock }: Pick<ReconcilerDeps, 'tx' | 'feed
       if (hasEnded(current) || isEnding(environment)) return undefined;
       const now = clock.now();
       const after = await work({ environment, deploy: current }, stores, now);
-      if (hasEnded(after.deploy)) await sayEnd(after, stores);
+      if (hasEnded(after.deploy)) await recordOutcome(after, stores);
       await stores.deploys.update(after.deploy);
       await stores.environments.update({ ...after.environment, updatedAt: now });
       await stores.changes.publish({ topic: 'environment', subject: environment.id });
@@ -36,8 +36,8 @@ export function recording({ tx, feed, clock }: Pick<ReconcilerDeps, 'tx' | 'feed
   };
 }
 
-/** The outcome, in the audit log; to the creator too when the deploy failed. */
-async function sayEnd(
+/** Writes the outcome to the audit log, and notifies the creator of a failure. */
+async function recordOutcome(
   { environment, deploy }: Rows,
   { audit, notices }: Pick<EnvironmentStores, 'audit' | 'notices'>,
 ): Promise<void> {
@@ -67,7 +67,7 @@ export type Failure = {
   readonly at: Pick<DeployStep, 'service' | 'step'> | null;
 };
 
-/** Ends a deploy that failed, and its steps. What was served before is still served; without that, its services rest. */
+/** Ends a deploy that failed, and its steps. The previous deploy stays live; without one, the services rest. */
 export async function failed(
   stores: Pick<EnvironmentStores, 'deploys' | 'environments'>,
   { environment, deploy }: Rows,
@@ -85,7 +85,7 @@ export async function failed(
   const statusMessage =
     environment.liveDeployId === null
       ? message
-      : `The newest deploy failed; the one before is still served. ${message}`;
+      : `The newest deploy failed; the previous deploy is still live. ${message}`;
   const whole = detail === undefined ? message : `${message} ${detail}`;
   return {
     deploy: { ...deploy, status, message: whole, fix, problems, endedAt: now },
