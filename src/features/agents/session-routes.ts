@@ -5,6 +5,7 @@ import { defineRoute, pagePagination, type Route } from '../../platform/http.ts'
 import { idParams, pageQuery, plainText, timestampSchema } from '../../platform/schemas.ts';
 import { ownId } from '../people/people.ts';
 import type { AgentCall, AgentSession, AgentSessions } from './agents.ts';
+import { callResults, resultOf } from './call-result.ts';
 import { callSteps } from './session-store.ts';
 import { charactersOf } from './hidden-value.ts';
 
@@ -45,6 +46,11 @@ const call = {
   at: timestampSchema,
   tool: z.string(),
   code: z.string().nullable().describe('Null: the tool answered. Otherwise the code of its refusal'),
+  result: z
+    .enum(callResults)
+    .describe(
+      '`asked`: a person must answer first. `failed`: the server, or one that it needs, could not answer',
+    ),
   durationMs: z.number().int(),
   approvalId: z.string().nullable().describe('The approval that it requested or used. Null: it needed none'),
   step: z
@@ -95,6 +101,7 @@ const exampleCall = {
   at: '2026-01-01T09:00:00.000Z',
   tool: 'get_site',
   code: null,
+  result: 'done' as const,
   durationMs: 12,
   approvalId: null,
   step: null,
@@ -242,7 +249,8 @@ export function agentSessionRoutes({
 }
 
 function toShownCall({ number, at, tool, code, durationMs, approvalId, step }: AgentCall) {
-  return { number, at: timestamp(at), tool, code, durationMs, approvalId, step };
+  const result = resultOf(code, step);
+  return { number, at: timestamp(at), tool, code, result, durationMs, approvalId, step };
 }
 
 function sizesOf({ arguments: all }: AgentCall) {

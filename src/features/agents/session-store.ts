@@ -78,7 +78,7 @@ export type AgentSessionStore = {
   endGrant(grant: AgentGrant, at: number): Promise<boolean>;
   /** In the order of their time. One page costs the same however many calls there are. */
   calls(sessionId: string, page: number, limit: number): Promise<AgentCall[]>;
-  /** Of calls that were answered, without those that only asked the person. */
+  /** Counts successful calls, except those that only asked for confirmation. */
   usageSince(at: number): Promise<ToolUsage[]>;
   /** Every client of a session that is kept. */
   clients(): Promise<ClientUse[]>;

@@ -4,16 +4,16 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { decide, type RoutePolicy } from '../../core/authorize.ts';
 import { actorOf, type Caller, type RequestOrigin } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
-import { AppError, type ErrorCode, statusOf } from '../../core/errors.ts';
+import { AppError } from '../../core/errors.ts';
 import { mcpScope, type Scope } from '../../core/scopes.ts';
 import type { AgentSessions } from '../../features/agents/agents.ts';
 import type { AgentApprovals } from '../../features/agents/approvals.ts';
-import type { CallStep } from '../../features/agents/session-store.ts';
+import { resultOf } from '../../features/agents/call-result.ts';
 import type { McpUploads } from '../../features/agents/mcp-uploads.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Authentication, McpCaller } from '../web/authentication.ts';
 import type { Authorization } from '../web/authorization.ts';
-import type { AgentCallResult, Metrics } from '../web/metrics.ts';
+import type { Metrics } from '../web/metrics.ts';
 import {
   type AgentRights,
   accessUnder,
@@ -232,12 +232,6 @@ const rightsChanged = new AppError('state_conflict', {
   message: 'What this client may do changed while the call waited.',
   hint: 'Read tools/list, then make the call again.',
 });
-
-function resultOf(code: ErrorCode | null, step: CallStep | null): AgentCallResult {
-  if (code === 'approval_required' || step === 'confirmation_asked') return 'asked';
-  if (code === null) return 'done';
-  return statusOf(code) >= 500 ? 'failed' : 'refused';
-}
 
 /** Clients in a browser must read the challenge and the metadata to sign a person in. Nothing here uses a cookie. */
 function allowReading(reply: FastifyReply): FastifyReply {

@@ -1,5 +1,6 @@
 import { totalmem } from 'node:os';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { CallResult } from '../../features/agents/call-result.ts';
 import type { RetryCause } from '../../features/environments/retry-cause.ts';
 
 /** The only file that knows the metrics library. Labels are route patterns, never addresses, ids or values. */
@@ -7,8 +8,6 @@ export type RequestMetrics = {
   /** `elapsedMs`: null for a stream, whose time says nothing about how fast the server is. */
   count(method: string, route: string, status: number, elapsedMs: number | null): void;
 };
-
-export type AgentCallResult = 'done' | 'asked' | 'refused' | 'failed';
 
 export type Metrics = RequestMetrics & {
   readonly registry: Registry;
@@ -34,7 +33,7 @@ export type Metrics = RequestMetrics & {
   /** Counts a step of an Environment or a build that Postern retries. */
   countRetry(cause: RetryCause): void;
   /** Counts a call of an agent. `tool`: `external` for tools of external MCP servers, whose names others choose. */
-  countAgentCall(tool: string, result: AgentCallResult): void;
+  countAgentCall(tool: string, result: CallResult): void;
   /** Adds memory, descriptors and the event loop, under the names that Node.js dashboards know. */
   watchProcess(): void;
   /** `reader` of the request; `visibility` of the requested address, `none` when it belongs to nothing. */

@@ -15,9 +15,6 @@ const steps = {
   confirmation_asked: 'asked the person to confirm',
 } as const;
 
-/** The server, or one that it needs, could not answer. Every other code is a refusal. */
-const failures = /^(?:internal_error|overloaded|storage_full|.*_unavailable)$/;
-
 /** The calls of a session, in the order of their time, each with its result. */
 export function CallTimeline({ calls }: { calls: readonly Call[] }) {
   const now = useNow();
@@ -59,12 +56,13 @@ export function CallTimeline({ calls }: { calls: readonly Call[] }) {
   );
 }
 
-function Result({ of: { code, step } }: { of: Call }) {
-  if (code === null) return <span className="quiet">{step === null ? 'done' : steps[step]}</span>;
-  if (code === 'approval_required') return <span className="quiet">asked for approval</span>;
+function Result({ of: { code, result, step } }: { of: Call }) {
+  if (step !== null) return <span className="quiet">{steps[step]}</span>;
+  if (result === 'done') return <span className="quiet">done</span>;
+  if (result === 'asked') return <span className="quiet">asked for approval</span>;
   return (
     <span className={styles['refused']}>
-      {failures.test(code) ? 'failed' : 'refused'}: <code>{code}</code>
+      {result}: <code>{code}</code>
     </span>
   );
 }

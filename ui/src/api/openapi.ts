@@ -5581,6 +5581,11 @@ export interface components {
             tool: string;
             /** @description Null: the tool answered. Otherwise the code of its refusal */
             code: string | null;
+            /**
+             * @description `asked`: a person must answer first. `failed`: the server, or one that it needs, could not answer
+             * @enum {string}
+             */
+            result: "done" | "asked" | "refused" | "failed";
             /** Format: int64 */
             durationMs: number;
             /** @description The approval that it requested or used. Null: it needed none */
@@ -5636,6 +5641,11 @@ export interface components {
             tool: string;
             /** @description Null: the tool answered. Otherwise the code of its refusal */
             code: string | null;
+            /**
+             * @description `asked`: a person must answer first. `failed`: the server, or one that it needs, could not answer
+             * @enum {string}
+             */
+            result: "done" | "asked" | "refused" | "failed";
             /** Format: int64 */
             durationMs: number;
             /** @description The approval that it requested or used. Null: it needed none */

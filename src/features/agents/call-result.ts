@@ -1,0 +1,17 @@
+import { errorRegistry } from '../../core/errors.ts';
+import type { CallStep } from './session-store.ts';
+
+export const callResults = ['done', 'asked', 'refused', 'failed'] as const;
+/**
+ * What came of a call. `asked`: a person must answer first. `refused`: the rights, the policy or the arguments do not allow it.
+ * `failed`: the server, or one that it needs, could not answer.
+ */
+export type CallResult = (typeof callResults)[number];
+
+/** @param code null: the tool answered. A stored code may be from another version */
+export function resultOf(code: string | null, step: CallStep | null): CallResult {
+  if (code === 'approval_required' || step === 'confirmation_asked') return 'asked';
+  if (code === null) return 'done';
+  const known = Object.entries(errorRegistry).find(([name]) => name === code);
+  return known !== undefined && known[1][0] >= 500 ? 'failed' : 'refused';
+}
