@@ -39,8 +39,8 @@ export async function redirectReceiver(state: string): Promise<RedirectReceiver>
 }
 
 const strangerPage = page(
-  'This sign-in is not known',
-  'The command line did not start it, or it has ended. Run postern login again.',
+  'Unknown sign-in',
+  'It has expired, or another program started it. Run postern login again.',
 );
 
 function answerPage(answer: URLSearchParams): string {
@@ -51,7 +51,7 @@ function answerPage(answer: URLSearchParams): string {
     : page('Return to your terminal', 'The command line received your answer. You can close this page.');
 }
 
-/** Nothing of the request is on it. */
+/** The page contains no value of the request: anyone can send one. */
 function page(title: string, text: string): string {
   return `<!doctype html>
 <html lang="en">

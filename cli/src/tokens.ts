@@ -80,7 +80,7 @@ export function refused({ error, error_description: description }: Reply['body']
   const code = typeof error === 'string' ? error : 'sign_in_failed';
   // The provider's own text names neither the person nor the sign-in.
   if (code === 'access_denied')
-    return new Failure(code, 4, 'The sign-in was declined in the browser.', { hint: retryHint });
+    return new Failure(code, 4, 'You declined the sign-in in the browser.', { hint: retryHint });
   const message = typeof description === 'string' ? description : 'The sign-in was refused.';
   return new Failure(code, 4, message, { hint: retryHint });
 }

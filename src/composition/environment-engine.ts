@@ -184,10 +184,10 @@ function reachOf(isolation: Isolation): string {
     return 'Environments run without isolation: everyone who can push to a registered repository controls Postern and all that its user may do.';
   return isolation.network === 'own'
     ? 'Environments run in a sandbox: code reaches other machines, but no file, process or loopback address of this one without a flaw in the kernel.'
-    : 'Environments run in a sandbox without a network of its own: code can reach loopback addresses and other Environments, and every user of this machine can reach their processes without a sign-in, until slirp4netns is installed.';
+    : 'Environments run in a sandbox that shares the network of this machine. Their code can reach loopback addresses and other Environments, and every user of this machine can reach their processes without signing in. Install slirp4netns to prevent both.';
 }
 
-/** Nothing that a sandbox of this machine can prevent is missing. */
+/** Whether the sandbox has its own network, and the kernel limits its memory. */
 function isComplete(isolation: Isolation): boolean {
   return isolation.kind === 'bwrap' && isolation.network === 'own' && isolation.groups !== null;
 }

@@ -10,7 +10,7 @@ const [maxTableBytes, maxDescriptors] = [1024 ** 2, 10_000];
 /** In the third column of proc_net(5). */
 const listening = '0A';
 
-/** Those of listenersIn() on one port. */
+/** The result of listenersIn() for one port. */
 export async function listenersOn(port: number, pid: number): Promise<Listener[] | undefined> {
   return (await listenersIn(pid))?.filter((one) => one.port === port);
 }

@@ -203,14 +203,14 @@ test('a refusal names the switch that refuses, and what was filled in stays', as
 test('the start page counts Environments, offers the first one, and shows the leases that end next', async () => {
   const { page, context, complaints } = await at('/');
   const tile = (words: string) => page.getByRole('listitem').filter({ hasText: words });
-  await tile('Environments of yours').getByText('0').waitFor();
+  await tile('your Environments').getByText('0').waitFor();
   await page.getByText('Run a branch').click();
   await page.getByRole('button', { name: 'New Environment' }).click();
   await page.waitForURL('**/environments/new');
   await world.h.key(ada, { name: 'ends later', ttlHours: 96 });
   await insertEnvironment(world, ada, { status: 'deployed', uuid: `starts-${people}` });
   await page.goto(world.uiUrl);
-  await tile('Environment of yours').getByText('1').waitFor();
+  await tile('your Environment').getByText('1').waitFor();
   await page.getByText('Environment, lease ends in 2 days').waitFor();
   const links = page.getByRole('link', { name: /^(starts-|ends later)/ });
   await expect.poll(() => links.allTextContents()).toEqual([`starts-${people}`, 'ends later']);

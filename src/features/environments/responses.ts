@@ -94,7 +94,7 @@ export function toEnvironmentResponse(
     sha,
     access: environment.access,
     deployEnabled: environment.deployEnabled,
-    // Until the file is read, as it is without a choice in the file.
+    // The default, until Postern has read postern.yaml.
     autoTrack: environment.autoTrack ?? true,
     trackDefaultBranches: environment.trackDefaultBranches,
     expiresAt: timestamp(environment.expiresAt),

@@ -22,7 +22,7 @@ export const endingKeys = queryOptions({
   queryFn: ({ signal }) => dataOf(api.GET('/tokens/ending', { signal })),
 });
 
-/** Of everyone, without those that were torn down. */
+/** Counts the Environments of all owners, except torn-down ones. */
 export const countedEnvironments = queryOptions({
   queryKey: ['admin', 'environments', 'count'],
   queryFn: ({ signal }) => unwrap(api.GET('/environments', { params: { query: { limit: 1 } }, signal })),

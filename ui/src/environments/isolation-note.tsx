@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { whoAmI } from '../api/queries.ts';
 import { environmentPolicy } from '../shell/environment-policy.ts';
 
-/** What isolates the code of repositories here, and what it does not stop. Others than administrators see it where something is missing. */
+/** Describes the isolation. Users who are not administrators see it only while it is incomplete. */
 export function IsolationNote({ mb = 0 }: { readonly mb?: 'md' | 0 }) {
   const isAdministrator = useQuery(whoAmI).data?.roles?.includes('admin') === true;
   const isolation = useQuery(environmentPolicy).data?.isolation;
@@ -20,7 +20,7 @@ export function IsolationNote({ mb = 0 }: { readonly mb?: 'md' | 0 }) {
     ? 'Isolation in force'
     : kind === 'process'
       ? 'No isolation is in force'
-      : 'The isolation has gaps';
+      : 'Isolation is incomplete';
   return (
     <Alert color={isComplete ? 'blue' : 'yellow'} mb={mb} title={title}>
       {message}

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import styles from './tiles.module.css';
 
-/** Counts, each the link to what it counts. */
+/** A row of counts. Each tile is a link. */
 export function Tiles({ label, children }: { label?: string; children: ReactNode }) {
   return (
     <ul className={styles['tiles']} aria-label={label}>
@@ -10,7 +10,7 @@ export function Tiles({ label, children }: { label?: string; children: ReactNode
   );
 }
 
-/** Without a number while it is not known. */
+/** The number is absent until it is known. */
 export function Tile({ number, children }: { number: number | undefined; children: ReactNode }) {
   return (
     <li>

@@ -60,7 +60,9 @@ function Message({ of: { id, text, undo } }: { of: Confirmation }) {
       await act();
       announce(said);
     } catch (error) {
-      announce(`Not undone. ${error instanceof ApiProblem ? error.message : 'Something went wrong.'}`);
+      announce(
+        `Undo failed. ${error instanceof ApiProblem ? error.message : 'Something went wrong in the web app. Try again.'}`,
+      );
     }
     // The button that had the focus is gone.
     document.querySelector<HTMLElement>('#content')?.focus({ preventScroll: true });

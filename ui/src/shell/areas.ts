@@ -167,7 +167,6 @@ const areas: readonly Area[] = [
             name: 'Agent definitions',
             icon: SparkIcon,
             words: 'agents mcp tools',
-            isExact: true,
           },
           {
             to: '/admin/agents/sessions',
@@ -188,7 +187,6 @@ const areas: readonly Area[] = [
             label: 'MCP',
             icon: SocketIcon,
             words: 'agents tools switch claude codex cursor code',
-            isExact: true,
           },
           {
             to: '/admin/mcp/clients',
@@ -234,14 +232,9 @@ export const pagesOfTheBar: readonly Place[] = [
 
 /** Whether the page at this path belongs to the entry. */
 export function isAt({ to, isExact = false, parts }: Place, pathname: string): boolean {
-  if (parts !== undefined)
-    return parts.some((part) => isAt(part, pathname)) || (!isRoot(to) && isBelow(to, pathname));
-  return pathname === to || (!isExact && isBelow(to, pathname));
+  if (parts !== undefined) return parts.some((part) => isAt(part, pathname));
+  return pathname === to || (!isExact && pathname.startsWith(`${to}/`));
 }
-
-const isBelow = (to: string, pathname: string) => pathname.startsWith(`${to}/`);
-/** All other pages of the administration are below its overview. */
-const isRoot = (to: string) => to === '/admin';
 
 /** Whether this person finds Environments here. Without a role nobody may ask. */
 export function useHasEnvironments(): boolean {

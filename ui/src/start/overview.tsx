@@ -8,6 +8,7 @@ import { useNow } from '../shell/now.ts';
 import { Problem } from '../shell/problem.tsx';
 import { WaitingCalls } from '../agents/waiting-calls.tsx';
 import { useHasEnvironments } from '../shell/areas.ts';
+import { type Counted, itemsOf, nounOf } from '../shell/count.ts';
 import { endingKeys, endingMost, endingSites, myEnvironments, type MySites, mySites } from './queries.ts';
 import styles from './start.module.css';
 import { myPolicy } from '../keys/queries.ts';
@@ -40,7 +41,7 @@ export function Overview() {
           <Link to="/sites">{sitesWords(sites)}</Link>
         </Tile>
         {hasEnvironments && (
-          <Tile number={environments.data?.metadata.pagination.items}>
+          <Tile number={itemsOf(environments.data)}>
             <Link to="/environments">{environmentsWords(environments)}</Link>
           </Tile>
         )}
@@ -59,14 +60,12 @@ export function Overview() {
 
 function environmentsWords({ data, error }: Pick<UseQueryResult<Counted>, 'data' | 'error'>): string {
   if (data === undefined && error !== null) return 'Your Environments could not be counted';
-  return data?.metadata.pagination.items === 1 ? 'Environment of yours' : 'Environments of yours';
+  return nounOf(itemsOf(data), 'your Environment', 'your Environments');
 }
 
-type Counted = { readonly metadata: { readonly pagination: { readonly items: number } } };
-
 function sitesWords({ data, error }: Pick<UseQueryResult<MySites>, 'data' | 'error'>): string {
-  if (data === undefined) return error === null ? 'sites of yours' : 'Your sites could not be counted';
-  if (data.kind === 'open') return data.count === 1 ? 'site of yours' : 'sites of yours';
+  if (data === undefined) return error === null ? 'your sites' : 'Your sites could not be counted';
+  if (data.kind === 'open') return nounOf(data.count, 'your site', 'your sites');
   return data.why === 'off' ? 'Sites is switched off' : 'Your account may not use Sites';
 }
 

@@ -78,7 +78,7 @@ export const endingSites = queryOptions({
   },
 });
 
-/** All of mine that live: a person may have few. */
+/** The user's newest Environments: a person rarely has more than one page of them. */
 export const myEnvironments = queryOptions({
   ...fresh,
   queryKey: ['environments', 'mine', 'ending'],

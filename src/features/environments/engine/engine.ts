@@ -87,7 +87,7 @@ export type DesiredProcess = {
   readonly image: string | null;
   /** Runs in a POSIX shell in the tree of the artifact. */
   readonly command: string;
-  /** That of the file. The engine may choose another one; the variable PORT names the port that the service must use. */
+  /** `run.port` of postern.yaml. The engine may choose another port; the variable PORT names the one in use. */
   readonly port: number;
   /** Path of a page that answers 2xx or 3xx when the service is ready. Null: it is ready when it listens. */
   readonly health: string | null;

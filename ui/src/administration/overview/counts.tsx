@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Tile, Tiles } from '../../lists/tiles.tsx';
 import { useHasEnvironments } from '../../shell/areas.ts';
+import { itemsOf, nounOf } from '../../shell/count.ts';
 import {
   countedEnvironments,
   agentDefinitions,
@@ -13,52 +14,46 @@ import {
 
 const one = { limit: 1 } as const;
 
-/** How many there are of everything, each with the way to its page. */
+/** Totals of the installation. Each links to its page. */
 export function Counts() {
-  const known = useQuery(people(one));
-  const personal = useQuery(managedKeys({ kind: 'personal', status: 'active', ...one }));
-  const service = useQuery(managedKeys({ kind: 'service', status: 'active', ...one }));
-  const sites = useQuery(publicSites({ visibility: 'public', ...one }));
+  const known = itemsOf(useQuery(people(one)).data);
+  const personal = itemsOf(useQuery(managedKeys({ kind: 'personal', status: 'active', ...one })).data);
+  const service = itemsOf(useQuery(managedKeys({ kind: 'service', status: 'active', ...one })).data);
+  const sites = itemsOf(useQuery(publicSites({ visibility: 'public', ...one })).data);
   const hasEnvironments = useHasEnvironments();
-  const environments = useQuery({ ...countedEnvironments, enabled: hasEnvironments });
-  const { data: agents } = useQuery(agentDefinitions);
+  const environments = itemsOf(useQuery({ ...countedEnvironments, enabled: hasEnvironments }).data);
+  const agents = useQuery(agentDefinitions).data?.definitions.length;
   const { data: clients } = useQuery(mcpClients);
   const waiting = clients?.filter(({ status }) => status === 'waiting').length;
   return (
     <Tiles label="Counts">
-      <Tile number={itemsOf(known)}>
-        <Link to="/admin/users">people</Link>
+      <Tile number={known}>
+        <Link to="/admin/users">{nounOf(known, 'person', 'people')}</Link>
       </Tile>
-      <Tile number={itemsOf(personal)}>
-        <Link to="/admin/user-keys">active keys of users</Link>
+      <Tile number={personal}>
+        <Link to="/admin/user-keys">{nounOf(personal, 'active user key')}</Link>
       </Tile>
-      <Tile number={itemsOf(service)}>
-        <Link to="/admin/service-keys">active service keys</Link>
+      <Tile number={service}>
+        <Link to="/admin/service-keys">{nounOf(service, 'active service key')}</Link>
       </Tile>
-      <Tile number={itemsOf(sites)}>
-        <Link to="/admin/sites/all">public sites</Link>
+      <Tile number={sites}>
+        <Link to="/admin/sites/all">{nounOf(sites, 'public site')}</Link>
       </Tile>
       {hasEnvironments && (
-        <Tile number={itemsOf(environments)}>
+        <Tile number={environments}>
           <Link to="/environments" search={{ whose: 'all' }}>
-            Environments
+            {nounOf(environments, 'Environment')}
           </Link>
         </Tile>
       )}
-      <Tile number={agents?.definitions.length}>
-        <Link to="/admin/agents">agent definitions</Link>
+      <Tile number={agents}>
+        <Link to="/admin/agents">{nounOf(agents, 'agent definition')}</Link>
       </Tile>
       <Tile number={waiting}>
-        <Link to="/admin/mcp/clients">MCP clients wait for approval</Link>
+        <Link to="/admin/mcp/clients">
+          {nounOf(waiting, 'MCP client waiting', 'MCP clients waiting')} for approval
+        </Link>
       </Tile>
     </Tiles>
   );
-}
-
-type Counted = {
-  readonly data?: { readonly metadata: { readonly pagination: { readonly items: number } } } | undefined;
-};
-
-function itemsOf({ data }: Counted): number | undefined {
-  return data?.metadata.pagination.items;
 }

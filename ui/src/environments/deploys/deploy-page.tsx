@@ -124,13 +124,14 @@ function Cancel({ of: { id } }: { of: Deploy }) {
   const { run, error, isBusy } = useChange(
     'environments',
     () => unwrap(api.POST('/builds/{id}/cancel', { params: { path: { id } } })),
-    'The deploy is cancelled. What is served stays as it is.',
+    'The deploy is cancelled. The live deploy does not change.',
   );
   return <Act label="Cancel the deploy" run={run} error={error} isBusy={isBusy} />;
 }
 
 function Retry({ of: { id, environment, status, isLive } }: { of: Deploy }) {
   const navigate = useNavigate();
+  const isRollback = status === 'deployed' && !isLive;
   const { run, error, isBusy } = useChange(
     'environments',
     async () => {
@@ -140,9 +141,9 @@ function Retry({ of: { id, environment, status, isLive } }: { of: Deploy }) {
         params: { id: environment.id, deploy: next.id },
       });
     },
-    'The same commit is deployed again.',
+    isRollback ? 'The rollback is queued.' : 'The deploy is queued.',
   );
-  const label = status === 'deployed' && !isLive ? 'Roll back to this commit' : 'Deploy this commit again';
+  const label = isRollback ? 'Roll back to this commit' : 'Deploy this commit again';
   return <Act label={label} run={run} error={error} isBusy={isBusy} isAgain />;
 }
 

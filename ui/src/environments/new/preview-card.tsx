@@ -27,8 +27,8 @@ export function PreviewCard({ repository, branch }: { repository: string; branch
       {planned === null ? (
         <>
           <p className={styles['warning']}>
-            The first deploy of this commit ends with a configuration error. Correct the file and push it:
-            until a deploy succeeds, Postern tries each push.
+            The first deploy of this commit ends with a configuration error. Correct the file and push it.
+            Until a deploy succeeds, Postern deploys every push.
           </p>
           <ProblemTable problems={problems} />
         </>

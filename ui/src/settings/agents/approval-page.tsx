@@ -32,7 +32,7 @@ export function ApprovalPage() {
       />
       {approval === undefined && error !== null && isMissing(error) && (
         <Alert color="yellow" title="This approval has expired or does not exist">
-          The agent can make the call again, which asks you again.
+          The agent can repeat the call. You then get a new approval request.
         </Alert>
       )}
       {approval === undefined && error !== null && !isMissing(error) && <Problem error={error} />}

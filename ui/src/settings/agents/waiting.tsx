@@ -15,7 +15,7 @@ export function Waiting() {
   if (!isOn)
     return (
       <Alert color="yellow" title="MCP is off" mb="md">
-        No agent can act for you. Ask an administrator to turn it on. What your agents did stays listed here.
+        Agents cannot act for you. Ask an administrator to turn MCP on. Past sessions are listed below.
       </Alert>
     );
   return <WaitingCalls of={approvals} now={now} />;

@@ -16,7 +16,7 @@ export type Reach =
 
 /** Ports in one reason. */
 const maxShown = 3;
-/** Where Postern connects to, and what listens on it too. */
+/** Listening addresses that accept connections to 127.0.0.1 or ::1. */
 const reached = ['0.0.0.0', '::', '127.0.0.1', '::1'];
 
 export async function findReach(service: {

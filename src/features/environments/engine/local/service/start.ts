@@ -125,8 +125,8 @@ const maxChoices = 20;
 const minPort = 1_024;
 
 /**
- * A port that nothing uses. In a network of the Environment's own, that of the file if that is possible; otherwise `last`, which
- * other services have in their variables. `take` records it at once, so that no other service chooses it meanwhile.
+ * Chooses a port that nothing uses: `run.port` where the Environment has a network, else `last`, which other services have in their
+ * variables, else any. `take` records it at once, so that no other service chooses it meanwhile.
  */
 export async function choosePort(
   wanted: Wanted,
@@ -137,8 +137,9 @@ export async function choosePort(
 ): Promise<number> {
   const isFree = async (port: number) => (await listenersOn(port, holder ?? process.pid))?.length === 0;
   const ofFile = holder === null || isDatabase(wanted) || wanted.port < minPort ? null : wanted.port;
-  for (let choice = -2; choice < maxChoices; choice++) {
-    const port = choice === -2 ? ofFile : choice === -1 ? last : await unusedPort();
+  const known = [ofFile, last];
+  for (let choice = 0; choice < known.length + maxChoices; choice++) {
+    const port = choice < known.length ? (known[choice] ?? null) : await unusedPort();
     if (port === null || !(await isFree(port)) || isPortGiven(port)) continue;
     take(port);
     return port;
