@@ -78,6 +78,7 @@ test('a branch is built, deployed, and used again by the next Environment of it'
   expect(said(why)).toBe('1 built, 0 cached.');
   const { data: events } = await shop.call('GET', '/environments/first-shop/events');
   expect(events.map(({ event }: { event: string }) => event)).toEqual([
+    'build.deployed',
     'build.created',
     'environment.created',
   ]);
