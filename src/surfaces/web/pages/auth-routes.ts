@@ -12,18 +12,12 @@ import { findCredential, sessionCookie } from '../credential.ts';
 import type { RequestRecords } from '../request-records.ts';
 import { checkOwnOrigin } from '../request-steps.ts';
 import { field, hostCookie, preparePages, sendPage } from './forms.ts';
-import { errorPage, notSetUpPage, signedOutPage } from './messages.ts';
+import { errorPage, notSetUpPage, signedOutPage, signInIsGone } from './messages.ts';
 import { moveToOwnHost } from './own-host.ts';
-import {
-  isSignedIn,
-  returnAddress,
-  returnCookie,
-  returnCookieFor,
-  returnTo,
-  signInAgainLink,
-} from './return-address.ts';
+import { returnAddress, returnCookie, returnCookieFor, returnTo, signInAgainLink } from './return-address.ts';
 import { html } from '../html.ts';
 import { setupPage } from './setup.ts';
+import { isSignedIn } from './signed-in.ts';
 
 /** Sign-in and sign-out of the web app, and the first administrator's page. */
 const loginCookie = '__Host-postern_login';
@@ -199,7 +193,7 @@ function refuseSignIn(
   signInAgain: string,
 ): FastifyReply {
   const message = {
-    no_attempt: 'This sign-in was started in another browser, took too long, or is already finished.',
+    no_attempt: signInIsGone,
     denied: 'The sign-in was cancelled.',
     failed: 'Postern could not accept the response of the identity provider.',
   }[reason];

@@ -1,13 +1,13 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import type { FirstAdministrator } from '../../../features/accounts/first-administrator.ts';
 import type { People } from '../../../features/people/people.ts';
-import { findCredential } from '../credential.ts';
 import type { RequestRecords } from '../request-records.ts';
 import { preparePages, sendPage } from './forms.ts';
 import { html } from '../html.ts';
 import { type Page, page } from './layout.ts';
 import { howToSetUp } from './messages.ts';
 import { moveToOwnHost } from './own-host.ts';
+import { isSignedIn } from './signed-in.ts';
 import { appPage, appPaths, serveAssets, type WebApp } from './web-app.ts';
 
 /** The web app's addresses: its document for a signed-in person; a welcome page or the sign-in for everyone else. */
@@ -23,23 +23,17 @@ export function homePages(deps: {
   const app = appPage(webApp, uiOrigin);
   const config = { access: { callers: 'anyone', identity: 'none' } } as const;
 
-  async function isSignedIn(request: FastifyRequest): Promise<boolean> {
-    const credential = findCredential(request.raw);
-    if (credential.kind !== 'session') return false;
-    return (await identity.sessions.authenticate(credential.value)).kind === 'active';
-  }
-
   return (scope) => {
     preparePages(scope, deps.records);
     moveToOwnHost(scope, uiOrigin);
     serveAssets(scope, webApp);
     scope.get('/', { config }, async (request, reply) => {
-      if (await isSignedIn(request)) return sendPage(reply, app);
+      if (await isSignedIn(request, identity.sessions)) return sendPage(reply, app);
       return sendPage(reply, welcome(await identity.firstAdministrator.hasAdministrator()));
     });
     for (const path of appPaths) {
       scope.get(path, { config }, async (request, reply) => {
-        if (await isSignedIn(request)) return sendPage(reply, app);
+        if (await isSignedIn(request, identity.sessions)) return sendPage(reply, app);
         return reply.redirect(`/auth/login?returnTo=${encodeURIComponent(request.url)}`, 303);
       });
       // The same page with a trailing slash, typed or linked: redirects to its one address.

@@ -1,6 +1,8 @@
 import { type Html, html } from '../html.ts';
 import { type Page, page } from './layout.ts';
 
+export const signInIsGone = 'This sign-in has finished, has expired, or was started in another browser.';
+
 /** How a new installation gets its first user. */
 export const howToSetUp = html`<p>There is no administrator yet. Open the one-time link that the server printed when it started.
 The link works for 15 minutes. The operator of the server can print a new link in the project’s folder:</p>

@@ -13,10 +13,11 @@ import { consentPage } from './consent.ts';
 import { checkOwnOrigin } from '../request-steps.ts';
 import { field, hostCookie, leaveForm, preparePages, sendPage } from './forms.ts';
 import { type Page, policyFor } from './layout.ts';
-import { errorPage } from './messages.ts';
+import { errorPage, signInIsGone } from './messages.ts';
 import { moveToOwnHost, movesToOwnHost } from './own-host.ts';
-import { isSignedIn, returnAddress, signInAgainLink } from './return-address.ts';
+import { returnAddress, signInAgainLink } from './return-address.ts';
 import { signInPage } from './sign-in.ts';
+import { isSignedIn } from './signed-in.ts';
 
 /** The built-in provider: its protocol endpoints unchanged, and its sign-in and consent pages in our own layout. */
 const access = { access: { callers: 'anyone', identity: 'none' } } as const;
@@ -38,7 +39,7 @@ export function interactionPages({ identity, uiOrigin, records }: Deps): (scope:
       reply.code(400),
       errorPage({
         title: 'This page has expired',
-        message: 'The sign-in is already finished, took too long, or was started in another browser.',
+        message: signInIsGone,
         requestId: request.id,
         retry: { href: signInAgainLink(request, uiOrigin), label: 'Sign in again' },
       }),

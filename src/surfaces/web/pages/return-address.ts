@@ -1,8 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { leavesTheApp, safeReturnTo } from '../../../features/people/login/return-to.ts';
-import type { Sessions } from '../../../features/people/sessions/sessions.ts';
 import { cookieValue } from '../../../platform/cookies.ts';
-import { findCredential } from '../credential.ts';
 import { hostCookie, sendPage } from './forms.ts';
 import { continuePage } from './messages.ts';
 
@@ -33,14 +31,6 @@ export function returnTo(reply: FastifyReply, path: string): FastifyReply {
   return leavesTheApp(path)
     ? sendPage(reply, continuePage({ title: 'You are signed in', to: path }))
     : reply.redirect(path, 303);
-}
-
-export async function isSignedIn(
-  request: FastifyRequest,
-  sessions: Pick<Sessions, 'authenticate'>,
-): Promise<boolean> {
-  const credential = findCredential(request.raw);
-  return credential.kind === 'session' && (await sessions.authenticate(credential.value)).kind === 'active';
 }
 
 function decoded(value: string): string | undefined {
