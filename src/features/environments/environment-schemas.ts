@@ -9,7 +9,7 @@ import {
 } from '../../platform/schemas.ts';
 import { accessKinds, maxServices, maxTtlHours } from './configuration-file/schema.ts';
 import { linkIcons } from './metadata-links/metadata-link.ts';
-import { environmentStatuses, serviceKinds, serviceStatuses } from './environment.ts';
+import { environmentSorts, environmentStatuses, serviceKinds, serviceStatuses } from './environment.ts';
 import { problemSchema, repositoryName } from './schemas.ts';
 import { stepNames } from './deploys/deploy.ts';
 
@@ -136,6 +136,10 @@ export const listQuery = z.strictObject({
   mine: queryFlag.optional().describe('true: only those that the caller created'),
   repository: repositoryName.optional(),
   hasReadyActiveService: queryFlag.optional(),
+  sort: z
+    .enum(environmentSorts)
+    .default('createdAt')
+    .describe('createdAt: the newest first; expiresAt: the lease that ends next first'),
 });
 
 const statusUrl = z.string().describe('Where to read the Environment');

@@ -6,6 +6,7 @@ import type { Access } from './configuration-file/schema.ts';
 import {
   type Creator,
   type Environment,
+  type EnvironmentSort,
   type EnvironmentService,
   type EnvironmentStatus,
   restingStatuses,
@@ -28,6 +29,8 @@ export type EnvironmentFilter = {
   readonly trigger?: Environment['trigger'] | undefined;
   readonly repositoryId?: string | undefined;
   readonly hasReadyActiveService?: boolean | undefined;
+  /** Default: `createdAt`. */
+  readonly sort?: EnvironmentSort | undefined;
 };
 
 /** A creation as its client named it, so that a repeated request creates nothing. */
@@ -219,9 +222,10 @@ export function environmentStore(db: Sql): EnvironmentStore {
     },
     async list(filter, page, limit) {
       const where = sql.join([sql`true`, ...conditionsOf(filter)], sql` and `);
+      const order = filter.sort === 'expiresAt' ? sql`e.expires_at` : sql`e.created_at desc`;
       const items = await many(sql`
         select ${columns} from ${from} where ${where}
-         order by e.created_at desc, e.id limit ${limit} offset ${(page - 1) * limit}`);
+         order by ${order}, e.id limit ${limit} offset ${(page - 1) * limit}`);
       const { rows } = await sql<{ total: number }>`
         select count(*)::int as total from (select 1 from environments e where ${where} limit ${maxCounted}) counted`.execute(
         db,

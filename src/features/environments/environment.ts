@@ -2,6 +2,10 @@ import { type Caller, isSameOwner, type Owner, ownerOf } from '../../core/caller
 import type { Access } from './configuration-file/schema.ts';
 
 /** What an Environment is, and who may see and change it. No I/O. */
+/** `createdAt`: the newest first. `expiresAt`: the lease that ends next first. */
+export const environmentSorts = ['createdAt', 'expiresAt'] as const;
+export type EnvironmentSort = (typeof environmentSorts)[number];
+
 export const environmentStatuses = [
   'queued',
   'building',

@@ -9,6 +9,7 @@ import type { Engine } from './engine/engine.ts';
 import {
   type Environment,
   type EnvironmentService,
+  type EnvironmentSort,
   type EnvironmentStatus,
   hasProcess,
   isEnding,
@@ -25,6 +26,7 @@ export type EnvironmentQuery = {
   /** Full name. */
   readonly repository?: string | undefined;
   readonly hasReadyActiveService?: boolean | undefined;
+  readonly sort?: EnvironmentSort | undefined;
 };
 
 export type EnvironmentReading = {

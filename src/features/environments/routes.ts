@@ -104,7 +104,7 @@ export function environmentRoutes(deps: EnvironmentRouteDeps): Route[] {
       tag: 'Environments',
       summary: 'List Environments',
       description:
-        'Newest first. A key with a repository selection sees only those of the selected repositories. Those with the access `owner` are seen by their creator, and by an administrator in the web app.',
+        'A key with a repository selection sees only those of the selected repositories. Those with the access `owner` are seen by their creator, and by an administrator in the web app.',
       policy: readers,
       query: listQuery,
       errors: ['mine_requires_identity', 'repo_not_onboarded'],

@@ -242,6 +242,7 @@ test('lists keep apart what is ready and what is not, and what created it', asyn
   expect(await names({ hasReadyActiveService: 'true' })).toEqual(['apart-ready']);
   expect(await names({ hasReadyActiveService: 'false' })).toEqual(['apart-paused']);
   expect(await names({ trigger: 'api' })).toEqual(['apart-paused', 'apart-ready']);
+  expect(await names({ sort: 'expiresAt' })).toEqual(['apart-ready', 'apart-paused']);
   expect(await names({ trigger: 'push' })).toEqual([]);
 });
 

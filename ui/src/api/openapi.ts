@@ -1585,7 +1585,7 @@ export interface paths {
         };
         /**
          * List Environments
-         * @description Newest first. A key with a repository selection sees only those of the selected repositories. Those with the access `owner` are seen by their creator, and by an administrator in the web app.
+         * @description A key with a repository selection sees only those of the selected repositories. Those with the access `owner` are seen by their creator, and by an administrator in the web app.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:read`.
          */
@@ -9858,6 +9858,8 @@ export interface operations {
                 /** @description Full name of a registered repository */
                 repository?: string | undefined;
                 hasReadyActiveService?: boolean | undefined;
+                /** @description createdAt: the newest first; expiresAt: the lease that ends next first */
+                sort?: ("createdAt" | "expiresAt") | undefined;
             };
             header?: never;
             path?: never;

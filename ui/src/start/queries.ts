@@ -78,12 +78,19 @@ export const endingSites = queryOptions({
   },
 });
 
-/** The user's newest Environments: a person rarely has more than one page of them. */
+/** The user's Environments whose leases end next, and how many there are in all. */
 export const myEnvironments = queryOptions({
   ...fresh,
   queryKey: ['environments', 'mine', 'ending'],
-  queryFn: ({ signal }) =>
-    unwrap(api.GET('/environments', { params: { query: { mine: true, limit: 100 } }, signal })),
+  queryFn: ({ signal }) => {
+    const query = {
+      mine: true,
+      exclude: 'tearing_down,torn_down',
+      sort: 'expiresAt',
+      limit: endingMost,
+    } as const;
+    return unwrap(api.GET('/environments', { params: { query }, signal }));
+  },
 });
 
 export const people = queryOptions({

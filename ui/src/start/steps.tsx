@@ -4,6 +4,7 @@ import { whoAmI } from '../api/queries.ts';
 import { KeyIcon, PeopleIcon, ShieldIcon, StackIcon, TerminalIcon, UploadIcon } from '../shell/icons.tsx';
 import { askWhoAmI, publishPage, readKey } from '../shell/snippets.ts';
 import { useHasEnvironments } from '../shell/areas.ts';
+import { itemsOf } from '../shell/count.ts';
 import { firstKeys, myEnvironments, mySites, people, policyVersion } from './queries.ts';
 
 export type Step = {
@@ -76,7 +77,7 @@ export function useSteps(): { steps: readonly Step[]; isKnown: boolean; isAnswer
       title: 'Run a branch',
       why: 'An Environment builds a branch of a registered repository and runs it at an address until its lease ends.',
       icon: <StackIcon />,
-      isDone: (environments.data?.data.length ?? 0) > 0,
+      isDone: (itemsOf(environments.data) ?? 0) > 0,
       action: { label: 'New Environment', address: '/environments/new' },
     },
   ];
