@@ -86,6 +86,7 @@ test('plain processes: Postern says what that means', async () => {
   const opened = await open({});
   expect(opened?.isolation).toEqual({
     kind: 'process',
+    isComplete: false,
     message: expect.stringContaining(
       'everyone who can push to a registered repository controls Postern',
     ) as string,
