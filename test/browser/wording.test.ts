@@ -29,7 +29,7 @@ test.each([
   ['/admin/users', ['Everyone who can sign in, and their roles.', 'New user'], ['New account']],
   [
     '/settings/notices',
-    ['Expiring keys and sites, exposed keys, and keys still used after they expired.'],
+    ['Expiring keys and sites, exposed keys, keys still used after they expired, and failed deploys.'],
     [],
   ],
   ['/admin', ['Ended keys'], ['Dead keys', 'After its end']],

@@ -43,7 +43,7 @@ export function NoticesPage() {
     <>
       <PageHead
         title="Notices"
-        intro="Expiring keys and sites, exposed keys, and keys still used after they expired."
+        intro="Expiring keys and sites, exposed keys, keys still used after they expired, and failed deploys."
         heading={heading}
       >
         {unreadHere.length > 1 && (
