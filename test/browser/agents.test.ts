@@ -33,12 +33,13 @@ type Called = {
   requestId?: string;
   approvalId?: string;
   step?: 'confirmation_asked';
+  objectId?: string;
 };
 
 /** As the endpoint records a call of an agent of this person. */
 async function record(person: Person, called: Called) {
   const { tool = 'get_context', code = null, sent = {}, clientId, requestId } = called;
-  const { approvalId = null, step = null } = called;
+  const { approvalId = null, step = null, objectId = null } = called;
   await world.h.app.services.agentSessions.record({
     userId: person.user.id,
     clientId: clientId ?? 'postern-mcp',
@@ -50,6 +51,7 @@ async function record(person: Person, called: Called) {
     definition: null,
     approvalId,
     step,
+    objectId,
     arguments: sent,
     change:
       requestId === undefined
@@ -379,9 +381,10 @@ test('a session is a timeline: the person reads what was sent, an administrator 
     { sent: site, step: 'confirmation_asked' as const },
     { sent: site, code: 'approval_required', approvalId },
     { sent: { environmentId: 'env_1' }, tool: 'deploy_environment', code: 'engine_unavailable' },
+    { sent: { repository: 'acme/shop' }, tool: 'create_environment', objectId: 'env_2' },
   ])
     await record(eve, { tool: 'delete_site', clientId: 'mcp_of_eve', ...result });
-  for (let at = 0; at < 47; at++) await record(eve, { clientId: 'mcp_of_eve' });
+  for (let at = 0; at < 46; at++) await record(eve, { clientId: 'mcp_of_eve' });
 
   const own = await atPage(world, eve, '/settings/agents');
   await own.page
@@ -402,6 +405,7 @@ test('a session is a timeline: the person reads what was sent, an administrator 
   await expect.poll(() => leads(3, 'site')).toBe('/sites/k3v9x0q2m7');
   await expect.poll(() => leads(3, 'approval')).toBe('/settings/agents/approvals/apr_1');
   await expect.poll(() => leads(4, 'Environment')).toBe('/environments/env_1');
+  await expect.poll(() => leads(5, 'Environment')).toBe('/environments/env_2');
   await own.page.getByRole('button', { name: 'Page 2' }).click();
   await calls.nth(2).waitFor({ state: 'detached' });
   await expect.poll(() => calls.count()).toBe(2);

@@ -53,6 +53,12 @@ const call = {
     ),
   durationMs: z.number().int(),
   approvalId: z.string().nullable().describe('The approval that it requested or used. Null: it needed none'),
+  objectId: z
+    .string()
+    .nullable()
+    .describe(
+      'Id of the site or Environment that the call created or published. Null: the arguments name it, or there is none',
+    ),
   step: z
     .enum(callSteps)
     .nullable()
@@ -104,6 +110,7 @@ const exampleCall = {
   result: 'done' as const,
   durationMs: 12,
   approvalId: null,
+  objectId: null,
   step: null,
 };
 const exampleUser = { id: 'usr_8fQ2mV6sT0aXk4RjB1Zc', name: 'Ada' };
@@ -248,9 +255,9 @@ export function agentSessionRoutes({
   ];
 }
 
-function toShownCall({ number, at, tool, code, durationMs, approvalId, step }: AgentCall) {
+function toShownCall({ number, at, tool, code, durationMs, approvalId, step, objectId }: AgentCall) {
   const result = resultOf(code, step);
-  return { number, at: timestamp(at), tool, code, result, durationMs, approvalId, step };
+  return { number, at: timestamp(at), tool, code, result, durationMs, approvalId, step, objectId };
 }
 
 function sizesOf({ arguments: all }: AgentCall) {

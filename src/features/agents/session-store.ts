@@ -40,6 +40,8 @@ export type AgentCall = {
   readonly approvalId: string | null;
   /** Null: the call is the whole of what the agent did. */
   readonly step: CallStep | null;
+  /** The site or Environment that the call created or published, where its arguments do not name one. */
+  readonly objectId: string | null;
   /** Of a call that changed something: the request that its audit events name. */
   readonly requestId: string | null;
   readonly arguments: Readonly<Record<string, unknown>>;
@@ -121,9 +123,9 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
          where user_id = ${userId} and client_id = ${clientId} and grant_id = ${grantId}
            and last_call_at >= ${new Date(idleSince)}
         returning id, calls)
-      insert into agent_calls (session_id, number, at, tool, code, duration_ms, approval_id, step, request_id, arguments)
+      insert into agent_calls (session_id, number, at, tool, code, duration_ms, approval_id, step, object_id, request_id, arguments)
       select id, calls, ${at}, ${call.tool}, ${call.code}, ${call.durationMs}, ${call.approvalId}, ${call.step},
-             ${call.requestId}, ${JSON.stringify(call.arguments)}::jsonb
+             ${call.objectId}, ${call.requestId}, ${JSON.stringify(call.arguments)}::jsonb
         from session
       returning session_id as "sessionId", number`.execute(db);
     return rows[0];
@@ -181,15 +183,24 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
         duration_ms: number;
         approval_id: string | null;
         step: CallStep | null;
+        object_id: string | null;
         request_id: string | null;
         arguments: Record<string, unknown>;
       }>`
-        select number, at, tool, code, duration_ms, approval_id, step, request_id, arguments from agent_calls
+        select number, at, tool, code, duration_ms, approval_id, step, object_id, request_id, arguments from agent_calls
          where session_id = ${sessionId} and number > ${(page - 1) * limit} and number <= ${page * limit}
          order by number`.execute(db);
       return rows.map(
-        ({ at, duration_ms: durationMs, approval_id: approvalId, request_id: requestId, ...row }) => ({
+        ({
+          at,
+          duration_ms: durationMs,
+          approval_id: approvalId,
+          object_id: objectId,
+          request_id: requestId,
+          ...row
+        }) => ({
           ...row,
+          objectId,
           requestId,
           at: at.getTime(),
           durationMs,

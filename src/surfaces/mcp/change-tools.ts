@@ -145,6 +145,7 @@ export const changeTools: readonly Tool[] = [
       upload: uploadAddress.optional().describe('With manifest, in place of everything else'),
     }),
     stepOf: ({ upload }) => (upload === undefined ? null : 'upload_offered'),
+    objectOf: ({ id }) => id,
     async run({ siteId: id, files, manifest, spa, ...created }, context) {
       if (files === undefined) {
         const target =
@@ -242,6 +243,7 @@ export const changeTools: readonly Tool[] = [
       expiresAt: timestampSchema,
       replayed: z.boolean().describe('True: an earlier call with this idempotencyKey created it'),
     }),
+    objectOf: ({ id }) => id,
     async run(body, { call }) {
       type Created = {
         id: string;

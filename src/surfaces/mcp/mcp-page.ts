@@ -137,7 +137,7 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
           use: (call) => deps.approvals.use({ ...call, grantId }),
           pageOf: (id) => `${uiOrigin}/settings/agents/approvals/${id}`,
         },
-        async record({ tool, hasChanged, code, approvalId, step, arguments: sent }) {
+        async record({ tool, hasChanged, code, approvalId, step, objectId, arguments: sent }) {
           const isOwn = deps.tools.some(({ name }) => name === tool);
           deps.count(isOwn ? tool : 'external', resultOf(code, step));
           await deps.sessions.record({
@@ -150,6 +150,7 @@ export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {
             code,
             approvalId,
             step,
+            objectId,
             durationMs: Math.max(0, clock.now() - startedAt),
             arguments: policy.sessionReview.arguments === 'none' ? {} : sent,
             change: hasChanged ? { actor: actorOf(caller), origin: request.origin } : null,

@@ -55,6 +55,8 @@ export type ToolCall = {
   /** The approval that the call requested or used. */
   readonly approvalId: string | null;
   readonly step: CallStep | null;
+  /** The site or Environment that the call created or published. */
+  readonly objectId: string | null;
   /** Without the values that nobody reads later. */
   readonly arguments: Readonly<Record<string, unknown>>;
 };
@@ -100,7 +102,7 @@ export function toolServer(deps: ToolServerDeps): McpServer {
     if (tool === undefined)
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such tool. Read tools/list.');
     const sent = params.arguments ?? {};
-    const { result, code, hasChanged, approvalId, step } = await outcomeOf(
+    const { result, code, hasChanged, approvalId, step, objectId } = await outcomeOf(
       tool,
       sent,
       deps,
@@ -108,7 +110,7 @@ export function toolServer(deps: ToolServerDeps): McpServer {
     );
     try {
       const kept = recordable(tool, sent, code);
-      await record({ tool: tool.name, hasChanged, code, approvalId, step, arguments: kept });
+      await record({ tool: tool.name, hasChanged, code, approvalId, step, objectId, arguments: kept });
     } catch (error) {
       deps.onFailure(error, tool.name);
       return toRefusal(new AppError('store_unavailable'));
@@ -124,6 +126,7 @@ type Outcome = {
   readonly hasChanged: boolean;
   readonly approvalId: string | null;
   readonly step: CallStep | null;
+  readonly objectId: string | null;
 };
 
 async function outcomeOf(
@@ -152,6 +155,7 @@ async function outcomeOf(
           hasChanged: false,
           approvalId,
           step: null,
+          objectId: null,
         };
       }
     }
@@ -166,6 +170,7 @@ async function outcomeOf(
         hasChanged: false,
         approvalId,
         step: 'confirmation_asked',
+        objectId: null,
       };
     const { answer, hasChanged, step = tool.stepOf?.(answer) ?? null } = outcome;
     const result =
@@ -173,12 +178,20 @@ async function outcomeOf(
         ? { content: [{ type: 'text' as const, text: JSON.stringify(answer) }], structuredContent: answer }
         : // Made by external-tools.ts from an answer that the SDK parsed.
           (answer as CallToolResult);
-    return { result, code: null, hasChanged, approvalId, step };
+    const objectId = tool.objectOf?.(answer) ?? null;
+    return { result, code: null, hasChanged, approvalId, step, objectId };
   } catch (error) {
     const isRefusal = error instanceof AppError;
     if (!isRefusal) deps.onFailure(error, tool.name);
     const refusal = isRefusal ? error : new AppError('internal_error');
-    return { result: toRefusal(refusal), code: refusal.code, hasChanged: false, approvalId, step: null };
+    return {
+      result: toRefusal(refusal),
+      code: refusal.code,
+      hasChanged: false,
+      approvalId,
+      step: null,
+      objectId: null,
+    };
   }
 }
 

@@ -67,6 +67,8 @@ export type ToolSpec<I, O> = Described & {
   run(input: I, context: ToolContext): Promise<O>;
   /** What the record says of an answer that is not the whole of what the agent asked for. */
   readonly stepOf?: (output: O) => CallStep | null;
+  /** Id of the site or Environment that the call created or published. */
+  readonly objectOf?: (output: O) => string | undefined;
 };
 
 /** What is particular about a tool of an external server. */
@@ -94,6 +96,7 @@ export type Tool = Described & {
   readonly makesPublic?: (input: unknown, context: ToolContext) => Promise<boolean>;
   run(input: unknown, context: ToolContext): Promise<unknown>;
   readonly stepOf?: (output: unknown) => CallStep | null;
+  readonly objectOf?: (output: unknown) => string | undefined;
 };
 
 export function defineTool<I, O>(spec: ToolSpec<I, O>): Tool {

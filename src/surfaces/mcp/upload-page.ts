@@ -184,7 +184,7 @@ export function uploadPage(deps: UploadPageDeps): (scope: FastifyInstance) => Pr
           });
         if (!(await uploads.use(sender.token))) throw deps.refuse(request.origin, noSuchUpload);
         const startedAt = clock.now();
-        const record = async (code: ErrorCode | null) => {
+        const record = async (code: ErrorCode | null, objectId: string | null = null) => {
           const { userId, clientId, grantId, approvalId } = sender.upload;
           await deps.sessions.record({
             userId,
@@ -196,6 +196,7 @@ export function uploadPage(deps: UploadPageDeps): (scope: FastifyInstance) => Pr
             code,
             approvalId,
             step: 'upload_received',
+            objectId,
             durationMs: Math.max(0, clock.now() - startedAt),
             arguments: {},
             change: code === null ? { actor: actorOf(sender.caller), origin: request.origin } : null,
@@ -203,8 +204,9 @@ export function uploadPage(deps: UploadPageDeps): (scope: FastifyInstance) => Pr
         };
         try {
           const answer = await publish(request, sender, { ...sent, reauthorize: async () => undefined });
-          await record(null);
-          return await reply.send(successBody(request.id, publishedSite(answer.data)));
+          const site = publishedSite(answer.data);
+          await record(null, site.id);
+          return await reply.send(successBody(request.id, site));
         } catch (error) {
           // The refusal stands, whether or not it can be recorded.
           await record(error instanceof AppError ? error.code : 'internal_error').catch((cause: unknown) =>

@@ -107,6 +107,7 @@ const newSession = async () => {
     definition: null,
     approvalId: null,
     step: null,
+    objectId: null,
     arguments: {},
     change: null,
   });

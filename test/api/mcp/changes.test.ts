@@ -141,6 +141,9 @@ describe('changes', () => {
     const dot = { path: 'img/dot.gif', content: 'R0lGODlhAQABAAAAACw=', encoding: 'base64' };
     const made = (await agent.use('publish_site', { name: 'Notes', files: [index, dot] })) as { id: string };
     expect(made).toMatchObject({ name: 'Notes', visibility: 'private', version: 1 });
+    const [newest] = (await h.call('GET', '/me/agents/sessions', { as: ada })).data;
+    const { data: calls } = await h.call('GET', `/me/agents/sessions/${newest.id}?limit=100`, { as: ada });
+    expect(calls.at(-1)).toMatchObject({ tool: 'publish_site', result: 'done', objectId: made.id });
     const files = await h.call('GET', `/sites/${made.id}/files`, { as: ada });
     expect(files.data).toMatchObject([
       { path: 'img/dot.gif', size: 14 },

@@ -35,7 +35,7 @@ export function CallTimeline({ calls }: { calls: readonly Call[] }) {
                 <Approval of={call} />
               </>
             )}
-            <Subjects of={call.arguments} />
+            <Subjects of={call} />
             {'requestId' in call && call.requestId !== null && (
               <>
                 {' · '}
@@ -87,10 +87,12 @@ function Approval({ of: { approvalId, arguments: sent } }: { of: Call }) {
   );
 }
 
-/** Links to what the call is about. */
-function Subjects({ of: sent }: { of: Call['arguments'] }) {
+/** Links to what the call is about, and to what it created. */
+function Subjects({ of: { arguments: sent, objectId } }: { of: Call }) {
   if (Array.isArray(sent)) return null;
-  const { siteId, environmentId } = sent as Readonly<Record<string, unknown>>;
+  const isEnvironment = objectId?.startsWith('env_') === true;
+  const { siteId = isEnvironment ? null : objectId, environmentId = isEnvironment ? objectId : null } =
+    sent as Readonly<Record<string, unknown>>;
   return (
     <>
       {typeof siteId === 'string' && (

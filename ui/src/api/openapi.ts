@@ -5590,6 +5590,8 @@ export interface components {
             durationMs: number;
             /** @description The approval that it requested or used. Null: it needed none */
             approvalId: string | null;
+            /** @description Id of the site or Environment that the call created or published. Null: the arguments name it, or there is none */
+            objectId: string | null;
             /**
              * @description `upload_offered`: the agent got an address to send files to. `upload_received`: the files came. `confirmation_asked`: the person must confirm first, and nothing changed. Null: none of them
              * @enum {string|null}
@@ -5650,6 +5652,8 @@ export interface components {
             durationMs: number;
             /** @description The approval that it requested or used. Null: it needed none */
             approvalId: string | null;
+            /** @description Id of the site or Environment that the call created or published. Null: the arguments name it, or there is none */
+            objectId: string | null;
             /**
              * @description `upload_offered`: the agent got an address to send files to. `upload_received`: the files came. `confirmation_asked`: the person must confirm first, and nothing changed. Null: none of them
              * @enum {string|null}
