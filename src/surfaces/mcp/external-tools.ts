@@ -62,7 +62,10 @@ function ruleFor(
   return stricterOf(rule ?? 'ask', own ?? 'hidden');
 }
 
-/** The annotations are ours: what a server says about its own harmlessness is worth nothing. */
+/**
+ * The annotations are Postern's: what a server says about its own harmlessness is worth nothing. The output schema is left out:
+ * Postern does not compare answers with it, and a client refuses those that break it.
+ */
 function descriptorOf({ text, isReadOnly }: AcceptedTool, name: string) {
   return {
     name,
@@ -70,7 +73,6 @@ function descriptorOf({ text, isReadOnly }: AcceptedTool, name: string) {
     description: text.description,
     // The SDK checked that it describes an object.
     inputSchema: text.inputSchema as { type: 'object' },
-    ...(text.outputSchema === null ? {} : { outputSchema: text.outputSchema as { type: 'object' } }),
     annotations: {
       readOnlyHint: isReadOnly,
       ...(isReadOnly ? {} : { destructiveHint: true, idempotentHint: false }),

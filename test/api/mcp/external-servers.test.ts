@@ -289,6 +289,19 @@ describe('tools', () => {
     expect(await names(hers)).toEqual([]);
   });
 
+  test('an answer that breaks the output schema of its server reaches the client, which knows none', async () => {
+    server.tools = [
+      {
+        name: 'search_issues',
+        outputSchema: { type: 'object', properties: { count: { type: 'number' } }, required: ['count'] },
+      },
+    ];
+    await ready();
+    expect((await listed()).map(({ outputSchema }) => outputSchema)).toEqual([undefined]);
+    server.rawResult = { resultType: 'complete', content: [], structuredContent: { count: 'many' } };
+    expect(await agent.use('tracker__search_issues')).toEqual({ count: 'many' });
+  });
+
   test('a call reaches the server with the account of the person; its session has names and sizes only', async () => {
     await ready({ auth: 'header' }, 'Bearer value-of-ada');
     server.accepts = (authorization) => authorization === 'Bearer value-of-ada';

@@ -27,7 +27,7 @@ const pagePagination: JsonSchema = {
 const cursorPagination: JsonSchema = {
   type: 'object',
   properties: {
-    limit: { type: 'integer', minimum: 1, maximum: 100, description: 'Rows per response.' },
+    limit: { type: 'integer', minimum: 1, maximum: 1000, description: 'Rows per response.' },
     nextCursor: {
       type: ['string', 'null'],
       description: 'Send it as `cursor` to read the next rows; null at the end.',
