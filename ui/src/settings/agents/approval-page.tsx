@@ -11,6 +11,7 @@ import { useNow } from '../../shell/now.ts';
 import { Problem } from '../../shell/problem.tsx';
 import { useChange } from '../../shell/use-change.ts';
 import { myApproval } from '../queries.ts';
+import list from '../../agents/agent-list.module.css';
 import styles from './agents.module.css';
 
 const route = getRouteApi('/settings/agents/approvals/$id');
@@ -52,7 +53,7 @@ function Asked({ of: approval }: { of: Approval }) {
   const now = useNow();
   const { clientId, tool, status, requestedAt, expiresAt } = approval;
   return (
-    <section className={styles['card']} aria-label="The call">
+    <section className={list['card']} aria-label="The call">
       <dl className={styles['facts']}>
         <dt>Tool</dt>
         <dd>
