@@ -101,7 +101,7 @@ test('the image reads repositories over https and ssh', async () => {
   );
   const each = [
     { kind: 'ok', value: [{ name: 'main', sha }] },
-    { kind: 'ok', value: { sha, text: 'version: 1\n' } },
+    { kind: 'ok', value: { sha, subject: 'A change', text: 'version: 1\n' } },
     'hello',
   ];
   expect(read).toEqual([...each, ...each]);
