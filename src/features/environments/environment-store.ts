@@ -92,7 +92,7 @@ export type EnvironmentStore = {
   withProcesses(): Promise<Pick<Environment, 'id' | 'repositoryId' | 'revision'>[]>;
   /** Of those, the ones that run since before, and may fall asleep. */
   awakeSince(before: number): Promise<{ id: string; liveDeployId: string }[]>;
-  /** Those whose branch is asked for new commits, as deploysPushes() has it. */
+  /** Environments whose branch Postern asks for new commits: the same rule as deploysPushes(). */
   tracked(): Promise<TrackedEnvironment[]>;
   /** Removes those that were torn down before. */
   prune(before: number, limit: number): Promise<void>;

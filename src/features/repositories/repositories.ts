@@ -453,7 +453,7 @@ const decidingCode: readonly (readonly [string, (repository: Repository) => unkn
   ['secretBranches', secretBranchesOf],
 ];
 
-/** Otherwise whoever finds a key with repos:write could run code of their own with the secrets (decision 0083). */
+/** Without this check, a thief of a key with repos:write could run any code with the secrets (decision 0083). */
 function requireSession(caller: Caller, field: string): void {
   if (caller.kind === 'session') return;
   throw new AppError('interactive_auth_required', {

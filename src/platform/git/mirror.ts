@@ -101,7 +101,7 @@ export async function reach(
   return contained.kind === 'done' ? ok(sha) : failedRun(contained);
 }
 
-/** Whoever can push chooses it, so it is bounded, and one that is longer than git may print is left out. */
+/** Reads the subject of a commit. Everyone who can push chooses its text, so it is bounded; null when git would print more than it may. */
 async function subjectOf(git: ReturnType<typeof gitOf>, sha: string): Promise<string | null> {
   const told = await git(['log', '-1', '--encoding=UTF-8', '--format=%s', '--end-of-options', sha], {
     isOffline: true,

@@ -21,7 +21,7 @@ const deeds: Readonly<Record<string, string>> = {
 /** Outcomes that the sentence says already. */
 const saysOutcome = ['build.failed', 'environment.grant_refused'];
 
-/** What happened, in words. One that this page does not know is named by its event: “environment.was_moved” is “Was moved”. */
+/** A sentence about the event. The name of an unknown event becomes one: “environment.was_moved” is “Was moved”. */
 export function deedOf({ event, outcome }: Event): string {
   const deed = deeds[event] ?? wordsOf(event.replace(/^.*\./, ''), '_');
   return outcome === 'success' || saysOutcome.includes(event) ? deed : `${deed}: refused`;

@@ -14,7 +14,7 @@ export const relaySocket = 'relay.sock';
 const maxLine = 64;
 /** How long a service may answer when no more bytes can come, or leave bytes unread, in ms. */
 const endMs = 60_000;
-/** As many as the gateway has open to all processes. */
+/** Maximum number of open connections: as many as the gateway opens to all processes. */
 const maxConnections = 4_096;
 
 /** Starts it in the folder of the socket. It writes to file 3 when it listens, and outlives this process. */

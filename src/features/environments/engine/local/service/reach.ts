@@ -57,7 +57,7 @@ export async function findReach(service: {
   };
 }
 
-/** The ports that it listens on instead, and what to do. The file chooses the port of a service that has a network of its own. */
+/** The end of the reason: the ports on which the service listens instead, and the fix. `run.port` is a fix where the Environment has a network. */
 async function elsewhere(
   { holder, pids }: Pick<Parameters<typeof findReach>[0], 'holder' | 'pids'>,
   everything: readonly Listener[],
