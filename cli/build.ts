@@ -4,7 +4,7 @@ import { type Plugin, rolldown } from 'rolldown';
 
 /**
  * Bundles the command line into cli/dist/postern.mjs, one file that needs nothing but Node: npm run build:cli.
- * The file appears whole or not at all, as ui/dist does.
+ * It first writes src/verbs.json, the verbs of the routes. Each file appears whole or not at all, as ui/dist does.
  */
 export const bundled = join(import.meta.dirname, 'dist/postern.mjs');
 
@@ -102,4 +102,9 @@ async function writeLicenses(modules: readonly string[]): Promise<void> {
   await copyFile(join(import.meta.dirname, '../LICENSE'), join(import.meta.dirname, 'dist/LICENSE'));
 }
 
-if (import.meta.main) await buildCli();
+if (import.meta.main) {
+  // Loads the server, which the importers of this file do not need.
+  const { writeVerbs } = await import('./generate.ts');
+  await writeVerbs();
+  await buildCli();
+}

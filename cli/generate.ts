@@ -1,15 +1,27 @@
+import { rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { allRoutes } from '../src/composition/app.ts';
+import { version } from '../src/platform/version.ts';
+import { buildOpenApi } from '../src/surfaces/web/openapi/openapi.ts';
 import type { JsonSchema, OpenApi, Operation, Parameter } from '../src/surfaces/web/openapi/types.ts';
 import { asSchema, resolved } from '../src/surfaces/web/reference/schema-table.ts';
 import type { Argument, Option, Verb, Verbs } from './src/verb.ts';
 import { groups, verbNames, withoutVerb } from './verb-names.ts';
 
-/** The verbs of the command line, generated from the OpenAPI document. */
-export const verbsFile = 'cli/src/verbs.json';
-
 type Names = {
   readonly verbNames: Readonly<Record<string, string>>;
   readonly withoutVerb: Readonly<Record<string, string>>;
 };
+
+/** Writes the verbs of the command line from the OpenAPI document. The file appears whole: two builds may write it at once. */
+export async function writeVerbs(): Promise<void> {
+  const file = join(import.meta.dirname, 'src/verbs.json');
+  const fresh = `${file}.${process.pid}`;
+  const serverUrl = 'https://postern.example';
+  const verbs = verbsOf(buildOpenApi({ routes: await allRoutes(), version, serverUrl }));
+  await writeFile(fresh, `${JSON.stringify(verbs, null, 1)}\n`);
+  await rename(fresh, file);
+}
 
 /** @throws Error that names each route without a verb or a reason, and each name without a route */
 export function verbsOf(document: OpenApi, names: Names = { verbNames, withoutVerb }): Verbs {
@@ -207,8 +219,4 @@ function resultOf(
         }),
     ...(paged === undefined ? {} : { pagination: paged.endsWith('/PagePagination') ? 'page' : 'cursor' }),
   };
-}
-
-export function verbsText(document: OpenApi): string {
-  return `${JSON.stringify(verbsOf(document), null, 1)}\n`;
 }

@@ -1,6 +1,6 @@
 /**
  * What the verbs of the command line are called: operationId → words. A route that keys or access tokens can call has
- * a verb here, or a reason in `withoutVerb`; otherwise `npm run docs` fails, and test/docs.test.ts too.
+ * a verb here, or a reason in `withoutVerb`; otherwise `npm run build:cli` fails.
  */
 export const verbNames: Readonly<Record<string, string>> = {
   readAuthContext: 'whoami',

@@ -6,7 +6,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { programOptions } from './program-options.mjs';
-import { needsCliBuild, needsUiBuild } from './ui-build.mjs';
+import { needsApiTypes, needsCliBuild, needsUiBuild } from './ui-build.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const lock = join(root, 'package-lock.json');
@@ -88,6 +88,7 @@ function stopWithNpm(program) {
 
 if (!isInstalled()) install();
 const node = findNode();
+if (needsApiTypes(process.argv[2])) build(node, 'types of the API', 'ui/api-types.ts');
 if (needsUiBuild(root, process.argv[2])) build(node, 'web app', 'ui/build.ts');
 if (needsCliBuild(root, process.argv[2])) build(node, 'command line', 'cli/build.ts');
 const options = process.argv[2] === 'src/main.ts' ? programOptions : [];

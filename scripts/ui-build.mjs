@@ -1,4 +1,4 @@
-// Checks whether ui/dist and cli/dist are up to date with their sources. Plain JavaScript for old Node versions, like run.mjs.
+// Checks what must be built before a program runs. Plain JavaScript for old Node versions, like run.mjs.
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -10,9 +10,23 @@ export function needsUiBuild(root, program) {
   return servesUi.test(program) && isStale(root, 'ui/dist/index.html', sources);
 }
 
+/** The verbs of the command line come from the routes in src. Two programs read them without the built command line. */
 export function needsCliBuild(root, program) {
-  const sources = ['cli/src', 'cli/build.ts', 'package-lock.json'];
-  return servesUi.test(program) && isStale(root, 'cli/dist/postern.mjs', sources);
+  const sources = [
+    'src',
+    'cli/src',
+    'cli/build.ts',
+    'cli/generate.ts',
+    'cli/verb-names.ts',
+    'package-lock.json',
+  ];
+  const readsVerbs = /^scripts\/(?:check|docs)\.ts$/.test(program);
+  return (servesUi.test(program) || readsVerbs) && isStale(root, 'cli/dist/postern.mjs', sources);
+}
+
+/** The type check reads them. They take seconds, and nothing but their text says whether they are current. */
+export function needsApiTypes(program) {
+  return /^(?:scripts\/check|ui\/build)\.ts$/.test(program);
 }
 
 function isStale(root, result, sources) {
@@ -22,9 +36,10 @@ function isStale(root, result, sources) {
   return sources.some((name) => newest(join(root, name)) > builtAt);
 }
 
-/** Includes the folder's own time, which changes when a file is removed. */
+/** Includes the folder's own time, which changes when a file is removed. Tests are not built. */
 function newest(path) {
   const found = statSync(path);
   if (!found.isDirectory()) return found.mtimeMs;
-  return Math.max(found.mtimeMs, ...readdirSync(path).map((name) => newest(join(path, name))));
+  const names = readdirSync(path).filter((name) => !name.endsWith('.test.ts'));
+  return Math.max(found.mtimeMs, ...names.map((name) => newest(join(path, name))));
 }

@@ -4,9 +4,7 @@ import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { chartCopies, chartReadme, renderChartReadme } from '../scripts/chart-values.ts';
 import { references } from '../scripts/references.ts';
-import { verbsFile, verbsText } from '../cli/generate.ts';
 import { commandLinePages } from '../cli/reference.ts';
-import { apiTypes, apiTypesFile } from '../ui/api-types.ts';
 import { allRoutes } from '../src/composition/app.ts';
 import { version } from '../src/platform/version.ts';
 import { buildOpenApi } from '../src/surfaces/web/openapi/openapi.ts';
@@ -16,24 +14,12 @@ import { problemsOf } from './openapi-problems.ts';
 const root = resolve(import.meta.dirname, '..');
 
 test('the generated references say what the program does (otherwise: npm run docs)', async () => {
-  for (const [name, text] of await references()) {
+  for (const [name, text] of [...(await references()), ...commandLinePages()]) {
     expect({ name, text: await readFile(join(root, 'docs/reference', name), 'utf8') }).toEqual({
       name,
       text,
     });
   }
-});
-
-test('the web app’s types are those of the API (otherwise: npm run docs)', async () => {
-  const document = buildOpenApi({ routes: await allRoutes(), version, serverUrl: 'https://postern.example' });
-  expect(await readFile(join(root, apiTypesFile), 'utf8')).toBe(await apiTypes(document));
-});
-
-test('every route has a verb or a reason to have none, and the verbs are those of the API (otherwise: npm run docs)', async () => {
-  const document = buildOpenApi({ routes: await allRoutes(), version, serverUrl: 'https://postern.example' });
-  expect(await readFile(join(root, verbsFile), 'utf8')).toBe(verbsText(document));
-  for (const [name, text] of commandLinePages())
-    expect(await readFile(join(root, 'docs/reference', name), 'utf8')).toBe(text);
 });
 
 test('the chart’s page has every value, with what it means (otherwise: npm run docs)', async () => {

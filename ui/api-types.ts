@@ -1,10 +1,23 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import openapiTS, { astToString, COMMENT_HEADER, tsUnion, UNDEFINED } from 'openapi-typescript';
+import { allRoutes } from '../src/composition/app.ts';
+import { version } from '../src/platform/version.ts';
+import { buildOpenApi } from '../src/surfaces/web/openapi/openapi.ts';
 import type { MediaType, OpenApi, Operation } from '../src/surfaces/web/openapi/types.ts';
 
-/** The API's requests and responses as TypeScript types for the web app, generated from the OpenAPI document. */
-export const apiTypesFile = 'ui/src/api/openapi.ts';
+// Writes the API's requests and responses as TypeScript types for the web app, from the OpenAPI document. A file that is
+// current keeps its time, so that the web app is not built again. The file appears whole: two programs may write it at once.
+const file = join(import.meta.dirname, 'src/api/openapi.ts');
+const serverUrl = 'https://postern.example';
+const text = await apiTypes(buildOpenApi({ routes: await allRoutes(), version, serverUrl }));
+if ((await readFile(file, 'utf8').catch(() => undefined)) !== text) {
+  const fresh = `${file}.${process.pid}`;
+  await writeFile(fresh, text);
+  await rename(fresh, file);
+}
 
-export async function apiTypes(document: OpenApi): Promise<string> {
+async function apiTypes(document: OpenApi): Promise<string> {
   const paths = Object.entries(document.paths).map(([path, item]) => [
     path.replace('/api/v2', ''),
     Object.fromEntries(Object.entries(item).map(([method, operation]) => [method, usedPartOf(operation)])),

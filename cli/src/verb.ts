@@ -1,4 +1,4 @@
-/** A verb that sends one request. `npm run docs` generates the list, verbs.json, from the routes of the server. */
+/** A verb that sends one request. `npm run build:cli` generates the list, verbs.json, from the routes of the server. */
 export type Verb = {
   /** Its words, as typed: `sites list`. */
   readonly name: string;
