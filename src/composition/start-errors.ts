@@ -2,7 +2,7 @@ import { AppError } from '../core/errors.ts';
 import type { ConfigMistake } from '../config/config-error.ts';
 import type { Listeners } from '../config/listeners.ts';
 import { causesOf, codeOf, fileTrouble, type Words, withoutSecrets } from '../config/file-trouble.ts';
-import { MigrationRefused } from '../platform/database/adoption-check.ts';
+import { MigrationRefused } from '../platform/database/migrate.ts';
 import { DatabaseUnavailable } from '../platform/database/database.ts';
 import { SigningKeysUnreadable } from '../features/oidc-provider/signing-keys.ts';
 import { KeycloakRefused } from '../features/keycloak/refused.ts';

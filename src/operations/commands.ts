@@ -45,8 +45,7 @@ export async function runMigrations(config: Config): Promise<number> {
   return await withBackends(
     config,
     async (backends) => {
-      const { applied, isAdopted } = await applyMigrations(config, backends);
-      if (isAdopted) console.log('Adopted the database of a development version.');
+      const applied = await applyMigrations(config, backends);
       console.log(applied.length === 0 ? 'The database is up to date.' : `Applied ${applied.join(', ')}.`);
       return 0;
     },
@@ -173,16 +172,13 @@ export async function runSiteCheck({ keyPrefix }: Config, file: string): Promise
   return 0;
 }
 
-export async function applyMigrations(
-  config: Config,
-  backends: OpenBackends,
-): Promise<{ applied: string[]; isAdopted: boolean }> {
+export async function applyMigrations(config: Config, backends: OpenBackends): Promise<string[]> {
   const setting = config.databaseUrl === null ? 'DATA_DIR' : 'DATABASE_URL';
   const { database, close } = await openForMigration(config, backends.database);
   try {
-    const done = await blaming(setting, () => migrate(database));
+    const applied = await blaming(setting, () => migrate(database));
     await grantToGateway(config, database);
-    return done;
+    return applied;
   } finally {
     await close();
   }

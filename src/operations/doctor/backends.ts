@@ -15,7 +15,6 @@ import { createReencryption } from '../../platform/reencryption.ts';
 import { openDatabaseAlone, openKv, openStoreAlone } from '../../composition/backends.ts';
 import { hasDatabase } from '../../platform/data-dir.ts';
 import type { Database } from '../../platform/database/database.ts';
-import { refusalOfStep } from '../../platform/database/adoption-check.ts';
 import { databaseFacts, unavailableReasonForVersion } from '../../platform/database/facts.ts';
 import { excessOf, unavailableReasonForViews } from '../../platform/database/gateway-role.ts';
 import { compareMigrations } from '../../platform/database/migrate.ts';
@@ -81,7 +80,7 @@ async function examineDatabase(database: Database, { config, world, workload }: 
   if (config.databaseUrl !== null) findings.push(checkRole(facts));
   findings.push(await checkSearch(database));
   // The checks below read tables of this version.
-  if (facts.closedTables.length > 0 || migrations.former !== undefined) return findings;
+  if (facts.closedTables.length > 0 || migrations.refusal !== undefined) return findings;
   const { waiting } = migrations;
   // Keycloak signs with keys of its own.
   if (config.keycloak === null)
@@ -97,19 +96,10 @@ function checkMigrations({
   waiting,
   unknown: newer,
   edited,
-  former,
+  refusal,
 }: Awaited<ReturnType<typeof compareMigrations>>): Finding {
   const check = 'database.migrations';
-  if (former !== undefined) {
-    const refusal = refusalOfStep(former);
-    return refusal === undefined
-      ? advice(
-          check,
-          'the database is of the last development version before 0.1.0',
-          'The next start adopts it. To do that now, run: npm start -- migrate',
-        )
-      : failed(check, refusal.message, refusal.fix);
-  }
+  if (refusal !== undefined) return failed(check, refusal.message, refusal.fix);
   if (edited.length > 0)
     return failed(
       check,

@@ -2,11 +2,20 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CompiledQuery, sql } from 'kysely';
-import { formerStepOf, lastReplacement, MigrationRefused, requireAdoptable } from './adoption-check.ts';
 import type { Database, Sql } from './database.ts';
 
 /** One forward-only step: `migrations/0002_identity.sql`. Never edited after release; the checksum detects an edit. */
 type Migration = { name: string; text: string; checksum: string };
+
+/** The database cannot be migrated as it is. `message` is the problem. */
+export class MigrationRefused extends Error {
+  readonly fix: string;
+  constructor(problem: string, fix: string) {
+    super(problem);
+    this.name = 'MigrationRefused';
+    this.fix = fix;
+  }
+}
 
 /** The migrations of this release. */
 const migrationsFolder = join(import.meta.dirname, '../../../migrations');
@@ -19,18 +28,16 @@ export async function takeMigrationLock(tx: Sql): Promise<void> {
 }
 
 /**
- * Applies all pending migrations, one transaction each. Safe to run again, and from several processes at once.
- * `isAdopted`: the database was one of a development version (adoption-check.ts). @throws MigrationRefused
+ * Applies all pending migrations, one transaction each, and returns their names. Safe to run again, and from several
+ * processes at once. @throws MigrationRefused
  */
-export async function migrate(
-  database: Database,
-  folder = migrationsFolder,
-): Promise<{ applied: string[]; isAdopted: boolean }> {
+export async function migrate(database: Database, folder = migrationsFolder): Promise<string[]> {
   const migrations = await readMigrations(folder);
-  const { waiting, edited } = await compareMigrations(database, folder);
+  const { waiting, edited, refusal } = await compareMigrations(database, folder);
+  if (refusal !== undefined) throw refusal;
   // So a database that is read-only now (a full disk, a standby) does not prevent a start.
-  if (waiting.length === 0 && edited.length === 0) return { applied: [], isAdopted: false };
-  const isAdopted = await database.tx(async (tx) => {
+  if (waiting.length === 0 && edited.length === 0) return [];
+  await database.tx(async (tx) => {
     await takeMigrationLock(tx);
     await sql`
       create table if not exists schema_migrations (
@@ -38,7 +45,6 @@ export async function migrate(
         checksum text not null,
         applied_at timestamptz not null default clock_timestamp()
       )`.execute(tx);
-    return await adopt(tx, migrations, folder);
   });
   const applied: string[] = [];
   for (const migration of migrations) {
@@ -48,24 +54,31 @@ export async function migrate(
     });
     if (isNew) applied.push(migration.name);
   }
-  return { applied, isAdopted };
+  return applied;
 }
 
 /**
- * How the migrations of this program differ from those of a database; empty lists when they do not. `former`: the newest
- * step of a database of a development version (adoption-check.ts), for which all migrations are waiting. Changes nothing.
+ * How the migrations of this program differ from those of a database; empty lists when they do not. `refusal`: the database
+ * has migrations, but not the first of this program, so none of them can be applied. Changes nothing.
  */
 export async function compareMigrations(
   database: Database,
   folder = migrationsFolder,
-): Promise<{ waiting: string[]; unknown: string[]; edited: string[]; former?: string }> {
+): Promise<{ waiting: string[]; unknown: string[]; edited: string[]; refusal?: MigrationRefused }> {
   const ours = await readMigrations(folder);
   const { rows } = await sql<{ there: boolean }>`
     select to_regclass('schema_migrations') is not null as there`.execute(database.sql);
   const applied = rows[0]?.there ? await readApplied(database.sql) : [];
-  const former = formerStepOf(applied.map(({ name }) => name));
-  if (former !== undefined) return { waiting: ours.map(({ name }) => name), unknown: [], edited: [], former };
+  const newest = applied.at(-1)?.name;
   const theirs = new Map(applied.map(({ name, checksum }) => [name, checksum]));
+  const [first] = ours;
+  if (newest !== undefined && first !== undefined && !theirs.has(first.name)) {
+    const refusal = new MigrationRefused(
+      `the database has the migrations of a build before 0.1.0 or of another program; the newest is ${newest}`,
+      'Use an empty database, or restore a backup that 0.1.0 or a newer version wrote.',
+    );
+    return { waiting: [], unknown: [], edited: [], refusal };
+  }
   const names = new Set(ours.map(({ name }) => name));
   return {
     waiting: ours.filter(({ name }) => !theirs.has(name)).map(({ name }) => name),
@@ -74,17 +87,6 @@ export async function compareMigrations(
       .filter(({ name, checksum }) => theirs.has(name) && theirs.get(name) !== checksum)
       .map(({ name }) => name),
   };
-}
-
-/** Replaces the steps of a development version by those of this one. False: the database has none. */
-async function adopt(tx: Sql, migrations: readonly Migration[], folder: string): Promise<boolean> {
-  const applied = await readApplied(tx);
-  const former = formerStepOf(applied.map(({ name }) => name));
-  if (former === undefined) return false;
-  await requireAdoptable(tx, former, folder);
-  await sql`delete from schema_migrations`.execute(tx);
-  for (const migration of migrations) if (migration.name <= lastReplacement) await record(tx, migration);
-  return true;
 }
 
 async function readApplied(tx: Sql): Promise<{ name: string; checksum: string }[]> {
@@ -105,12 +107,9 @@ async function apply(tx: Sql, migration: Migration): Promise<boolean> {
     );
   }
   await tx.getExecutor().executeQuery(CompiledQuery.raw(`-- script\n${migration.text}`));
-  await record(tx, migration);
-  return true;
-}
-
-async function record(tx: Sql, { name, checksum }: Migration): Promise<void> {
+  const { name, checksum } = migration;
   await sql`insert into schema_migrations (name, checksum) values (${name}, ${checksum})`.execute(tx);
+  return true;
 }
 
 async function readMigrations(folder: string): Promise<Migration[]> {
