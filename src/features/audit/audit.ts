@@ -4,7 +4,6 @@ import { AppError } from '../../core/errors.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { AuditEvent, AuditFilter, AuditPage, AuditPosition, AuditWriter } from './audit-event.ts';
 import type { AuditStore } from './audit-store.ts';
-import { decodeCursor, encodeCursor } from './cursor.ts';
 
 /**
  * The public interface of the audit log. Promises: an event written through a transaction's store commits with the change or
@@ -88,4 +87,21 @@ export function createAudit({
         }),
       ),
   };
+}
+
+/** Encodes a position in the audit log as a cursor. Opaque to clients: its form may change at any time. */
+function encodeCursor({ at, seq }: AuditPosition): string {
+  return Buffer.from(`${at}.${seq}`).toString('base64url');
+}
+
+/** Throws `invalid_query` for anything encodeCursor() did not make. */
+function decodeCursor(cursor: string): AuditPosition {
+  const match = /^(\d{1,15})\.(\d{1,18})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'));
+  if (match?.[1] === undefined || match[2] === undefined) {
+    throw new AppError('invalid_query', {
+      message: 'cursor: must be the nextCursor of an earlier response',
+      details: { fields: [{ field: 'cursor', problem: 'must be the nextCursor of an earlier response' }] },
+    });
+  }
+  return { at: Number(match[1]), seq: match[2] };
 }
