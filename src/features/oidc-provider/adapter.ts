@@ -1,4 +1,5 @@
 import Provider, { type Adapter, type AdapterFactory, type AdapterPayload, errors } from 'oidc-provider';
+import type { RequestOrigin } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Random } from '../../core/ids.ts';
 import type { Tx } from '../../platform/database/database.ts';
@@ -8,7 +9,6 @@ import type { EncryptedRows } from '../../platform/reencryption.ts';
 import { decryptedOrNot, type Encryption } from '../../platform/encryption.ts';
 import { secretDigest } from '../../platform/encrypted-text.ts';
 import { webClientId } from './clients.ts';
-import { originOfRequest } from './origin.ts';
 import type { Connection, NewProviderRecord, ProviderRecord, RecordStore } from './record-store.ts';
 import { chooseSuccessor, newRefreshToken, reuseWindowMs, successorModel } from './successors.ts';
 
@@ -226,4 +226,16 @@ export function encryptedRecords(
       context: contextOf(record.model, record.idHash),
       replace: (fresh) => records.replaceEncrypted(record, fresh),
     }));
+}
+
+/** The origin of the request that the provider is handling now. The library does not pass it to its storage adapter. */
+function originOfRequest(): RequestOrigin {
+  const { ctx } = Provider;
+  if (ctx === undefined) return { requestId: null, address: null, agent: null };
+  const requestId = ctx.response.get('x-request-id');
+  return {
+    requestId: typeof requestId === 'string' && requestId !== '' ? requestId : null,
+    address: ctx.ip,
+    agent: ctx.get('user-agent').slice(0, 200) || null,
+  };
 }

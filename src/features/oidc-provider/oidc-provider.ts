@@ -14,7 +14,7 @@ import type { ConnectedClients, UserStore } from '../people/people.ts';
 import { type AdapterDeps, providerAdapter } from './adapter.ts';
 import { hasDocument, isRegistered } from './clients.ts';
 import { createConnectedClients } from './connected-clients.ts';
-import { endProviderSession } from './end-provider-session.ts';
+import { cookieNames } from './cookies.ts';
 import { inProcessFetch, mountAt } from './in-process.ts';
 import { createInteractions, type Interactions, type InteractionsDeps } from './interactions.ts';
 import { createProvider, type FindEnabledAccount, type McpResource } from './hardened-provider.ts';
@@ -180,4 +180,22 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
 
 function hostsOf(addresses: readonly string[]): string[] {
   return [...new Set(addresses.map((uri) => new URL(uri).host))];
+}
+
+/**
+ * Detaches a browser from its provider session: the browser's cookie, and every copy of it, no longer finds the session.
+ * The session itself continues under a new, unknown id, because online tokens end with it, and signing out of the web
+ * app revokes no token (contract 3).
+ */
+async function endProviderSession(
+  provider: Provider,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { cookies } = provider.createContext(request, response);
+  const id = cookies.get(cookieNames.session, { signed: true });
+  const session = id === undefined ? undefined : await provider.Session.find(id);
+  if (session === undefined) return;
+  session.resetIdentifier();
+  await session.persist();
 }
