@@ -5,8 +5,7 @@ import { Problem } from '../../shell/problem.tsx';
 import { queryClient } from '../../api/queries.ts';
 import { announce } from '../../shell/announce.tsx';
 import { AfterChange, type Made } from './after-change.tsx';
-import { currentKey, keepCurrent } from './current.ts';
-import type { DocumentProps } from './document-api.ts';
+import type { Current, DocumentApi, DocumentProps } from './document-api.ts';
 import { Editor } from './editor.tsx';
 import { History } from './history.tsx';
 
@@ -83,4 +82,13 @@ export function DocumentView({ api, sections, view, page, onView, onPage }: View
         ))}
     </>
   );
+}
+
+const currentKey = (api: DocumentApi) => ['admin', 'document', api.name];
+
+/** Shows the saved document immediately and refetches everything that depends on it. */
+function keepCurrent(api: DocumentApi, now: Current): void {
+  queryClient.setQueryData(currentKey(api), now);
+  for (const part of ['history', 'keys', 'sites', 'agents'])
+    void queryClient.invalidateQueries({ queryKey: ['admin', part] });
 }

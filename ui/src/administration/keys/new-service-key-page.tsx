@@ -1,14 +1,36 @@
 import { Alert, Anchor, Skeleton, Title } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { queryOptions, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { api, dataOf } from '../../api/client.ts';
+import { api, dataOf, unwrap } from '../../api/client.ts';
 import { queryClient } from '../../api/queries.ts';
 import { Problem } from '../../shell/problem.tsx';
 import { NewKeyForm } from '../../keys/new/new-key-form.tsx';
 import styles from '../../keys/new/new-key.module.css';
-import { servicePolicy } from './service-policy.ts';
+import type { Policy } from '../../keys/new/draft.ts';
 
 const route = getRouteApi('/administration/admin/service-keys/new');
+
+/** What the key policy says of service keys, in the shape in which it tells everyone of their own. */
+const servicePolicy = queryOptions({
+  queryKey: ['admin', 'keys', 'policy'],
+  staleTime: 0,
+  queryFn: async ({ signal }) => {
+    const [{ data }, mine] = await Promise.all([
+      unwrap(api.GET('/config/api-keys', { signal })),
+      unwrap(api.GET('/me/tokens/policy', { signal })),
+    ]);
+    const { issuance, scopes, lifetime, repositories } = data.policy;
+    const policy: Policy = {
+      ...mine.data,
+      canCreate: issuance.service,
+      reasons: [],
+      allowedScopes: scopes.service,
+      lifetime: lifetime.service,
+      repositories: { allowAll: repositories.service.allowAll, maxSelected: repositories.maxSelected },
+    };
+    return { ...policy, clockOffsetMs: Date.parse(mine.data.serverTime) - Date.now() };
+  },
+});
 
 /** The same form as for one's own key, with the part of the policy that is about services. */
 export function NewServiceKeyPage() {
