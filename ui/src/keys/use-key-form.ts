@@ -1,7 +1,6 @@
 import { type FormEvent, useRef, useState } from 'react';
 import { flushSync } from 'react-dom';
-import { focusFirst } from './focus-first.ts';
-import { errorsFrom, type Field, type FieldErrors } from './new/draft.ts';
+import { errorsFrom, type Field, type FieldErrors, fields } from './new/draft.ts';
 
 type KeyForm = {
   /** Mistakes found before the request is sent. */
@@ -55,4 +54,14 @@ export function useKeyForm({ mistakes, send }: KeyForm) {
   }
 
   return { form, errors, refusal, isBusy, fix, onSubmit };
+}
+
+/** Sends the focus to the first field that has a mistake, or to what the server said about the whole form. */
+function focusFirst(form: HTMLFormElement | null, found: FieldErrors): void {
+  const first = fields.find((field) => found[field] !== undefined);
+  const target =
+    first === undefined ? '[role="alert"]' : `[data-field="${first}"] :is(input, button):enabled`;
+  const element = form?.querySelector<HTMLElement>(target);
+  element?.focus();
+  element?.scrollIntoView({ block: 'center' });
 }
