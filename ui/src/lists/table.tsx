@@ -1,8 +1,7 @@
 import { Skeleton } from '@mantine/core';
-import { type ReactNode, useRef } from 'react';
-import { SortedHead, type SortedColumn } from './sorted-head.tsx';
-import { useArrows } from './use-arrows.ts';
+import { type ReactNode, type RefObject, useEffect, useRef } from 'react';
 import styles from './table.module.css';
+import { UpIcon } from '../shell/icons.tsx';
 
 type TableProps = {
   /** What it lists, for screen readers. */
@@ -68,4 +67,47 @@ export function TableLoading({ what }: { what: string }) {
       ))}
     </div>
   );
+}
+
+/** A column that the list can be put in the order of, by its head. */
+type SortedColumn = {
+  readonly name: string;
+  /** Undefined: the list is in another order. */
+  readonly order: 'asc' | 'desc' | undefined;
+  readonly onSort: () => void;
+};
+
+function SortedHead({ name, order, onSort }: SortedColumn) {
+  const sorted = order === 'asc' ? 'ascending' : 'descending';
+  return (
+    <th scope="col" {...(order && { 'aria-sort': sorted })}>
+      <button type="button" className={styles['sort']} onClick={onSort}>
+        {name}
+        <UpIcon size={13} />
+      </button>
+    </th>
+  );
+}
+
+const steps: Readonly<Record<string, 'nextElementSibling' | 'previousElementSibling'>> = {
+  ArrowDown: 'nextElementSibling',
+  ArrowUp: 'previousElementSibling',
+};
+
+/** Up and down go from the link of a row to that of its neighbour; Enter then opens it, as it does any link. */
+function useArrows(body: RefObject<HTMLTableSectionElement | null>): void {
+  useEffect(() => {
+    const rows = body.current;
+    function move(event: KeyboardEvent): void {
+      const step = steps[event.key];
+      const from = event.target instanceof HTMLAnchorElement ? event.target.closest('tr') : null;
+      if (step === undefined || from === null) return;
+      const link = from[step]?.querySelector<HTMLElement>('th a');
+      if (link === null || link === undefined) return;
+      event.preventDefault();
+      link.focus();
+    }
+    rows?.addEventListener('keydown', move);
+    return () => rows?.removeEventListener('keydown', move);
+  }, [body]);
 }
