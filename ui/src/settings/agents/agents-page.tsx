@@ -1,4 +1,4 @@
-import { Title } from '@mantine/core';
+import { Alert, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { AddToClient } from '../../agents/add-to-client.tsx';
@@ -10,7 +10,9 @@ import { TableLoading } from '../../lists/table.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import { myAgentSessions } from '../queries.ts';
 import { AccessCard } from './access.tsx';
-import { Waiting } from './waiting.tsx';
+import { WaitingCalls } from '../../agents/waiting-calls.tsx';
+import { waitingApprovals } from '../../api/queries.ts';
+import { useNow } from '../../shell/now.ts';
 
 const route = getRouteApi('/settings/agents');
 
@@ -50,4 +52,20 @@ export function AgentsPage() {
       />
     </>
   );
+}
+
+/** Calls of one's agents that wait for an answer; nothing while there are none, and a note while MCP is off. */
+function Waiting() {
+  const { data, error, refetch } = useQuery({ ...waitingApprovals, staleTime: 0 });
+  const now = useNow();
+  if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;
+  if (data === undefined) return null;
+  const { isOn, approvals } = data;
+  if (!isOn)
+    return (
+      <Alert color="yellow" title="MCP is off" mb="md">
+        Agents cannot act for you. Ask an administrator to turn MCP on. Past sessions are listed below.
+      </Alert>
+    );
+  return <WaitingCalls of={approvals} now={now} />;
 }
