@@ -1,5 +1,5 @@
 import { Alert, Button } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { Moment } from '../../shell/moment.tsx';
 import { bytesInWords } from '../../shell/bytes.ts';
 import { countOf } from '../../shell/count.ts';
@@ -8,11 +8,12 @@ import { Qr } from '../qr.tsx';
 import { VersionReport, VersionWarnings } from '../report.tsx';
 import { addressOf } from '../site-words.ts';
 import shared from '../sites.module.css';
-import { DropToPublish } from './drop-to-publish.tsx';
 import styles from './detail.module.css';
 import { ExpiryCard } from './expiry-card.tsx';
 import type { Facts } from './facts.ts';
 import { OpenButton } from '../../shell/open-button.tsx';
+import { carryTo } from '../upload/carried.ts';
+import { DropArea } from '../upload/drop-area.tsx';
 
 /** Where it is, what is live, how long it stays. The site itself opens on its own origin: no page of ours may frame it. */
 export function Overview(facts: Facts) {
@@ -129,4 +130,18 @@ function Closed({ site, restoreDays }: Pick<Facts, 'site'> & { restoreDays: numb
       </Alert>
     );
   return null;
+}
+
+/** A drop on any part of a site's page is for that site. */
+function DropToPublish({ siteId }: { siteId: string }) {
+  const navigate = useNavigate();
+  return (
+    <DropArea
+      says="Drop it to publish a new version"
+      onPicked={(picked) => {
+        carryTo(picked);
+        void navigate({ to: '/sites/$id', params: { id: siteId }, search: { tab: 'publish' } });
+      }}
+    />
+  );
 }

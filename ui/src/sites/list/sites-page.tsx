@@ -1,4 +1,4 @@
-import { Button, NativeSelect, SegmentedControl, Select } from '@mantine/core';
+import { Button, NativeSelect, Progress, SegmentedControl, Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { whoAmI } from '../../api/queries.ts';
@@ -10,14 +10,16 @@ import { SearchField } from '../../lists/search-field.tsx';
 import { TableLoading } from '../../lists/table.tsx';
 import { capabilities, sitesList } from '../queries.ts';
 import { closedBy, SitesClosed } from '../sites-off.tsx';
-import { DropToNew } from '../upload/drop-to-new.tsx';
 import { FirstSite, NoSiteMatches } from './empty.tsx';
-import { Quota } from './quota.tsx';
 import { siteOrders, type SiteSort } from './site-order.ts';
 import { type SiteSearch, siteSearch, siteStates } from './site-search.ts';
 import { SiteTable } from './site-table.tsx';
 import styles from './sites-page.module.css';
 import { useSitesNow } from '../sites-now.ts';
+import type { Schemas } from '../../api/contract.ts';
+import { bytesInWords } from '../../shell/bytes.ts';
+import { useCarry } from '../upload/carried.ts';
+import { DropArea } from '../upload/drop-area.tsx';
 
 const route = getRouteApi('/sites');
 const pageSize = 20;
@@ -138,4 +140,30 @@ export function SitesPage() {
       {sites.error === null && <DropToNew />}
     </>
   );
+}
+
+/** How much of what one may have is in use. */
+function Quota({
+  sitesUsed,
+  sitesPerOwner,
+  bytesUsed,
+  bytesPerOwner,
+}: Schemas['SiteCapabilities']['quotas']) {
+  const share = Math.min(100, (bytesUsed / bytesPerOwner) * 100);
+  return (
+    <div className={styles['quota']}>
+      <p>
+        <b>{sitesUsed}</b> of {sitesPerOwner} sites · <b>{bytesInWords(bytesUsed)}</b> of{' '}
+        {bytesInWords(bytesPerOwner)}
+      </p>
+      <Progress.Root size="sm" aria-hidden="true">
+        <Progress.Section value={share} color={share > 90 ? 'red' : 'blue'} withAria={false} />
+      </Progress.Root>
+    </div>
+  );
+}
+
+/** Makes a page without a form take what is dropped, on the way to the form of a new site. */
+function DropToNew() {
+  return <DropArea says="Drop it to make a new site" onPicked={useCarry()} />;
 }

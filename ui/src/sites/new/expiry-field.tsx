@@ -4,7 +4,6 @@ import { DateInput } from '@mantine/dates';
 import { useId } from 'react';
 import type { Schemas } from '../../api/contract.ts';
 import { exactly, hoursInWords } from '../../shell/time.ts';
-import { dayOf } from '../days.ts';
 import { type Expiry, hoursOf } from './draft.ts';
 import shared from '../sites.module.css';
 import styles from './form.module.css';
@@ -84,4 +83,12 @@ export function ExpiryField({ expiry, ttl, now, error, onChange }: FieldProps) {
       )}
     </fieldset>
   );
+}
+
+/** A moment's day in the reader's own time zone, `2026-11-22`, as calendars want it. */
+function dayOf(at: number): string {
+  const date = new Date(at);
+  return [date.getFullYear(), date.getMonth() + 1, date.getDate()]
+    .map((part) => String(part).padStart(2, '0'))
+    .join('-');
 }

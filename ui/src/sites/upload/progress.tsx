@@ -1,9 +1,8 @@
-import { Button, Progress } from '@mantine/core';
+import { Button, Group, Modal, Progress, Text } from '@mantine/core';
 import { useBlocker } from '@tanstack/react-router';
 import { bytesInWords } from '../../shell/bytes.ts';
 import styles from '../sites.module.css';
 import { isResumable, type Job, type Stage } from './job.ts';
-import { LeaveDialog } from './leave-dialog.tsx';
 
 type ProgressProps = { readonly stage: Stage; readonly job: Job; readonly onStop: () => void };
 
@@ -76,4 +75,27 @@ function shareOf(stage: Stage): number {
   if (stage.kind === 'processing') return 100;
   const done = stage.kind === 'reading' ? stage.done : stage.sent;
   return stage.total === 0 ? 0 : Math.round((done / stage.total) * 100);
+}
+
+type LeaveProps = { readonly isOpen: boolean; readonly onStay: () => void; readonly onLeave: () => void };
+
+function LeaveDialog({ isOpen, onStay, onLeave }: LeaveProps) {
+  return (
+    <Modal
+      opened={isOpen}
+      onClose={onStay}
+      title="Stop the upload?"
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <Text size="sm">It is not finished. If you leave this page it stops, and nothing is published.</Text>
+      <Group justify="flex-end" mt="md" gap="sm">
+        <Button variant="default" onClick={onStay}>
+          Stay here
+        </Button>
+        <Button color="red" onClick={onLeave}>
+          Stop and leave
+        </Button>
+      </Group>
+    </Modal>
+  );
 }

@@ -1,8 +1,9 @@
 import { useEffect, useRef, useState } from 'react';
 import { queryClient } from '../../api/queries.ts';
 import { announce } from '../../shell/announce.tsx';
-import type { Job, Outcome, Stage } from './job.ts';
-import { runUpload } from './upload.ts';
+import type { Control, Job, Outcome, Stage } from './job.ts';
+import { announcementOf, publishByDigest } from './by-digest.ts';
+import { publishWhole } from './whole.ts';
 
 export type UploadState =
   | { readonly kind: 'idle' }
@@ -44,4 +45,17 @@ export function useUpload() {
 
 function checkedWords({ warnings }: Outcome): string {
   return warnings.length === 0 ? 'The check found nothing wrong.' : 'The check has a warning.';
+}
+
+/** What an announcement may have in bytes; the server takes 4 MiB. A folder with more files goes as one archive. */
+const maxAnnouncedBytes = 4 * 1024 * 1024 - 4_096;
+
+/** @throws ApiProblem, or an AbortError when it was stopped */
+async function runUpload(job: Job, control: Control): Promise<Outcome> {
+  const { picked, files, bytes } = job.checked;
+  if (picked.kind !== 'folder' || job.isCheckOnly) return await publishWhole(job, control);
+  const announced = await announcementOf(files, bytes, control);
+  if (new TextEncoder().encode(JSON.stringify(announced)).length > maxAnnouncedBytes)
+    return await publishWhole(job, control);
+  return await publishByDigest(job, announced, control);
 }
