@@ -1,9 +1,16 @@
 import { z } from 'zod';
 import { branchName, timestampSchema } from '../../platform/schemas.ts';
-import { problemSchema, repositoryName } from '../../features/environments/schemas.ts';
+import {
+  type configurationPreviewSchema,
+  type problemSchema,
+  repositoryName,
+  type validationSchema,
+} from '../../features/environments/schemas.ts';
+import type { whySchema } from '../../features/environments/environment-schemas.ts';
 import { deployStatuses } from '../../features/environments/deploys/deploy.ts';
+import type { buildSchema, logLineSchema } from '../../features/environments/deploys/schemas.ts';
 import { environmentStatuses } from '../../features/environments/environment.ts';
-import { after, environmentId, shortened } from './read-tools.ts';
+import { after, type Environment, environmentId, shortened } from './read-tools.ts';
 import { cursorInput, defineTool, nextCursor, pageOf, type Tool } from './tool.ts';
 
 /** The tools that read how Environments came to be: builds, logs, explanations, configuration files. */
@@ -13,37 +20,7 @@ export const buildId = z
   .regex(/^bld_/, 'must be an id, which begins with bld_')
   .describe('Its id, from list_builds');
 
-type Build = {
-  readonly id: string;
-  readonly environment: { readonly id: string };
-  readonly branch: string;
-  readonly sha: string | null;
-  readonly trigger: string;
-  readonly status: (typeof deployStatuses)[number];
-  readonly message: string | null;
-  readonly fix: string | null;
-  readonly createdAt: string;
-  readonly endedAt: string | null;
-};
-
-type Line = {
-  readonly at: string;
-  readonly service: string;
-  readonly step: string;
-  readonly stream: 'stdout' | 'stderr' | 'postern';
-  readonly text: string;
-};
-
-type Explanation = {
-  readonly step: string;
-  readonly ok: boolean | null;
-  readonly message: string;
-  readonly fix?: string;
-};
-type Status = {
-  readonly status: (typeof environmentStatuses)[number];
-  readonly statusMessage: string | null;
-};
+type Line = z.infer<typeof logLineSchema>;
 type Problem = z.infer<typeof problemSchema>;
 
 const line = z.strictObject({
@@ -90,7 +67,7 @@ export const buildTools: readonly Tool[] = [
     }),
     async run(input, { call, pause }) {
       const look = async () =>
-        (await call<Status>('getEnvironment', { params: { id: input.environmentId } })).data;
+        (await call<Environment>('getEnvironment', { params: { id: input.environmentId } })).data;
       let found = await look();
       for (let count = 1; count < looks && underWay.includes(found.status); count += 1) {
         await pause(pauseMs);
@@ -129,7 +106,9 @@ export const buildTools: readonly Tool[] = [
       nextCursor,
     }),
     async run({ environmentId: environment, status, cursor }, { call }) {
-      const answer = await call<Build[]>('listBuilds', { query: { environment, status, ...pageOf(cursor) } });
+      const answer = await call<z.infer<typeof buildSchema>[]>('listBuilds', {
+        query: { environment, status, ...pageOf(cursor) },
+      });
       return {
         builds: answer.data.map((build) => ({
           id: build.id,
@@ -195,8 +174,8 @@ export const buildTools: readonly Tool[] = [
     }),
     async run(input, { call }) {
       const params = { id: input.environmentId };
-      const { data } = await call<Status>('getEnvironment', { params });
-      const { data: steps } = await call<Explanation[]>('explainEnvironment', { params });
+      const { data } = await call<Environment>('getEnvironment', { params });
+      const { data: steps } = await call<z.infer<typeof whySchema>>('explainEnvironment', { params });
       const { data: lines } = await call<Line[]>('readEnvironmentLog', { params, query: { limit: '50' } });
       return {
         status: data.status,
@@ -235,19 +214,9 @@ export const buildTools: readonly Tool[] = [
         .describe('Null: the file has problems'),
     }),
     async run({ repository, branch }, { call }) {
-      type Preview = {
-        branch: string;
-        sha: string;
-        valid: boolean;
-        problems: Problem[];
-        planned: {
-          access: string;
-          ttlHours: number;
-          autoTrack: boolean;
-          services: { name: string; kind: string; isExposed: boolean }[];
-        } | null;
-      };
-      const { data } = await call<Preview>('previewConfiguration', { query: { repository, branch } });
+      const { data } = await call<z.infer<typeof configurationPreviewSchema>>('previewConfiguration', {
+        query: { repository, branch },
+      });
       const { planned } = data;
       return {
         branch: data.branch,
@@ -274,8 +243,9 @@ export const buildTools: readonly Tool[] = [
     input: z.strictObject({ content: z.string().max(65_536).describe('The text of the file') }),
     output: z.strictObject({ valid: z.boolean(), problems }),
     async run({ content }, { call }) {
-      type Validation = { valid: boolean; problems: Problem[] };
-      const { data } = await call<Validation>('validateConfigurationFile', { body: { content } });
+      const { data } = await call<z.infer<typeof validationSchema>>('validateConfigurationFile', {
+        body: { content },
+      });
       return { valid: data.valid, problems: toProblems(data.problems) };
     },
   }),

@@ -2,12 +2,17 @@ import { z } from 'zod';
 import { branchName, plainText, timestampSchema } from '../../platform/schemas.ts';
 import { repositoryName } from '../../features/environments/schemas.ts';
 import { environmentStatuses } from '../../features/environments/environment.ts';
+import type {
+  createdSchema,
+  deployQueuedSchema,
+  extendedSchema,
+} from '../../features/environments/environment-schemas.ts';
 import { siteStatuses } from '../../features/sites/site.ts';
 import { buildId } from './build-tools.ts';
-import { type Published, publishedSite, type SiteAfter, toSiteAfter } from './published-site.ts';
+import { type Published, publishedSite, type Site, toSiteAfter } from './published-site.ts';
 import { archiveOf, type InlineFile } from './inline-files.ts';
 import { addressFor, existingSite, newSite } from './upload-offer.ts';
-import { environmentId, siteId } from './read-tools.ts';
+import { type Environment, environmentId, siteId } from './read-tools.ts';
 import { defineTool, type Subject, type Tool } from './tool.ts';
 
 /**
@@ -106,7 +111,7 @@ export const changeTools: readonly Tool[] = [
     subject: ({ siteId: id }) => (id === undefined ? undefined : siteOf({ siteId: id })),
     async makesPublic({ siteId: id, visibility: asked }, { call }) {
       if (id === undefined) return asked === 'public';
-      return (await call<SiteAfter>('getSite', { params: { id } })).data.visibility === 'public';
+      return (await call<Site>('getSite', { params: { id } })).data.visibility === 'public';
     },
     input: z
       .strictObject({
@@ -183,7 +188,7 @@ export const changeTools: readonly Tool[] = [
     }),
     output: siteAfter,
     async run({ siteId: id, ...body }, { call }) {
-      return toSiteAfter((await call<SiteAfter>('changeSite', { params: { id }, body })).data);
+      return toSiteAfter((await call<Site>('changeSite', { params: { id }, body })).data);
     },
   }),
   defineTool({
@@ -196,7 +201,7 @@ export const changeTools: readonly Tool[] = [
     input: z.strictObject({ siteId }),
     output: siteAfter,
     async run(input, { call }) {
-      return toSiteAfter((await call<SiteAfter>('extendSite', { params: { id: input.siteId } })).data);
+      return toSiteAfter((await call<Site>('extendSite', { params: { id: input.siteId } })).data);
     },
   }),
   defineTool({
@@ -210,7 +215,7 @@ export const changeTools: readonly Tool[] = [
     input: z.strictObject({ siteId }),
     output: siteAfter,
     async run(input, { call }) {
-      return toSiteAfter((await call<SiteAfter>('deleteSite', { params: { id: input.siteId } })).data);
+      return toSiteAfter((await call<Site>('deleteSite', { params: { id: input.siteId } })).data);
     },
   }),
   defineTool({
@@ -245,14 +250,7 @@ export const changeTools: readonly Tool[] = [
     }),
     objectOf: ({ id }) => id,
     async run(body, { call }) {
-      type Created = {
-        id: string;
-        uuid: string;
-        status: (typeof environmentStatuses)[number];
-        expiresAt: string;
-        replayed: boolean;
-      };
-      const { data } = await call<Created>('createEnvironment', { body });
+      const { data } = await call<z.infer<typeof createdSchema>>('createEnvironment', { body });
       return {
         id: data.id,
         status: data.status,
@@ -282,8 +280,7 @@ export const changeTools: readonly Tool[] = [
     }),
     output: environmentAfter,
     async run({ environmentId: id, ...body }, { call }) {
-      type Changed = z.infer<typeof environmentAfter>;
-      const { data } = await call<Changed>('changeEnvironment', { params: { id }, body });
+      const { data } = await call<Environment>('changeEnvironment', { params: { id }, body });
       return { id: data.id, status: data.status };
     },
   }),
@@ -298,7 +295,7 @@ export const changeTools: readonly Tool[] = [
     output: z.strictObject({ buildId: z.string() }),
     async run(input, { call }) {
       const params = { id: input.environmentId };
-      const { data } = await call<{ deployId: string }>('deployEnvironment', { params });
+      const { data } = await call<z.infer<typeof deployQueuedSchema>>('deployEnvironment', { params });
       return { buildId: data.deployId };
     },
   }),
@@ -315,7 +312,10 @@ export const changeTools: readonly Tool[] = [
     }),
     output: z.strictObject({ expiresAt: timestampSchema }),
     async run({ environmentId: id, ...body }, { call }) {
-      const { data } = await call<{ expiresAt: string }>('extendEnvironment', { params: { id }, body });
+      const { data } = await call<z.infer<typeof extendedSchema>>('extendEnvironment', {
+        params: { id },
+        body,
+      });
       return { expiresAt: data.expiresAt };
     },
   }),

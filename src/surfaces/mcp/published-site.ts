@@ -1,21 +1,11 @@
-import type { siteStatuses } from '../../features/sites/site.ts';
+import type { z } from 'zod';
+import type { publishedSiteSchema, siteSchema } from '../../features/sites/schemas.ts';
+
+export type Site = z.infer<typeof siteSchema>;
+export type Published = z.infer<typeof publishedSiteSchema>;
 
 /** What an agent gets to know of a site that it changed or published. */
-export type SiteAfter = {
-  readonly id: string;
-  readonly name: string;
-  readonly visibility: 'public' | 'private';
-  readonly status: (typeof siteStatuses)[number];
-  readonly url: string;
-  readonly expiresAt: string | null;
-};
-
-export type Published = SiteAfter & {
-  readonly version: { readonly number: number } | null;
-  readonly warnings: readonly { readonly code: string; readonly message: string }[];
-};
-
-export function toSiteAfter({ id, name, visibility, status, url, expiresAt }: SiteAfter): SiteAfter {
+export function toSiteAfter({ id, name, visibility, status, url, expiresAt }: Site) {
   return { id, name, visibility, status, url, expiresAt };
 }
 

@@ -8,11 +8,19 @@ import {
   serviceKinds,
   serviceStatuses,
 } from '../../features/environments/environment.ts';
+import type { environmentSchema } from '../../features/environments/environment-schemas.ts';
+import type { policyForEveryoneSchema } from '../../features/environments/policy/environment-policy.ts';
+import { repositorySchema } from '../../features/repositories/schemas.ts';
+import type { capabilitiesSchema, versionReportSchema } from '../../features/sites/schemas.ts';
 import { siteStatuses } from '../../features/sites/site.ts';
 import type { RouteAnswer } from './call-route.ts';
+import type { Site } from './published-site.ts';
 import { cursorInput, defineTool, nextCursor, pageOf, type Tool } from './tool.ts';
 
-/** The tools that read. Their names come first in `tools/list`. */
+/**
+ * The tools that read. Their names come first in `tools/list`. The types of the responses come from the schemas of the
+ * routes; an output schema lists the fields that an agent gets.
+ */
 export const siteId = z.string().max(40).describe('Its id, from list_sites');
 export const environmentId = z
   .string()
@@ -56,36 +64,7 @@ const findings = z.strictObject({
   first: z.array(z.strictObject({ page: z.string(), target: z.string() })).describe('The first 20'),
 });
 
-type Site = z.infer<typeof siteRow> & {
-  readonly owner: { readonly id: string; readonly name: string | null };
-  readonly link: string;
-  readonly spa: boolean;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-  readonly fileCount: number;
-  readonly sizeBytes: number;
-  readonly takeDownReason: string | null;
-  readonly version: { readonly id: string; readonly number: number; readonly publishedAt: string } | null;
-};
-
-type Service = {
-  readonly name: string;
-  readonly kind: (typeof serviceKinds)[number];
-  readonly status: (typeof serviceStatuses)[number];
-  readonly url: string | null;
-  readonly reason: string | null;
-};
-
-type Environment = Omit<z.infer<typeof environmentRow>, 'name' | 'isMine'> & {
-  readonly uuid: string;
-  readonly statusMessage: string | null;
-  readonly sha: string | null;
-  readonly autoTrack: boolean;
-  readonly deployEnabled: boolean;
-  readonly createdBy: { readonly id: string; readonly name: string | null };
-  readonly createdAt: string;
-  readonly services: readonly Service[];
-};
+export type Environment = z.infer<typeof environmentSchema>;
 
 export const readTools: readonly Tool[] = [
   defineTool({
@@ -126,22 +105,12 @@ export const readTools: readonly Tool[] = [
       version: z.string().describe('Of Postern'),
     }),
     async run(_input, { call, person, clientId, workspace, mayChange, may }) {
-      type Capabilities = {
-        enabled: boolean;
-        allowedVisibility: ('public' | 'private')[];
-        quotas: { sitesUsed: number; sitesPerOwner: number };
-      };
-      type EnvironmentLimits = {
-        enabled: boolean;
-        allowedAccess: string[];
-        defaultTtlHours: number;
-        maxTtlHours: number;
-        maxPerOwner: number;
-      };
       const sites = may('sites:read').allowed
-        ? (await call<Capabilities>('readSiteCapabilities')).data
+        ? (await call<z.infer<typeof capabilitiesSchema>>('readSiteCapabilities')).data
         : null;
-      const { data: limits } = await call<EnvironmentLimits>('readEnvironmentPolicyForEveryone');
+      const { data: limits } = await call<z.infer<typeof policyForEveryoneSchema>>(
+        'readEnvironmentPolicyForEveryone',
+      );
       const { enabled, allowedAccess, defaultTtlHours, maxTtlHours, maxPerOwner } = limits;
       return {
         person,
@@ -175,18 +144,13 @@ export const readTools: readonly Tool[] = [
     }),
     output: z.strictObject({
       repositories: z.array(
-        z.strictObject({
-          id: z.string(),
-          fullName: z.string(),
-          cloneUrl: z.string(),
-          defaultBranch: z.string(),
-        }),
+        repositorySchema.pick({ id: true, fullName: true, cloneUrl: true, defaultBranch: true }),
       ),
       nextCursor,
     }),
     async run({ search, cursor }, { call }) {
-      type Repository = { id: string; fullName: string; cloneUrl: string; defaultBranch: string };
-      const answer = await call<Repository[]>('listRepositories', { query: { search, ...pageOf(cursor) } });
+      type Repositories = z.infer<typeof repositorySchema>[];
+      const answer = await call<Repositories>('listRepositories', { query: { search, ...pageOf(cursor) } });
       return {
         repositories: answer.data.map(({ id, fullName, cloneUrl, defaultBranch }) => ({
           id,
@@ -294,19 +258,15 @@ export const readTools: readonly Tool[] = [
           message: 'The site has no live version.',
           hint: 'Publish it first.',
         });
-      type Names = { count: number; names: string[] };
-      type Findings = { page: string; target: string }[];
-      type Report = { isComplete: boolean; warnings: { code: string; message: string }[] } & Record<
-        'added' | 'changed' | 'removed',
-        Names
-      > &
-        Record<'brokenLinks' | 'absolutePaths' | 'mixedContent', Findings>;
-      const { data } = await call<{ report: Report }>('getSiteVersion', {
+      const { data } = await call<z.infer<typeof versionReportSchema>>('getSiteVersion', {
         params: { id, number: String(number) },
       });
       const { report } = data;
-      const names = ({ count, names: all }: Names) => ({ count, names: all.slice(0, firstOf).map(short) });
-      const found = (all: Findings) => ({
+      const names = ({ count, names: all }: (typeof report)['added']) => ({
+        count,
+        names: all.slice(0, firstOf).map(short),
+      });
+      const found = (all: (typeof report)['brokenLinks']) => ({
         count: all.length,
         first: all
           .slice(0, firstOf)

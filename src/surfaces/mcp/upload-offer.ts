@@ -1,9 +1,10 @@
-import { isSameOwner, type Owner } from '../../core/caller.ts';
+import { isSameOwner } from '../../core/caller.ts';
 import { timestamp } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { containsKey } from '../../core/key-shape.ts';
 import type { UploadOffer } from '../../features/agents/mcp-upload-store.ts';
 import { receiptOf } from '../../features/sites/content/manifest.ts';
+import type { Site } from './published-site.ts';
 import type { ToolContext } from './tool.ts';
 
 /** The upload address of `publish_site`: for exactly these files, this site and this version of it. */
@@ -29,12 +30,7 @@ export async function existingSite(
   userId: string,
   { call }: Pick<ToolContext, 'call'>,
 ): Promise<UploadTarget> {
-  type Found = {
-    readonly visibility: UploadTarget['visibility'];
-    readonly version: { readonly digest: string } | null;
-    readonly owner: Owner;
-  };
-  const { data } = await call<Found>('getSite', { params: { id } });
+  const { data } = await call<Site>('getSite', { params: { id } });
   // The route that publishes says the same, after the agent would have uploaded in vain.
   if (!isSameOwner({ kind: 'user', id: userId }, data.owner)) throw new AppError('not_owner');
   return { siteId: id, name: null, visibility: data.visibility, replaces: data.version?.digest ?? null };
