@@ -5,7 +5,7 @@ import { version } from '../src/platform/version.ts';
 import { buildOpenApi } from '../src/surfaces/web/openapi/openapi.ts';
 import type { JsonSchema, OpenApi, Operation, Parameter } from '../src/surfaces/web/openapi/types.ts';
 import { asSchema, resolved } from '../src/surfaces/web/reference/schema-table.ts';
-import type { Argument, Option, Verb, Verbs } from './src/verb.ts';
+import type { Argument, Option, Verb, Verbs } from './src/core/verb.ts';
 import { groups, verbNames, withoutVerb } from './verb-names.ts';
 
 type Names = {

@@ -1,8 +1,8 @@
-import type { Io } from './src/io.ts';
-import { exitCodes } from './src/failure.ts';
+import type { Io } from './src/core/io.ts';
+import { exitCodes } from './src/core/failure.ts';
 import { createProgram } from './src/program.ts';
-import { pathOf } from './src/safe-command.ts';
-import { leavesOf, llmsText } from './src/tree.ts';
+import { pathOf } from './src/print/safe-command.ts';
+import { leavesOf, llmsText } from './src/print/tree.ts';
 
 /** What docs/reference has of the command line. Nothing runs, so nothing is asked of the process. */
 const unused = (): never => {

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import type { Io } from './io.ts';
+import type { Io } from './core/io.ts';
 import { run } from './program.ts';
 
 const { stdout } = process;

@@ -1,18 +1,18 @@
 import { Argument, type Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { addDeploy } from './deploy/command.ts';
-import { addEnvironmentVerbs, addValidate } from './environment-verbs.ts';
-import { addConfigDiff, addDoctor, addKeyVerbs, addPages } from './other-verbs.ts';
-import { exitCodes, Failure, wrongUsage } from './failure.ts';
+import { addEnvironmentVerbs, addValidate } from './environments/command.ts';
+import { addConfigDiff, addDoctor, addKeyVerbs, addPages } from './verbs/commands.ts';
+import { exitCodes, Failure, wrongUsage } from './core/failure.ts';
 import { addImport } from './import/command.ts';
-import type { Io } from './io.ts';
-import { failureText, isColored } from './output.ts';
-import { safeIo } from './safe-io.ts';
-import { addCommonOptions, Ended, printing } from './printing.ts';
-import { SafeCommand } from './safe-command.ts';
+import type { Io } from './core/io.ts';
+import { failureText, isColored } from './print/output.ts';
+import { safeIo } from './print/safe-io.ts';
+import { addCommonOptions, Ended, printing } from './print/printing.ts';
+import { SafeCommand } from './print/safe-command.ts';
 import { addScan } from './scan/command.ts';
-import { addSignInVerbs } from './sign-in-verbs.ts';
-import { completionScript, llmsText, type Shell, shells } from './tree.ts';
-import { optionFlag, type Option as VerbOption, type Verb, type Verbs } from './verb.ts';
+import { addSignInVerbs } from './sign-in/command.ts';
+import { completionScript, llmsText, type Shell, shells } from './print/tree.ts';
+import { optionFlag, type Option as VerbOption, type Verb, type Verbs } from './core/verb.ts';
 import generated from './verbs.json' with { type: 'json' };
 
 /** The words, arguments and options of the command line. What a verb does is loaded when it runs. */
@@ -159,11 +159,11 @@ function addVerb(parent: Command, verb: Verb, io: Io): void {
     );
   addCommonOptions(command);
   printing(io, command, verb.fields, async () => {
-    const { runVerb } = await import('./run-verb.ts');
+    const { runVerb } = await import('./verbs/run-verb.ts');
     const result = await runVerb(verb, command.args, command.opts(), io);
     const { write } = command.opts<{ write?: string }>();
     return writes && write !== undefined
-      ? await (await import('./write-files.ts')).writeFiles(result, write)
+      ? await (await import('./files/write-files.ts')).writeFiles(result, write)
       : result;
   });
 }
@@ -226,7 +226,7 @@ function addApi(program: Command, io: Io): void {
     .option('--dry-run', 'Print the request, and send nothing.');
   addCommonOptions(command);
   printing(io, command, undefined, async () => {
-    const { runApi } = await import('./run-verb.ts');
+    const { runApi } = await import('./verbs/run-verb.ts');
     return await runApi(verbs, command.args, command.opts(), io);
   });
 }

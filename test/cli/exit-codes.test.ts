@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { freePort } from '../../scripts/local-servers.ts';
-import type { Io } from '../../cli/src/io.ts';
+import type { Io } from '../../cli/src/core/io.ts';
 import { createProgram, run } from '../../cli/src/program.ts';
-import { pathOf } from '../../cli/src/safe-command.ts';
-import { leavesOf } from '../../cli/src/tree.ts';
-import type { Verbs } from '../../cli/src/verb.ts';
+import { pathOf } from '../../cli/src/print/safe-command.ts';
+import { leavesOf } from '../../cli/src/print/tree.ts';
+import type { Verbs } from '../../cli/src/core/verb.ts';
 import generated from '../../cli/src/verbs.json' with { type: 'json' };
 
 // Every verb against a server that answers each way: which exit codes it ends with. docs/reference/cli-exit-codes.md is the

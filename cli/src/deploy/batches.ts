@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { HashedFile } from './folder.ts';
+import type { HashedFile } from '../files/folder.ts';
 
 /** Contents that one request sends: many small ones as a tar, a large one alone. */
 export type Batch = readonly Content[];

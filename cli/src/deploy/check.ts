@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import type { Call } from '../call.ts';
-import { Failure } from '../failure.ts';
+import type { Call } from '../http/call.ts';
+import { Failure } from '../core/failure.ts';
 import { findKeys } from '../scan/find-keys.ts';
-import type { HashedFile } from './folder.ts';
+import type { HashedFile } from '../files/folder.ts';
 
 /**
  * What the server would refuse, found before a site is created and before a byte is sent: all problems at once. The server

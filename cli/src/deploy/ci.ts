@@ -1,5 +1,5 @@
 import { appendFile } from 'node:fs/promises';
-import type { Io } from '../io.ts';
+import type { Io } from '../core/io.ts';
 
 /** Variables that common CI services set; most of them set CI, too. */
 const ofPipelines = ['CI', 'TF_BUILD', 'JENKINS_URL', 'TEAMCITY_VERSION', 'CODEBUILD_BUILD_ID'];

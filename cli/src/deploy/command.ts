@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Io } from '../io.ts';
-import { addCommonOptions, printing } from '../printing.ts';
+import type { Io } from '../core/io.ts';
+import { addCommonOptions, printing } from '../print/printing.ts';
 
 export function addDeploy(program: Command, io: Io): void {
   const command = program

@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto';
 import { basename, dirname, resolve } from 'node:path';
-import { type Call, type CallerOptions, type OpenCaller, openCaller } from '../call.ts';
-import { isConfirmed } from '../confirm.ts';
-import { declined, Failure, wrongUsage } from '../failure.ts';
+import { type Call, type CallerOptions, type OpenCaller, openCaller } from '../http/call.ts';
+import { isConfirmed } from '../print/confirm.ts';
+import { declined, Failure, wrongUsage } from '../core/failure.ts';
 import { ofOtherHosts, untranslatedText, withLines } from '../import/host-files.ts';
-import type { Io } from '../io.ts';
-import type { Result } from '../output.ts';
-import { type Session, waitAfterLoss } from '../send.ts';
+import type { Io } from '../core/io.ts';
+import type { Result } from '../print/output.ts';
+import { type Session, waitAfterLoss } from '../http/send.ts';
 import { type Batch, batchesOf, tarOf } from './batches.ts';
 import { checkFiles } from './check.ts';
 import { isPipeline, reportToActions } from './ci.ts';
-import { filesOf, type HashedFile, hashed, leftOutText, outputFolder } from './folder.ts';
+import { filesOf, type HashedFile, hashed, leftOutText, outputFolder } from '../files/folder.ts';
 import { type Progress, progressOf, sizeText } from './progress.ts';
 import { type ProjectFile, readProjectFile } from './project-file.ts';
 import { readSiteFile, type SiteFile } from './site-file.ts';
-import { findSite, type Site } from '../sites.ts';
+import { findSite, type Site } from './find-site.ts';
 import { unfinishedUpload } from './unfinished.ts';
 import { fingerprintOf, onEachChange } from './watch-folder.ts';
 

@@ -1,4 +1,4 @@
-import type { Io } from '../io.ts';
+import type { Io } from '../core/io.ts';
 
 /** A line that shows the bytes sent, the rate and the time left; only on a terminal. */
 export type Progress = {

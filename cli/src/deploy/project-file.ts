@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { wrongUsage } from '../failure.ts';
+import { wrongUsage } from '../core/failure.ts';
 
 /** What postern.yaml of the working folder says about a site. It chooses no server. */
 export type ProjectFile = {

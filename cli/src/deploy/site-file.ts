@@ -1,6 +1,6 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
-import { wrongUsage } from '../failure.ts';
+import { wrongUsage } from '../core/failure.ts';
 
 /**
  * Which site each folder belongs to: postern.site.json beside the published folders. Folders are written relative to the

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { configFolder } from '../contexts.ts';
-import type { Io } from '../io.ts';
+import { configFolder } from '../http/contexts.ts';
+import type { Io } from '../core/io.ts';
 
 /** The upload that a deploy began and did not publish. The next deploy of the site continues it. */
 export type Unfinished = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Failure } from '../failure.ts';
+import { Failure } from '../core/failure.ts';
 import { onEachChange } from './watch-folder.ts';
 
 /** Looks see these states, one after the other; the last one throws, which ends the test. */

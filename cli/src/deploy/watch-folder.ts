@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
-import { Failure } from '../failure.ts';
-import type { Io } from '../io.ts';
-import type { Result } from '../output.ts';
-import { filesOf } from './folder.ts';
+import { Failure } from '../core/failure.ts';
+import type { Io } from '../core/io.ts';
+import type { Result } from '../print/output.ts';
+import { filesOf } from '../files/folder.ts';
 
 /** A folder is looked at this often, rather than subscribed to: a build may remove it and make it again. */
 const everyMs = 500;

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
-import type { Io } from '../io.ts';
-import { addOutputOptions, printing } from '../printing.ts';
+import type { Io } from '../core/io.ts';
+import { addOutputOptions, printing } from '../print/printing.ts';
 
 /** What `import` can print. */
 export const parts = ['postern.yaml', '_redirects', '_headers'] as const;

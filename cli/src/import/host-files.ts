@@ -1,8 +1,8 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import type { LocalFile } from '../deploy/folder.ts';
-import { wrongUsage } from '../failure.ts';
+import type { LocalFile } from '../files/folder.ts';
+import { wrongUsage } from '../core/failure.ts';
 import type { HostFile, Untranslated } from './host-rules.ts';
 import { fromNetlify } from './netlify.ts';
 import { fromVercel } from './vercel.ts';

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { stringify } from 'yaml';
-import { Failure, wrongUsage } from '../failure.ts';
-import type { Result } from '../output.ts';
+import { Failure, wrongUsage } from '../core/failure.ts';
+import type { Result } from '../print/output.ts';
 import type { parts } from './command.ts';
 import type { HostFile, Untranslated } from './host-rules.ts';
 import { hostReaders, untranslatedText } from './host-files.ts';

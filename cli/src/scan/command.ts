@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Io } from '../io.ts';
-import { addOutputOptions, printing } from '../printing.ts';
+import type { Io } from '../core/io.ts';
+import { addOutputOptions, printing } from '../print/printing.ts';
 
 /** `scan`, which is `keys scan` too. It sends nothing. */
 export function addScan(parent: Command, io: Io): void {

@@ -1,9 +1,9 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { filesOf } from '../deploy/folder.ts';
-import { Failure, wrongUsage } from '../failure.ts';
-import type { Io } from '../io.ts';
-import { printable, type Result } from '../output.ts';
+import { filesOf } from '../files/folder.ts';
+import { Failure, wrongUsage } from '../core/failure.ts';
+import type { Io } from '../core/io.ts';
+import { printable, type Result } from '../print/output.ts';
 import { type Finding, findKeys } from './find-keys.ts';
 
 /** Larger files are data rather than sources; one of them would fill the memory. */

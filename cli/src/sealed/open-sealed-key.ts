@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { Failure, wrongUsage } from '../failure.ts';
-import type { Io } from '../io.ts';
-import type { Result } from '../output.ts';
+import { Failure, wrongUsage } from '../core/failure.ts';
+import type { Io } from '../core/io.ts';
+import type { Result } from '../print/output.ts';
 import { decrypt, type SealedForm } from './decrypt.ts';
 
 type Form = {
