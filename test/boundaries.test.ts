@@ -86,13 +86,37 @@ test('the web app knows the server by its API alone', () => {
   expect(print(appEdges.filter(({ target }) => !target.startsWith('ui/src/')))).toEqual([]);
 });
 
+const commandLine = (readdirSync(join(root, 'cli/src'), { recursive: true }) as string[])
+  .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+  .map((name) => read(join('cli/src', name).split(sep).join('/')));
+const commandLineEdges = commandLine.flatMap(({ path, imports }) =>
+  imports.map(({ target }) => ({ path, target })),
+);
+
 test('the command line knows the server by the verbs that are generated from its routes', () => {
-  const commandLine = (readdirSync(join(root, 'cli/src'), { recursive: true }) as string[])
-    .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
-    .map((name) => read(join('cli/src', name).split(sep).join('/')));
   expect(commandLine.length).toBeGreaterThan(0);
-  const edges = commandLine.flatMap(({ path, imports }) => imports.map(({ target }) => ({ path, target })));
-  expect(print(edges.filter(({ target }) => !target.startsWith('cli/src/')))).toEqual([]);
+  expect(print(commandLineEdges.filter(({ target }) => !target.startsWith('cli/src/')))).toEqual([]);
+});
+
+test('in the command line, imports go down: program → verbs → deploy, environments, sign-in → import, scan, sealed → files → print → http → core', () => {
+  const rooms = [
+    ['core', 'verbs.json'],
+    ['http'],
+    ['print'],
+    ['files'],
+    ['import', 'scan', 'sealed'],
+    ['deploy', 'environments', 'sign-in'],
+    ['verbs'],
+    ['program.ts'],
+    ['main.ts'],
+  ];
+  const room = (path: string) => path.split('/')[2] ?? '';
+  const level = (path: string) => rooms.findIndex((names) => names.includes(room(path)));
+  expect(commandLine.filter(({ path }) => level(path) < 0).map(({ path }) => path)).toEqual([]);
+  const up = commandLineEdges.filter(
+    ({ path, target }) => room(target) !== room(path) && level(target) >= level(path),
+  );
+  expect(print(up)).toEqual([]);
 });
 
 test('in the web app, imports go down: router → administration, settings, start → keys, sites, environments, agents → shell, lists → api', () => {

@@ -1,7 +1,7 @@
 import { Argument, type Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { addDeploy } from './deploy/command.ts';
-import { addEnvironmentVerbs, addValidate } from './environments/command.ts';
-import { addConfigDiff, addDoctor, addKeyVerbs, addPages } from './verbs/commands.ts';
+import { addEnvironmentVerbs } from './environments/command.ts';
+import { addConfigDiff, addDoctor, addKeyVerbs, addOpen, addPages, addValidate } from './verbs/commands.ts';
 import { exitCodes, Failure, wrongUsage } from './core/failure.ts';
 import { addImport } from './import/command.ts';
 import type { Io } from './core/io.ts';
@@ -81,6 +81,7 @@ export function createProgram(io: Io, first?: string): Command {
     else addVerb(parent, verb, io);
   }
   addEnvironmentVerbs(program, groupOf(program, groups, 'env up'), io);
+  addOpen(program, io);
   const keys = groupOf(program, groups, 'keys verify');
   addKeyVerbs(keys, verbs, io);
   addConfigDiff(groupOf(program, groups, 'config diff'), io);

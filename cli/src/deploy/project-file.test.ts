@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { outputFolder } from '../files/folder.ts';
+import { outputFolder } from './output-folder.ts';
 import { projectFrom } from './project-file.ts';
 
 const origin = 'https://postern.example.com';

@@ -1,9 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Io } from '../core/io.ts';
 import { addCommonOptions, printing } from '../print/printing.ts';
-import type { Verb } from '../core/verb.ts';
 
-/** `watch`, `why`, `open` and `env up`: verbs about Environments that send more than one request. */
+/** `watch`, `why` and `env up`: verbs about Environments that send more than one request. */
 export function addEnvironmentVerbs(program: Command, env: Command, io: Io): void {
   const watch = program
     .command('watch')
@@ -30,19 +29,6 @@ export function addEnvironmentVerbs(program: Command, env: Command, io: Io): voi
     (await import('./why.ts')).why(why.args[0] ?? '', why.opts(), io),
   );
 
-  const open = program
-    .command('open')
-    .summary('Open an Environment or a site in the browser, and print its address.')
-    .description(
-      'Open an Environment or a site in the browser, and print its address. Without a terminal, only print it.\n\nNeeds the scope env:read or sites:read.',
-    )
-    .argument('<NAME>', 'the name or the id of an Environment or a site')
-    .option('--no-browser', 'Only print the address.');
-  addCommonOptions(open);
-  printing(io, open, ['url'], async () =>
-    (await import('../verbs/open.ts')).open(open.args[0] ?? '', open.opts(), io),
-  );
-
   const up = env
     .command('up')
     .summary('Create the Environment of a branch or deploy it again, and wait until it is ready.')
@@ -66,21 +52,6 @@ export function addEnvironmentVerbs(program: Command, env: Command, io: Io): voi
     .option('--dry-run', 'Say what it would do, and change nothing.');
   addCommonOptions(up);
   printing(io, up, undefined, async () => (await import('./env-up.ts')).envUp(up.args[0], up.opts(), io));
-}
-
-export function addValidate(schema: Command, { summary, description, fields }: Verb, io: Io): void {
-  const command = schema
-    .command('validate')
-    .summary(summary)
-    .description(
-      `${summary}. ${description ?? ''} Prints a line \`file:line:column message\` for each problem, and ends with 1 when there is one.\n\nNeeds the scope repos:read.`,
-    )
-    .argument('[FILE]', 'the file; - is stdin. Default: postern.yaml')
-    .option('--content <TEXT>', 'The text, instead of a file');
-  addCommonOptions(command);
-  printing(io, command, fields, async () =>
-    (await import('../verbs/validate.ts')).validate(command.args[0], command.opts(), io),
-  );
 }
 
 function timeoutOption(): Option {

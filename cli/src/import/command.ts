@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander';
 import type { Io } from '../core/io.ts';
+import type { Part } from './import.ts';
 import { addOutputOptions, printing } from '../print/printing.ts';
 
-/** What `import` can print. */
-export const parts = ['postern.yaml', '_redirects', '_headers'] as const;
+const parts: readonly Part[] = ['postern.yaml', '_redirects', '_headers'];
 
 export function addImport(program: Command, io: Io): void {
   const command = program

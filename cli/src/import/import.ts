@@ -3,15 +3,16 @@ import { basename } from 'node:path';
 import { stringify } from 'yaml';
 import { Failure, wrongUsage } from '../core/failure.ts';
 import type { Result } from '../print/output.ts';
-import type { parts } from './command.ts';
 import type { HostFile, Untranslated } from './host-rules.ts';
 import { hostReaders, untranslatedText } from './host-files.ts';
 import { fromLifecycle } from './lifecycle.ts';
 
-type Files = { readonly [Part in (typeof parts)[number]]?: string };
+/** What `import` can print. */
+export type Part = 'postern.yaml' | '_redirects' | '_headers';
+type Files = { readonly [Name in Part]?: string };
 
 /** `postern import`. @throws Failure of the code 2 */
-export async function importFile(path: string, part: (typeof parts)[number]): Promise<Result> {
+export async function importFile(path: string, part: Part): Promise<Result> {
   const text = await readFile(path, 'utf8').catch(() => undefined);
   if (text === undefined) throw wrongUsage('FILE cannot be read.');
   const { files, untranslated } = translated(basename(path), text);

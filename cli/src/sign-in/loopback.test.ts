@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openInBrowser, redirectReceiver } from './loopback.ts';
+import { redirectReceiver } from './loopback.ts';
 import { refused } from '../http/tokens.ts';
 
 const state = 'a'.repeat(20);
@@ -25,10 +25,3 @@ test('a declined sign-in is named in the browser and in the terminal, and nothin
   const answer = { error: 'access_denied', error_description: 'End-User aborted interaction' };
   expect(refused(answer).message).toBe('You declined the sign-in in the browser.');
 });
-
-test.each(['file:///etc/passwd', 'javascript:alert(1)', '--help', 'vscode://run', ''])(
-  'the address %j of a server is not opened',
-  (address) => {
-    expect(() => openInBrowser(address)).toThrow('no page');
-  },
-);

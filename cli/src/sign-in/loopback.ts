@@ -1,7 +1,5 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { Failure } from '../core/failure.ts';
 
 /** A port of the loopback address to which a browser returns the answer of a sign-in. */
 export type RedirectReceiver = {
@@ -70,22 +68,4 @@ function page(title: string, text: string): string {
 </main>
 </html>
 `;
-}
-
-/**
- * The page is also printed, so a machine without a browser is no failure. The address may come from a server.
- * @throws Failure of the code 1 when it is none of the web: the system would open it with another program
- */
-export function openInBrowser(address: string): void {
-  if (!['https:', 'http:'].includes(URL.parse(address)?.protocol ?? ''))
-    throw new Failure('failed', 1, `The server sent an address that is no page: ${JSON.stringify(address)}`);
-  const [program = '', ...args] =
-    process.platform === 'darwin'
-      ? ['open']
-      : process.platform === 'win32'
-        ? ['rundll32', 'url.dll,FileProtocolHandler']
-        : ['xdg-open'];
-  const child = spawn(program, [...args, address], { stdio: 'ignore', detached: true });
-  child.on('error', () => undefined);
-  child.unref();
 }

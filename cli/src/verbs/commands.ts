@@ -3,7 +3,7 @@ import { documents } from './config-documents.ts';
 import type { Io } from '../core/io.ts';
 import { pages } from './page-names.ts';
 import { addCommonOptions, addOutputOptions, printing } from '../print/printing.ts';
-import type { Verbs } from '../core/verb.ts';
+import type { Verb, Verbs } from '../core/verb.ts';
 
 /** `keys verify`, `keys can` and `keys open`. `whoami` is the generated verb of the same route. */
 export function addKeyVerbs(keys: Command, { verbs }: Verbs, io: Io): void {
@@ -111,5 +111,35 @@ export function addDoctor(program: Command, io: Io): void {
   addCommonOptions(doctor);
   printing(io, doctor, ['check', 'state', 'message', 'fix'], async () =>
     (await import('./doctor.ts')).doctor(doctor.opts(), io),
+  );
+}
+
+export function addOpen(program: Command, io: Io): void {
+  const open = program
+    .command('open')
+    .summary('Open an Environment or a site in the browser, and print its address.')
+    .description(
+      'Open an Environment or a site in the browser, and print its address. Without a terminal, only print it.\n\nNeeds the scope env:read or sites:read.',
+    )
+    .argument('<NAME>', 'the name or the id of an Environment or a site')
+    .option('--no-browser', 'Only print the address.');
+  addCommonOptions(open);
+  printing(io, open, ['url'], async () =>
+    (await import('./open.ts')).open(open.args[0] ?? '', open.opts(), io),
+  );
+}
+
+export function addValidate(schema: Command, { summary, description, fields }: Verb, io: Io): void {
+  const command = schema
+    .command('validate')
+    .summary(summary)
+    .description(
+      `${summary}. ${description ?? ''} Prints a line \`file:line:column message\` for each problem, and ends with 1 when there is one.\n\nNeeds the scope repos:read.`,
+    )
+    .argument('[FILE]', 'the file; - is stdin. Default: postern.yaml')
+    .option('--content <TEXT>', 'The text, instead of a file');
+  addCommonOptions(command);
+  printing(io, command, fields, async () =>
+    (await import('./validate.ts')).validate(command.args[0], command.opts(), io),
   );
 }

@@ -1,12 +1,10 @@
 import { openCaller, type CallerOptions } from '../http/call.ts';
 import { Failure } from '../core/failure.ts';
 import type { Io } from '../core/io.ts';
-import { openInBrowser } from '../sign-in/loopback.ts';
+import { type BrowserOptions, opened } from '../print/browser.ts';
 import type { Result } from '../print/output.ts';
 import { findSite } from '../deploy/find-site.ts';
 import type { Environment } from '../environments/watch.ts';
-
-export type BrowserOptions = { readonly browser?: boolean };
 
 /** The address of an Environment or a site, which a browser opens when a person is there. @throws Failure */
 export async function open(name: string, options: CallerOptions & BrowserOptions, io: Io): Promise<Result> {
@@ -31,10 +29,4 @@ function noneNamed(): Failure {
   return new Failure('not_found', 3, 'No Environment and no site that you can see has this name.', {
     hint: 'Names: postern env list, postern sites list',
   });
-}
-
-/** Prints the address, and opens it where a person can see the browser. */
-export function opened(address: string, { browser = true }: BrowserOptions, io: Pick<Io, 'canAsk'>): Result {
-  if (io.canAsk && browser) openInBrowser(address);
-  return { data: { url: address }, text: `${address}\n` };
 }

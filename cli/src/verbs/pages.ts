@@ -1,5 +1,5 @@
 import type { Io } from '../core/io.ts';
-import { type BrowserOptions, opened } from './open.ts';
+import { type BrowserOptions, opened } from '../print/browser.ts';
 import type { Result } from '../print/output.ts';
 import { openServer } from '../http/session.ts';
 
