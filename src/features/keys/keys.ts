@@ -2,7 +2,7 @@ import type { AuditContext, Actor, Caller, KeyType, UserRef } from '../../core/c
 import { type Clock, hour, second, timestampOrNull } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Random } from '../../core/ids.ts';
-import { effectiveScopes, isNarrowerOrEqual, isScope, type Scope } from '../../core/scopes.ts';
+import type { Scope } from '../../core/scopes.ts';
 import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import { createFairQueue } from '../../platform/fair-queue.ts';
@@ -20,6 +20,14 @@ import {
 import type { KeyFilter, KeyOrder } from './key-list.ts';
 import type { KeyStore } from './key-store.ts';
 import { digestOf, type KeyFormat } from './key-value.ts';
+import {
+  narrowExpiry,
+  narrowRepositories,
+  narrowScopes,
+  successorExpiry,
+  successorRepositories,
+  successorScopes,
+} from './narrowing.ts';
 import type { KeyPolicies } from './policy-document.ts';
 import { publicKeyOf, type Sealed, type SealTo, seal } from './sealed-delivery.ts';
 
@@ -217,10 +225,8 @@ export function createKeys(deps: KeyDeps): Keys {
         requireActive(before, now);
         const expiresAt = narrowExpiry(policy, before, request, now);
         const scopes = request.scopes === undefined ? undefined : narrowScopes(before, request.scopes);
-        const repositoryIds =
-          request.repositoryAccess === undefined
-            ? undefined
-            : await narrowRepositories(stores, before, request.repositoryAccess);
+        const asked = await askedRepositories(stores, request);
+        const repositoryIds = asked && narrowRepositories(before, asked);
         await stores.keys.change(id, {
           ...(request.name === undefined ? {} : { name: request.name }),
           ...(scopes === undefined ? {} : { scopes }),
@@ -256,7 +262,16 @@ export function createKeys(deps: KeyDeps): Keys {
         requireActive(predecessor, now);
         refuseIssuance(policy, predecessor.type);
         await requireUnpaired(stores.keys, predecessor, now);
-        const plan = await planSuccessor(stores, policy, predecessor, request, now, auditContext);
+        const scopes = successorScopes(policy, predecessor, request.scopes);
+        const asked = await askedRepositories(stores, request);
+        const plan = {
+          name: request.name ?? predecessor.name,
+          scopes,
+          repositoryIds: successorRepositories(policy, predecessor, asked),
+          expiresAt: successorExpiry(policy, predecessor, request, now),
+          now,
+          createdBy: auditContext.actor.id,
+        };
         const owner: KeyOwner =
           predecessor.ownerUserId === null
             ? { type: 'service' }
@@ -476,7 +491,7 @@ async function resolveRepositories(
     checkRepositories(policy, type, { mode: 'all' });
     return 'all';
   }
-  const names = [...new Set(access.repositories.map((name) => name.toLowerCase()))];
+  const names = namesIn(access.repositories);
   if (names.length > 50) {
     throw new AppError('invalid_repository_access', {
       message: `The request selects ${names.length} repositories; at most 50 are allowed.`,
@@ -484,6 +499,19 @@ async function resolveRepositories(
   }
   checkRepositories(policy, type, { mode: 'selected', count: names.length });
   return await findRepositories(stores, names);
+}
+
+/** IDs of the repositories that a change names; undefined = the change leaves them as they are. */
+async function askedRepositories(
+  stores: Pick<Stores, 'repositories'>,
+  { repositoryAccess: access }: Pick<NarrowRequest, 'repositoryAccess'>,
+): Promise<readonly string[] | 'all' | undefined> {
+  if (access === undefined || access.mode === 'all') return access?.mode;
+  return await findRepositories(stores, namesIn(access.repositories));
+}
+
+function namesIn(repositories: readonly string[]): string[] {
+  return [...new Set(repositories.map((name) => name.toLowerCase()))];
 }
 
 async function findRepositories(
@@ -500,111 +528,6 @@ async function findRepositories(
     });
   }
   return found.map((repository) => repository.id);
-}
-
-function narrowScopes(before: Key, asked: readonly string[]): Scope[] {
-  const scopes = asked.filter(isScope);
-  if (scopes.length !== asked.length || new Set(asked).size !== asked.length) {
-    throw new AppError('invalid_scopes', { message: 'scopes: must be known scopes, each at most once' });
-  }
-  if (!isNarrowerOrEqual(scopes, before.scopes)) {
-    const refused = scopes.filter((scope) => !effectiveScopes(before.scopes).includes(scope));
-    throw new AppError('scope_not_allowed', {
-      message: `The key has ${before.scopes.join(', ')}; it cannot get ${refused.join(', ')}.`,
-      hint: 'Send only scopes that the key has, or create a new key.',
-      details: { refused },
-    });
-  }
-  return scopes;
-}
-
-async function narrowRepositories(
-  stores: Pick<Stores, 'repositories'>,
-  before: Key,
-  access: RepositorySelection,
-): Promise<readonly string[] | 'all' | undefined> {
-  if (access.mode === 'all') {
-    if (before.repositories.mode === 'all') return undefined;
-    throw new AppError('repository_policy', { message: 'An edit can only remove repositories.' });
-  }
-  const ids = await findRepositories(stores, [
-    ...new Set(access.repositories.map((name) => name.toLowerCase())),
-  ]);
-  const { repositories } = before;
-  if (repositories.mode === 'selected' && ids.some((id) => !repositories.repositoryIds.includes(id))) {
-    throw new AppError('repository_policy', { message: 'An edit can only remove repositories.' });
-  }
-  return ids;
-}
-
-/** undefined = the expiry stays. Setting one on a key that never expires, or moving one closer, is narrowing. */
-function narrowExpiry(
-  policy: KeyPolicy,
-  before: Key,
-  request: LifetimeRequest,
-  now: number,
-): number | undefined {
-  if (request.ttlHours === undefined && request.expiresAt === undefined) return undefined;
-  const asked = askedExpiry(request, now);
-  if (before.expiresAt !== null && asked !== null && asked > before.expiresAt) {
-    const expiresAt = new Date(before.expiresAt).toISOString();
-    throw new AppError('lifetime_too_long', {
-      message: `The key expires at ${expiresAt}; an edit can only shorten its lifetime.`,
-      hint: 'Rotate the key to get a longer lifetime.',
-      details: { expiresAt },
-    });
-  }
-  return decideExpiry(policy, before.type, request, now) ?? undefined;
-}
-
-/** The requested expiry, before the policy applies. Null when the request has both fields or none; decideExpiry() judges that. */
-function askedExpiry({ ttlHours, expiresAt }: LifetimeRequest, now: number): number | null {
-  if (ttlHours !== undefined && expiresAt !== undefined) return null;
-  if (ttlHours !== undefined) return now + Math.round((ttlHours * hour) / second) * second;
-  return expiresAt ?? null;
-}
-
-/** A successor has the same rights or fewer, and must pass the current policy (contract 4, rotate). */
-async function planSuccessor(
-  stores: Stores,
-  policy: KeyPolicy,
-  predecessor: Key,
-  request: RotateRequest,
-  now: number,
-  auditContext: AuditContext,
-): Promise<Plan> {
-  // A successor loses env:admin: no new key may have it.
-  const kept = predecessor.scopes.filter((scope) => scope !== 'env:admin');
-  const asked = request.scopes === undefined ? kept : narrowScopes(predecessor, request.scopes);
-  if (asked.length === 0) {
-    throw new AppError('scope_not_allowed', {
-      message: 'The key would have no scope left.',
-      hint: 'Create a new key.',
-    });
-  }
-  const scopes = decideScopes(policy, predecessor.type, asked);
-  const narrowed =
-    request.repositoryAccess === undefined
-      ? undefined
-      : await narrowRepositories(stores, predecessor, request.repositoryAccess);
-  const { repositories } = predecessor;
-  const repositoryIds = narrowed ?? (repositories.mode === 'all' ? 'all' : repositories.repositoryIds);
-  checkRepositories(
-    policy,
-    predecessor.type,
-    repositoryIds === 'all' ? { mode: 'all' } : { mode: 'selected', count: repositoryIds.length },
-  );
-  const isAsked = request.ttlHours !== undefined || request.expiresAt !== undefined;
-  const repeated: LifetimeRequest =
-    predecessor.lifetimeMs === null ? {} : { ttlHours: predecessor.lifetimeMs / hour };
-  return {
-    name: request.name ?? predecessor.name,
-    scopes,
-    repositoryIds,
-    expiresAt: decideExpiry(policy, predecessor.type, isAsked ? request : repeated, now),
-    now,
-    createdBy: auditContext.actor.id,
-  };
 }
 
 /** What an audit event records about a key: never the credential. */
