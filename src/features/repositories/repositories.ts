@@ -1,162 +1,36 @@
-import { sql } from 'kysely';
 import { canReachRepository, reachOf } from '../../core/authorize.ts';
 import type { AuditContext, Caller, CallerKey } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { newId, type Random } from '../../core/ids.ts';
 import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
-import { isUniqueViolation, type Sql, type Tx } from '../../platform/database/database.ts';
-import { searched } from '../../platform/database/values.ts';
+import type { Tx } from '../../platform/database/database.ts';
 import type { Encryption } from '../../platform/encryption.ts';
 import type { GitCredential, GitRemote } from '../../platform/git/git.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 import { credentialFor, type CredentialInput, encryptCredential, readCredential } from './credential.ts';
 import type { CredentialStore } from './credential-store.ts';
+import type { Repository, RepositoryChange, RepositoryInput } from './repository.ts';
+import {
+  decidingCode,
+  facts,
+  refuseFile,
+  refuseSelected,
+  requireSession,
+  secretBranchesOf,
+} from './repository-rules.ts';
+import type { RepositoryStore } from './repository-store.ts';
 import { encryptWebhook, newWebhookSecret, readWebhookSecret } from './webhook.ts';
 import type { WebhookStore } from './webhook-store.ts';
+
+export type { Repository } from './repository.ts';
+export { repositoryStore } from './repository-store.ts';
 
 /**
  * The registry of the git repositories to which keys can be restricted (contract 4). Keys store ids, so a rename here
  * neither widens nor breaks a key. A caller sees only the repositories within reach; for others the answer is that they
  * do not exist.
  */
-export type Repository = {
-  readonly id: string;
-  readonly fullName: string;
-  readonly cloneUrl: string;
-  readonly defaultBranch: string;
-  readonly environmentDefaults: Readonly<Record<string, unknown>> | null;
-  /** Whether Postern has a credential for the git server; never the credential. */
-  readonly credential: { readonly kind: GitCredential['kind']; readonly setAt: number } | null;
-  /** Whether Postern has a secret for webhooks of the git server; never the secret. */
-  readonly webhook: { readonly setAt: number } | null;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-};
-
-export type RepositoryInput = Pick<Repository, 'fullName' | 'cloneUrl' | 'defaultBranch'> & {
-  readonly environmentDefaults?: Readonly<Record<string, unknown>> | null | undefined;
-};
-
-export type RepositoryChange = {
-  readonly [Field in keyof RepositoryInput]?: RepositoryInput[Field] | undefined;
-};
-
-export type RepositoryStore = {
-  findById(id: string): Promise<Repository | undefined>;
-  find(fullName: string): Promise<Repository | undefined>;
-  /** The same, and locks the row until the transaction ends. */
-  hold(fullName: string): Promise<Repository | undefined>;
-  /** Repositories by name, case-folded; names that are not registered are absent from the answer. */
-  findAll(fullNames: readonly string[]): Promise<Repository[]>;
-  list(
-    reach: readonly string[] | 'all',
-    search: string | undefined,
-    page: number,
-    limit: number,
-  ): Promise<{ items: Repository[]; total: number }>;
-  insert(repository: Repository): Promise<void>;
-  /** @throws AppError repo_not_onboarded when it is gone; so does remove */
-  update(repository: Repository): Promise<void>;
-  remove(id: string): Promise<void>;
-};
-
-type Row = {
-  id: string;
-  full_name: string;
-  clone_url: string;
-  default_branch: string;
-  environment_defaults: Record<string, unknown> | null;
-  credential_kind: GitCredential['kind'] | null;
-  credential_set_at: Date | null;
-  webhook_set_at: Date | null;
-  created_at: Date;
-  updated_at: Date;
-};
-
-const selected = sql`
-  select r.id, r.full_name, r.clone_url, r.default_branch, r.environment_defaults, r.created_at, r.updated_at,
-         c.kind as credential_kind, c.set_at as credential_set_at, w.set_at as webhook_set_at
-    from repositories r
-    left join repository_credentials c on c.repository_id = r.id
-    left join repository_webhooks w on w.repository_id = r.id`;
-
-export function repositoryStore(db: Sql): RepositoryStore {
-  return {
-    async findById(id) {
-      const { rows } = await sql<Row>`${selected} where r.id = ${id}`.execute(db);
-      return rows[0] && toRepository(rows[0]);
-    },
-    async find(fullName) {
-      const { rows } = await sql<Row>`
-        ${selected} where r.full_name_key = ${fullName.toLowerCase()}`.execute(db);
-      return rows[0] && toRepository(rows[0]);
-    },
-    async hold(fullName) {
-      const { rows } = await sql<Row>`
-        ${selected} where r.full_name_key = ${fullName.toLowerCase()} for update of r`.execute(db);
-      return rows[0] && toRepository(rows[0]);
-    },
-    async findAll(fullNames) {
-      const keys = JSON.stringify(fullNames.map((name) => name.toLowerCase()));
-      const { rows } = await sql<Row>`
-        ${selected}
-         where r.full_name_key in (select jsonb_array_elements_text(${keys}::jsonb)) order by r.full_name_key`.execute(
-        db,
-      );
-      return rows.map(toRepository);
-    },
-    async list(reach, search, page, limit) {
-      const within =
-        reach === 'all'
-          ? sql`true`
-          : sql`r.id in (select jsonb_array_elements_text(${JSON.stringify(reach)}::jsonb))`;
-      const where =
-        search === undefined ? within : sql`${within} and r.full_name_key like ${searched(search)}`;
-      const { rows } = await sql<Row>`
-        ${selected} where ${where}
-         order by r.full_name_key limit ${limit} offset ${(page - 1) * limit}`.execute(db);
-      const count = await sql<{
-        total: number;
-      }>`select count(*)::int as total from repositories r where ${where}`.execute(db);
-      return { items: rows.map(toRepository), total: count.rows[0]?.total ?? 0 };
-    },
-    async insert(repository) {
-      await guardName(
-        sql`insert into repositories (id, full_name, full_name_key, clone_url, default_branch, environment_defaults, created_at, updated_at)
-            values (${repository.id}, ${repository.fullName}, ${repository.fullName.toLowerCase()}, ${repository.cloneUrl},
-                    ${repository.defaultBranch}, ${toJson(repository.environmentDefaults)}::jsonb,
-                    ${new Date(repository.createdAt)}, ${new Date(repository.updatedAt)})`.execute(db),
-      );
-    },
-    async update(repository) {
-      const { rows } = await guardName(
-        sql`update repositories
-               set full_name = ${repository.fullName}, full_name_key = ${repository.fullName.toLowerCase()},
-                   clone_url = ${repository.cloneUrl}, default_branch = ${repository.defaultBranch},
-                   environment_defaults = ${toJson(repository.environmentDefaults)}::jsonb,
-                   updated_at = ${new Date(repository.updatedAt)}
-             where id = ${repository.id} returning id`.execute(db),
-      );
-      if (rows.length === 0) throw new AppError('repo_not_onboarded');
-    },
-    async remove(id) {
-      const { rows } = await sql`delete from repositories where id = ${id} returning id`.execute(db);
-      if (rows.length === 0) throw new AppError('repo_not_onboarded');
-    },
-  };
-}
-
-async function guardName<T>(statement: Promise<T>): Promise<T> {
-  try {
-    return await statement;
-  } catch (error) {
-    if (isUniqueViolation(error))
-      throw new AppError('name_conflict', { message: 'A repository with this name is already registered.' });
-    throw error;
-  }
-}
-
 export type Repositories = {
   list(
     caller: Caller,
@@ -260,7 +134,7 @@ export function createRepositories({
     get: (caller, fullName) => reach(caller, read.repositories.find(fullName)),
     async create(caller, auditContext, input) {
       refuseSelected(caller);
-      refuseFile(input.cloneUrl);
+      refuseFile(input.cloneUrl, allowsFiles);
       if (secretBranchesOf(input) !== undefined) requireSession(caller, 'secretBranches');
       const now = clock.now();
       const repository: Repository = {
@@ -287,7 +161,7 @@ export function createRepositories({
       });
     },
     async change(caller, auditContext, fullName, change) {
-      refuseFile(change.cloneUrl);
+      refuseFile(change.cloneUrl, allowsFiles);
       return await write(caller, async (stores) => {
         const before = await reach(caller, stores.repositories.hold(fullName));
         if (change.fullName !== undefined && change.fullName !== before.fullName) refuseSelected(caller);
@@ -390,14 +264,6 @@ export function createRepositories({
     webhookSecretOf: (repositoryId) => readWebhookSecret(read.repositoryWebhooks, encryption, repositoryId),
   };
 
-  function refuseFile(cloneUrl: string | undefined): void {
-    if (allowsFiles || !cloneUrl?.startsWith('file:')) return;
-    throw new AppError('invalid_body', {
-      message: 'cloneUrl begins with file://, which is not allowed here.',
-      hint: 'Send an https or ssh address. For trials on one machine, an operator can set ENVIRONMENTS_ALLOW_FILE_REPOSITORIES=true.',
-    });
-  }
-
   async function dropCredential(
     stores: Stores,
     auditContext: AuditContext,
@@ -433,57 +299,4 @@ export function createRepositories({
     });
     return { ...repository, webhook: null };
   }
-}
-
-/** Names are unique over all repositories, so a conflict would reveal to a restricted caller a repository that it may not see. */
-function refuseSelected(caller: Caller): void {
-  if (reachOf(caller) === 'all') return;
-  throw new AppError('forbidden_repository', {
-    message: 'A credential with a repository selection cannot register or rename repositories.',
-  });
-}
-
-const secretBranchesOf = ({ environmentDefaults }: Pick<RepositoryInput, 'environmentDefaults'>) =>
-  environmentDefaults?.['secretBranches'];
-
-/** What decides which code gets the secrets of the repository, by field. */
-const decidingCode: readonly (readonly [string, (repository: Repository) => unknown])[] = [
-  ['cloneUrl', ({ cloneUrl }) => cloneUrl],
-  ['defaultBranch', ({ defaultBranch }) => defaultBranch],
-  ['secretBranches', secretBranchesOf],
-];
-
-/** Without this check, a thief of a key with repos:write could run any code with the secrets (decision 0083). */
-function requireSession(caller: Caller, field: string): void {
-  if (caller.kind === 'session') return;
-  throw new AppError('interactive_auth_required', {
-    message: `A key or token cannot change ${field}: it decides which code gets the secrets of the repository.`,
-    hint: 'Make the change with the session of an administrator.',
-  });
-}
-
-function facts(repository: Repository) {
-  const { fullName, cloneUrl, defaultBranch, environmentDefaults } = repository;
-  return { fullName, cloneUrl, defaultBranch, environmentDefaults };
-}
-
-function toJson(value: unknown): string | null {
-  return value === null ? null : JSON.stringify(value);
-}
-
-function toRepository(row: Row): Repository {
-  return {
-    id: row.id,
-    fullName: row.full_name,
-    cloneUrl: row.clone_url,
-    defaultBranch: row.default_branch,
-    environmentDefaults: row.environment_defaults,
-    credential:
-      row.credential_kind === null || row.credential_set_at === null
-        ? null
-        : { kind: row.credential_kind, setAt: row.credential_set_at.getTime() },
-    webhook: row.webhook_set_at === null ? null : { setAt: row.webhook_set_at.getTime() },
-    createdAt: row.created_at.getTime(),
-    updatedAt: row.updated_at.getTime(),
-  };
 }

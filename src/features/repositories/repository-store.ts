@@ -1,0 +1,143 @@
+import { sql } from 'kysely';
+import { AppError } from '../../core/errors.ts';
+import { isUniqueViolation, type Sql } from '../../platform/database/database.ts';
+import { searched } from '../../platform/database/values.ts';
+import type { GitCredential } from '../../platform/git/git.ts';
+import type { Repository } from './repository.ts';
+
+/** SQL of the table of repositories. Credentials and webhooks have stores of their own. */
+export type RepositoryStore = {
+  findById(id: string): Promise<Repository | undefined>;
+  find(fullName: string): Promise<Repository | undefined>;
+  /** The same, and locks the row until the transaction ends. */
+  hold(fullName: string): Promise<Repository | undefined>;
+  /** Repositories by name, case-folded; names that are not registered are absent from the answer. */
+  findAll(fullNames: readonly string[]): Promise<Repository[]>;
+  list(
+    reach: readonly string[] | 'all',
+    search: string | undefined,
+    page: number,
+    limit: number,
+  ): Promise<{ items: Repository[]; total: number }>;
+  insert(repository: Repository): Promise<void>;
+  /** @throws AppError repo_not_onboarded when it is gone; so does remove */
+  update(repository: Repository): Promise<void>;
+  remove(id: string): Promise<void>;
+};
+
+type Row = {
+  id: string;
+  full_name: string;
+  clone_url: string;
+  default_branch: string;
+  environment_defaults: Record<string, unknown> | null;
+  credential_kind: GitCredential['kind'] | null;
+  credential_set_at: Date | null;
+  webhook_set_at: Date | null;
+  created_at: Date;
+  updated_at: Date;
+};
+
+const selected = sql`
+  select r.id, r.full_name, r.clone_url, r.default_branch, r.environment_defaults, r.created_at, r.updated_at,
+         c.kind as credential_kind, c.set_at as credential_set_at, w.set_at as webhook_set_at
+    from repositories r
+    left join repository_credentials c on c.repository_id = r.id
+    left join repository_webhooks w on w.repository_id = r.id`;
+
+export function repositoryStore(db: Sql): RepositoryStore {
+  return {
+    async findById(id) {
+      const { rows } = await sql<Row>`${selected} where r.id = ${id}`.execute(db);
+      return rows[0] && toRepository(rows[0]);
+    },
+    async find(fullName) {
+      const { rows } = await sql<Row>`
+        ${selected} where r.full_name_key = ${fullName.toLowerCase()}`.execute(db);
+      return rows[0] && toRepository(rows[0]);
+    },
+    async hold(fullName) {
+      const { rows } = await sql<Row>`
+        ${selected} where r.full_name_key = ${fullName.toLowerCase()} for update of r`.execute(db);
+      return rows[0] && toRepository(rows[0]);
+    },
+    async findAll(fullNames) {
+      const keys = JSON.stringify(fullNames.map((name) => name.toLowerCase()));
+      const { rows } = await sql<Row>`
+        ${selected}
+         where r.full_name_key in (select jsonb_array_elements_text(${keys}::jsonb)) order by r.full_name_key`.execute(
+        db,
+      );
+      return rows.map(toRepository);
+    },
+    async list(reach, search, page, limit) {
+      const within =
+        reach === 'all'
+          ? sql`true`
+          : sql`r.id in (select jsonb_array_elements_text(${JSON.stringify(reach)}::jsonb))`;
+      const where =
+        search === undefined ? within : sql`${within} and r.full_name_key like ${searched(search)}`;
+      const { rows } = await sql<Row>`
+        ${selected} where ${where}
+         order by r.full_name_key limit ${limit} offset ${(page - 1) * limit}`.execute(db);
+      const count = await sql<{
+        total: number;
+      }>`select count(*)::int as total from repositories r where ${where}`.execute(db);
+      return { items: rows.map(toRepository), total: count.rows[0]?.total ?? 0 };
+    },
+    async insert(repository) {
+      await guardName(
+        sql`insert into repositories (id, full_name, full_name_key, clone_url, default_branch, environment_defaults, created_at, updated_at)
+            values (${repository.id}, ${repository.fullName}, ${repository.fullName.toLowerCase()}, ${repository.cloneUrl},
+                    ${repository.defaultBranch}, ${toJson(repository.environmentDefaults)}::jsonb,
+                    ${new Date(repository.createdAt)}, ${new Date(repository.updatedAt)})`.execute(db),
+      );
+    },
+    async update(repository) {
+      const { rows } = await guardName(
+        sql`update repositories
+               set full_name = ${repository.fullName}, full_name_key = ${repository.fullName.toLowerCase()},
+                   clone_url = ${repository.cloneUrl}, default_branch = ${repository.defaultBranch},
+                   environment_defaults = ${toJson(repository.environmentDefaults)}::jsonb,
+                   updated_at = ${new Date(repository.updatedAt)}
+             where id = ${repository.id} returning id`.execute(db),
+      );
+      if (rows.length === 0) throw new AppError('repo_not_onboarded');
+    },
+    async remove(id) {
+      const { rows } = await sql`delete from repositories where id = ${id} returning id`.execute(db);
+      if (rows.length === 0) throw new AppError('repo_not_onboarded');
+    },
+  };
+}
+
+async function guardName<T>(statement: Promise<T>): Promise<T> {
+  try {
+    return await statement;
+  } catch (error) {
+    if (isUniqueViolation(error))
+      throw new AppError('name_conflict', { message: 'A repository with this name is already registered.' });
+    throw error;
+  }
+}
+
+function toJson(value: unknown): string | null {
+  return value === null ? null : JSON.stringify(value);
+}
+
+function toRepository(row: Row): Repository {
+  return {
+    id: row.id,
+    fullName: row.full_name,
+    cloneUrl: row.clone_url,
+    defaultBranch: row.default_branch,
+    environmentDefaults: row.environment_defaults,
+    credential:
+      row.credential_kind === null || row.credential_set_at === null
+        ? null
+        : { kind: row.credential_kind, setAt: row.credential_set_at.getTime() },
+    webhook: row.webhook_set_at === null ? null : { setAt: row.webhook_set_at.getTime() },
+    createdAt: row.created_at.getTime(),
+    updatedAt: row.updated_at.getTime(),
+  };
+}
