@@ -14,6 +14,8 @@ import { type RateLimiter, retryAfterSeconds } from '../../features/rate-limit/r
 
 export type AgentCaller = Extract<Caller, { kind: 'access_token' }>;
 
+export const mcpPath = '/mcp';
+
 /** Any person who may use Postern, through a client that the person allowed. */
 export const agents: RoutePolicy = {
   callers: ['access_token'],

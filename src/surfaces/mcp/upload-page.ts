@@ -24,10 +24,10 @@ import {
   agentUnder,
   type AgentStepsDeps,
   limitAgents,
+  mcpPath,
   requireEnabled,
 } from './agent-steps.ts';
 import type { CallRoute } from './call-route.ts';
-import { mcpPath } from './mcp-page.ts';
 import { ruleNow } from './mcp-server.ts';
 import { type Published, publishedSite } from './published-site.ts';
 import { existingSite } from './upload-offer.ts';

@@ -28,7 +28,7 @@ export type RequestStepsDeps = {
 };
 
 type Refusal = AppError | void;
-type Step = (request: FastifyRequest, reply: FastifyReply) => Refusal | Promise<Refusal>;
+export type Step = (request: FastifyRequest, reply: FastifyReply) => Refusal | Promise<Refusal>;
 type Hook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;
 
 /** The steps of every request, also to a page or to nothing. */
@@ -98,7 +98,7 @@ export async function reauthorize(
 }
 
 /** One hook for all steps, because Fastify's way from one hook to the next costs more than most steps. */
-function asHook(steps: readonly Step[]): Hook {
+export function asHook(steps: readonly Step[]): Hook {
   return (request, reply, done) => void runSteps(steps, request, reply, done);
 }
 
