@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemAuditContext } from '../../../src/core/caller.ts';
 import { minute, second } from '../../../src/core/clock.ts';
+import { defaultMcpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import type { Harness, Person } from '../../harness.ts';
 import { uiOrigin } from '../../harness.ts';
 import { Browser } from '../../identity.ts';
@@ -87,6 +88,30 @@ describe('while it is off', () => {
     await setMcpPolicy(h);
     expect(await renew()).toMatchObject({ scope: 'mcp', token_type: 'Bearer' });
   });
+});
+
+test('a tool that an administrator hides is gone from the next answer, in another process within a second', async () => {
+  const other = await h.another();
+  const hasListSites = async (process: Harness) => {
+    const answer = await fetchOf(process)(`${uiOrigin}/mcp`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json',
+        authorization: `Bearer ${agent.accessToken}`,
+      },
+      body: JSON.stringify(listTools),
+    });
+    const { tools } = (await bodyOf(answer)).result as { tools: { name: string }[] };
+    return tools.some(({ name }) => name === 'list_sites');
+  };
+  expect([await hasListSites(h), await hasListSites(other)]).toEqual([true, true]);
+  const tools = { ...defaultMcpPolicy.tools, list_sites: 'hidden' as const };
+  await setMcpPolicy(h, { callsPerMinute: 1_000, tools });
+  expect(await hasListSites(h)).toBe(false);
+  h.clock.advance(second + 1);
+  expect(await hasListSites(other)).toBe(false);
+  await other.close();
 });
 
 /** The error with which the provider sends the browser back. */
