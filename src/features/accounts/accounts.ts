@@ -89,6 +89,27 @@ export function createAccounts(deps: AccountsDeps): Accounts {
     return result;
   }
 
+  /** One change of an existing account, audited with what `work` returns. Every process drops the person from its caches. */
+  async function changingOne(
+    auditContext: AuditContext,
+    userId: string,
+    event: `user.${'deleted' | 'signed_out' | 'password_reset' | 'password_changed'}`,
+    work: (stores: AccountsTx, publish: Publish, account: Account) => Promise<{ before: object } | void>,
+  ): Promise<void> {
+    await changing(async (stores, publish) => {
+      const account = await locked(stores, userId);
+      const details = await work(stores, publish, account);
+      await publish({ topic: 'principal', subject: account.subject });
+      await stores.audit.append({
+        event,
+        auditContext,
+        target: { kind: 'user', id: userId },
+        outcome: 'success',
+        ...(details === undefined ? {} : { details }),
+      });
+    });
+  }
+
   const password = async (given: string | undefined) => {
     const generated = given === undefined ? randomBase62(random, 20) : null;
     return { generated, hash: await passwords.hash(given ?? (generated as string)) };
@@ -164,34 +185,13 @@ export function createAccounts(deps: AccountsDeps): Accounts {
         return after;
       });
     },
-    async remove(auditContext, userId) {
-      await changing(async (stores, publish) => {
-        const account = await locked(stores, userId);
+    remove: (auditContext, userId) =>
+      changingOne(auditContext, userId, 'user.deleted', async (stores, publish, account) => {
         await endEverything(stores, publish, account);
         await stores.accounts.remove(account.subject);
-        await publish({ topic: 'principal', subject: account.subject });
-        await stores.audit.append({
-          event: 'user.deleted',
-          auditContext,
-          target: { kind: 'user', id: userId },
-          outcome: 'success',
-          details: { before: auditable(account) },
-        });
-      });
-    },
-    async signOut(auditContext, userId) {
-      await changing(async (stores, publish) => {
-        const account = await locked(stores, userId);
-        await endEverything(stores, publish, account);
-        await publish({ topic: 'principal', subject: account.subject });
-        await stores.audit.append({
-          event: 'user.signed_out',
-          auditContext,
-          target: { kind: 'user', id: userId },
-          outcome: 'success',
-        });
-      });
-    },
+        return { before: auditable(account) };
+      }),
+    signOut: (auditContext, userId) => changingOne(auditContext, userId, 'user.signed_out', endEverything),
     async resetPassword(auditContext, userId, given) {
       const { generated, hash } = await password(given);
       await setPassword('user.password_reset', auditContext, userId, hash);
@@ -215,17 +215,9 @@ export function createAccounts(deps: AccountsDeps): Accounts {
     userId: string,
     hash: string,
   ): Promise<void> {
-    await changing(async (stores, publish) => {
-      const account = await locked(stores, userId);
+    await changingOne(auditContext, userId, event, async (stores, publish, account) => {
       await stores.accounts.setPassword(account.subject, hash);
       await endEverything(stores, publish, account);
-      await publish({ topic: 'principal', subject: account.subject });
-      await stores.audit.append({
-        event,
-        auditContext,
-        target: { kind: 'user', id: userId },
-        outcome: 'success',
-      });
     });
   }
 }
