@@ -1,21 +1,12 @@
-import type { KeyType, RepositoryAccess } from '../../core/caller.ts';
-import type { Scope } from '../../core/scopes.ts';
+import type { CallerKey } from '../../core/caller.ts';
 import type { UsedFrom } from './used-from.ts';
 
 /** A key as the domain knows it. Times in milliseconds. The value and its digest are not part of it. */
-export type Key = {
-  readonly id: string;
-  readonly type: KeyType;
-  readonly name: string;
-  readonly scopes: readonly Scope[];
-  readonly repositories: RepositoryAccess;
-  /** Names of the selected repositories at the time of reading, sorted; empty when all. */
-  readonly repositoryNames: readonly string[];
+export type Key = Omit<CallerKey, 'isBound' | 'isSuspended' | 'isTypeEnabled'> & {
   readonly ownerUserId: string | null;
   readonly createdAt: number;
   readonly createdBy: string | null;
   readonly lifetimeMs: number | null;
-  readonly expiresAt: number | null;
   /** When a process first saw that the key had expired. From then on it stays expired, whatever a clock says. */
   readonly expiryRecordedAt: number | null;
   readonly revokedAt: number | null;
