@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { adminPages } from './admin-pages.ts';
 import { type Harness, openHarness, type Person, uiOrigin } from './harness.ts';
 
 // How the built web app leaves the server. Needs `npm run build:ui`, which `npm test` does by itself.
@@ -13,39 +14,6 @@ beforeAll(async () => {
 });
 afterAll(() => h.close());
 
-const adminPages = [
-  '/admin',
-  '/admin/service-keys',
-  '/admin/service-keys/new',
-  '/admin/service-keys/4fKd02LmQx9Z',
-  '/admin/service-keys/4fKd02LmQx9Z/narrow',
-  '/admin/user-keys',
-  '/admin/user-keys/4fKd02LmQx9Z',
-  '/admin/access-controls',
-  '/admin/access-controls/sign-ins',
-  '/admin/sites',
-  '/admin/sites/all',
-  '/admin/environments',
-  '/admin/environments/links',
-  '/admin/mcp',
-  '/admin/mcp/clients',
-  '/admin/mcp/servers',
-  '/admin/mcp/servers/tracker',
-  '/admin/agents',
-  '/admin/agents/new',
-  '/admin/agents/models',
-  '/admin/agents/sessions',
-  '/admin/agents/sessions/ags_3kTq9ZpW1xYb7LcD5mNa',
-  '/admin/agents/agd_2mTq9ZpW1xYb7LcD5mNa',
-  '/admin/users',
-  '/admin/users/usr_4fKq0Zb1Xw8TnLr2Vd6M',
-  '/admin/groups',
-  '/admin/repositories',
-  '/admin/repositories/acme/website',
-  '/admin/audit',
-  '/admin/audit/evt_3kTq9ZpW1xYb7LcD5mNa',
-  '/admin/surfaces',
-];
 const get = (url: string, headers: Record<string, string> = {}) =>
   h.app.web.inject({ method: 'GET', url, headers: { host: new URL(uiOrigin).host, ...headers } });
 const signedIn = () => ({ cookie: `__Host-postern_session=${ada.cookie}`, accept: 'text/html' });

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { adminPages } from '../admin-pages.ts';
 import { upload } from '../api/sites/uploads.ts';
 import type { Person } from '../harness.ts';
 import { barriersOn, clipboards, create, fillIn, store, valueShown, visit } from './app-pages.ts';
@@ -935,35 +936,7 @@ test('who is no administrator is told so on every page, and asks the server for 
   const { page, context, complaints } = await open('/admin', nell);
   const asked: string[] = [];
   page.on('request', (request) => asked.push(new URL(request.url()).pathname));
-  for (const path of [
-    '/admin',
-    '/admin/service-keys',
-    '/admin/service-keys/new',
-    '/admin/service-keys/4fKd02LmQx9Z',
-    '/admin/service-keys/4fKd02LmQx9Z/narrow',
-    '/admin/user-keys',
-    '/admin/user-keys/4fKd02LmQx9Z',
-    '/admin/access-controls',
-    '/admin/access-controls/sign-ins',
-    '/admin/sites',
-    '/admin/sites/all',
-    '/admin/environments',
-    '/admin/environments/links',
-    '/admin/mcp',
-    '/admin/mcp/clients',
-    '/admin/mcp/servers',
-    '/admin/mcp/servers/tracker',
-    '/admin/agents',
-    '/admin/agents/models',
-    '/admin/agents/sessions',
-    '/admin/users',
-    `/admin/users/${nell.user.id}`,
-    '/admin/groups',
-    '/admin/repositories',
-    '/admin/audit',
-    '/admin/audit/evt_3kTq9ZpW1xYb7LcD5mNa',
-    '/admin/surfaces',
-  ]) {
+  for (const path of adminPages) {
     await page.goto(`${world.uiUrl}${path}`);
     await page.getByRole('heading', { name: 'This is for administrators' }).waitFor();
     await expect.poll(() => page.getByRole('link', { name: 'Access controls' }).count()).toBe(0);
