@@ -19,6 +19,7 @@ import { identityStores } from '../src/composition/identity-stores.ts';
 import type { RepositorySelection } from '../src/features/keys/keys.ts';
 import { type LimitSource, memorySource } from '../src/features/rate-limit/rate-limit.ts';
 import type { Database } from '../src/platform/database/database.ts';
+import { lazyStores } from '../src/platform/database/stores.ts';
 import type { DatabaseServer } from '../src/features/environments/databases/server.ts';
 import type { Engine } from '../src/features/environments/engine/engine.ts';
 import type { IsolationInForce } from '../src/features/environments/policy/environment-policy.ts';
@@ -260,7 +261,8 @@ async function build(
   await temporaryFiles.prepare();
   await git.prepare();
   const encryption = createEncryption(shared.settings.encryptionKeys, systemRandom);
-  if (isFirst) await shareSigningKeys(identityStores(database.sql, clock).signingKeys, encryption);
+  if (isFirst)
+    await shareSigningKeys(lazyStores(identityStores(clock))(database.sql).signingKeys, encryption);
   const backends: AppBackends = {
     database,
     kv: shared.kv,

@@ -15,6 +15,7 @@ import { clientRoutes } from '../src/features/people/client-routes.ts';
 import { peopleRoutes } from '../src/features/people/routes.ts';
 import { type ChangeFeed, changeStore, createChangeFeed } from '../src/platform/database/change-feed.ts';
 import type { Database } from '../src/platform/database/database.ts';
+import { lazyStores } from '../src/platform/database/stores.ts';
 import { createLog } from '../src/platform/log.ts';
 import { findCredential } from '../src/surfaces/web/credential.ts';
 import { createMetrics } from '../src/surfaces/web/metrics.ts';
@@ -65,21 +66,23 @@ export async function openIdentityApp(
 ): Promise<IdentityApp> {
   const db = database ?? (await openTestDatabase());
   const encryption = createEncryption(secrets.encryptionKeys ?? encryptionKeys, systemRandom);
-  if (database === undefined) await shareSigningKeys(identityStores(db.sql, clock).signingKeys, encryption);
+  const storesOn = lazyStores(identityStores(clock));
+  if (database === undefined) await shareSigningKeys(storesOn(db.sql).signingKeys, encryption);
   const feed = createChangeFeed({ database: db, clock });
   const audit: AuditEntry[] = [];
   const refusals: IdentityApp['refusals'] = [];
   const log = createLog({ level: 'silent' });
   const identity = createBuiltinIdentity({
     uiOrigin,
-    read: identityStores(db.sql, clock),
+    read: storesOn(db.sql),
     tx: (work) =>
       db.tx((sql) =>
-        work({
-          ...identityStores(sql, clock),
-          changes: changeStore(sql, clock),
-          audit: auditLog ?? { append: async (entry) => void audit.push(entry) },
-        }),
+        work(
+          Object.assign(storesOn(sql), {
+            changes: changeStore(sql, clock),
+            audit: auditLog ?? { append: async (entry: AuditEntry) => void audit.push(entry) },
+          }),
+        ),
       ),
     feed,
     isFresh: () => clock.now() - feed.lastReadAt() <= second,

@@ -138,9 +138,10 @@ import {
   createChangeFeed,
   pruneChanges,
 } from '../platform/database/change-feed.ts';
-import { openDatabase, type Sql } from '../platform/database/database.ts';
+import { openDatabase, type Sql, type Tx } from '../platform/database/database.ts';
 import { embeddedDatabase } from '../platform/database/embedded.ts';
 import { createServerClock, tellWhenOff } from '../platform/database/server-clock.ts';
+import { lazyStores } from '../platform/database/stores.ts';
 import type { Route } from '../platform/http.ts';
 import { memoryKv } from '../platform/kv/memory-kv.ts';
 import { createJobs, type Job } from '../platform/jobs.ts';
@@ -192,33 +193,33 @@ const publicFetch = (maxBytes: number) =>
 const webAppFolder = fileURLToPath(new URL('../../ui/dist', import.meta.url));
 const commandLinePath = fileURLToPath(new URL('../../cli/dist/postern.mjs', import.meta.url));
 
-function createStores(sql: Sql, backends: Pick<AppBackends, 'random' | 'log'> & { clock: Clock }) {
+function storeFactories(backends: Pick<AppBackends, 'random' | 'log'> & { clock: Clock }) {
   const { clock, random, log } = backends;
   return {
-    ...identityStores(sql, clock),
-    ...sitesStores(sql),
-    ...environmentStores(sql),
-    ...buildStores(sql),
-    ...environmentGrantStores(sql),
-    keys: keyStore(sql),
-    usage: usageStore(sql),
-    documents: documentStore(sql),
-    repositories: repositoryStore(sql),
-    repositoryCredentials: credentialStore(sql),
-    repositoryWebhooks: webhookStore(sql),
-    audit: auditStore(sql, { clock, random }),
-    auditCounts: countStore(sql),
-    signIns: signInReader(sql),
-    chain: chainStore(sql),
-    notices: noticeStore(sql, { clock, random, log }),
-    changes: changeStore(sql, clock),
-    agentApprovals: agentApprovalStore(sql),
-    agentDefinitions: agentDefinitionStore(sql),
-    agentSessions: agentSessionStore(sql),
-    mcpClients: mcpClientStore(sql),
-    mcpUploads: mcpUploadStore(sql),
-    mcpConnections: connectionStore(sql),
-    mcpServers: mcpServerStore(sql),
+    ...identityStores(clock),
+    ...sitesStores,
+    ...environmentStores,
+    ...buildStores,
+    ...environmentGrantStores,
+    keys: keyStore,
+    usage: usageStore,
+    documents: documentStore,
+    repositories: repositoryStore,
+    repositoryCredentials: credentialStore,
+    repositoryWebhooks: webhookStore,
+    audit: (sql: Sql) => auditStore(sql, { clock, random }),
+    auditCounts: countStore,
+    signIns: signInReader,
+    chain: chainStore,
+    notices: (sql: Sql) => noticeStore(sql, { clock, random, log }),
+    changes: (sql: Sql) => changeStore(sql, clock),
+    agentApprovals: agentApprovalStore,
+    agentDefinitions: agentDefinitionStore,
+    agentSessions: agentSessionStore,
+    mcpClients: mcpClientStore,
+    mcpUploads: mcpUploadStore,
+    mcpConnections: connectionStore,
+    mcpServers: mcpServerStore,
   };
 }
 
@@ -232,10 +233,9 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     serverTime: backends.serverTime ?? database.serverTime,
   });
   const metrics = createMetrics();
-  const stores = (sql: Sql) => createStores(sql, { clock, random, log });
-  const read = stores(database.sql);
-  const tx = <T>(work: (stores: ReturnType<typeof createStores>) => Promise<T>) =>
-    database.tx((sql) => work(stores(sql)));
+  const storesOn = lazyStores(storeFactories({ clock, random, log }));
+  const read = storesOn(database.sql);
+  const tx: Tx<typeof read> = (work) => database.tx((sql) => work(storesOn(sql)));
   const feed = createChangeFeed({ database, clock });
   const isFresh = () => isOnlyProcess || Math.abs(clock.now() - feed.lastReadAt()) <= second;
   const format = keyFormat(settings.keyPrefix);

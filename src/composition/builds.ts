@@ -18,18 +18,16 @@ import type { ConfigDocument } from '../features/settings/settings.ts';
 import type { ContentStore, EncodingQueue, SitesConfig, SitesDeps } from '../features/sites/sites.ts';
 import type { Blobs } from '../platform/blobs/blobs.ts';
 import type { ChangeFeed, ChangeStore } from '../platform/database/change-feed.ts';
-import type { Sql, Tx } from '../platform/database/database.ts';
+import type { Tx } from '../platform/database/database.ts';
+import type { StoresOf } from '../platform/database/stores.ts';
 import { mac } from '../platform/encryption.ts';
 import type { Git } from '../platform/git/git.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Log } from '../platform/log.ts';
 
-/** Constructs the stores of builds on a connection or a transaction. */
-export function buildStores(sql: Sql) {
-  return { builds: buildStore(sql), artifacts: artifactStore(sql), tickets: ticketStore(sql) };
-}
+export const buildStores = { builds: buildStore, artifacts: artifactStore, tickets: ticketStore };
 
-type Stores = ReturnType<typeof buildStores> & {
+type Stores = StoresOf<typeof buildStores> & {
   content: ContentStore;
   changes: ChangeStore;
   environments: Pick<EnvironmentStore, 'living'>;

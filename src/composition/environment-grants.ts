@@ -19,17 +19,16 @@ import type { People } from '../features/people/people.ts';
 import type { RateLimiter } from '../features/rate-limit/rate-limit.ts';
 import type { ConfigDocument } from '../features/settings/document.ts';
 import { anything, type ChangeFeed } from '../platform/database/change-feed.ts';
-import type { Sql, Tx } from '../platform/database/database.ts';
+import type { Tx } from '../platform/database/database.ts';
+import type { StoresOf } from '../platform/database/stores.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Kv } from '../platform/kv/kv.ts';
 import type { Log } from '../platform/log.ts';
 
-/** Constructs the stores of the way into Environments, on a connection or a transaction. */
-export function environmentGrantStores(sql: Sql) {
-  return { holders: holderStore(sql), serving: servingStore(sql), opening: openingStore(sql) };
-}
+/** The stores of the way into Environments. */
+export const environmentGrantStores = { holders: holderStore, serving: servingStore, opening: openingStore };
 
-type Read = ReturnType<typeof environmentGrantStores>;
+type Read = StoresOf<typeof environmentGrantStores>;
 
 export type EnvironmentGrantsDeps = {
   readonly sitesServices: Pick<ReturnType<typeof createSitesServices>, 'instances' | 'addresses'>;

@@ -51,7 +51,8 @@ import {
   createDocument,
   type DocumentStores,
 } from '../features/settings/document.ts';
-import type { Sql, Tx } from '../platform/database/database.ts';
+import type { Tx } from '../platform/database/database.ts';
+import type { StoresOf } from '../platform/database/stores.ts';
 import type { ChangeFeed } from '../platform/database/change-feed.ts';
 import type { Git } from '../platform/git/git.ts';
 import type { Job } from '../platform/jobs.ts';
@@ -59,17 +60,14 @@ import type { Route } from '../platform/http.ts';
 import type { Kv } from '../platform/kv/kv.ts';
 import type { Log } from '../platform/log.ts';
 
-/** Constructs the stores of Environments on a connection or a transaction. */
-export function environmentStores(sql: Sql) {
-  return {
-    metadataLinks: linkStore(sql),
-    environments: environmentStore(sql),
-    deploys: deployStore(sql),
-    serviceLogs: serviceLogStore(sql),
-  };
-}
+export const environmentStores = {
+  metadataLinks: linkStore,
+  environments: environmentStore,
+  deploys: deployStore,
+  serviceLogs: serviceLogStore,
+};
 
-type Stores = ReturnType<typeof environmentStores> & DocumentStores & EnvironmentStores;
+type Stores = StoresOf<typeof environmentStores> & DocumentStores & EnvironmentStores;
 
 /** How often a reader of a log that is still written gets new lines. */
 const tailMs = 500;
@@ -142,7 +140,7 @@ export function createEnvironmentServices(deps: {
   readonly withdraw: EnvironmentDeps['withdraw'];
   readonly isAdministrator: EnvironmentDeps['isAdministrator'];
   readonly isCreatorActive: Parameters<typeof createTracking>[0]['isCreatorActive'];
-  readonly read: ReturnType<typeof environmentStores> & { readonly artifacts: ArtifactStore };
+  readonly read: StoresOf<typeof environmentStores> & { readonly artifacts: ArtifactStore };
   readonly tx: Tx<Stores>;
   readonly feed: ChangeFeed;
   readonly random: Random;

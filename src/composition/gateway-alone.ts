@@ -20,6 +20,7 @@ import type { Blobs } from '../platform/blobs/blobs.ts';
 import { createChangeFeed } from '../platform/database/change-feed.ts';
 import type { Database } from '../platform/database/database.ts';
 import { createServerClock, tellWhenOff } from '../platform/database/server-clock.ts';
+import { lazyStores } from '../platform/database/stores.ts';
 import { createJobs, type Job } from '../platform/jobs.ts';
 import type { Kv } from '../platform/kv/kv.ts';
 import type { Log } from '../platform/log.ts';
@@ -113,7 +114,7 @@ export function createGatewayAlone(settings: GatewayAloneSettings, backends: Gat
     gatewayLimits: settings.gatewayLimits,
     gatewayFastHttp: settings.gatewayFastHttp,
     side,
-    read: { ...sitesStores(database.sql), serving: servingStore(database.sql) },
+    read: lazyStores({ ...sitesStores, serving: servingStore })(database.sql),
     environmentPolicy,
     sitesConfig,
     feed,

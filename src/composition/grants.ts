@@ -12,12 +12,13 @@ import type { IdentityCheck } from '../features/people/identity-check.ts';
 import type { RateLimiter } from '../features/rate-limit/rate-limit.ts';
 import { anything, type ChangeFeed } from '../platform/database/change-feed.ts';
 import type { Tx } from '../platform/database/database.ts';
+import type { StoresOf } from '../platform/database/stores.ts';
 import type { Route } from '../platform/http.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Kv } from '../platform/kv/kv.ts';
 import type { Log } from '../platform/log.ts';
 
-type Stores = ReturnType<typeof sitesStores> & { audit: AuditWriter };
+type Stores = StoresOf<typeof sitesStores> & { audit: AuditWriter };
 type SitesServices = ReturnType<typeof createSitesServices>;
 
 /** How long the ledger keeps the record of granted access. */

@@ -19,6 +19,7 @@ import { createOidcClient } from '../features/people/oidc-client.ts';
 import { SigningKeysUnreadable } from '../features/oidc-provider/signing-keys.ts';
 import { createReencryption } from '../platform/reencryption.ts';
 import { createEncryption } from '../platform/encryption.ts';
+import { lazyStores } from '../platform/database/stores.ts';
 import { encryptedTables } from './encrypted-tables.ts';
 import { identityStores } from './identity-stores.ts';
 
@@ -145,7 +146,7 @@ describe('ENCRYPTION_KEY', () => {
   });
 
   test('SE-03 what is encrypted again is found however much there is, and a change in between is not overwritten', async () => {
-    const read = identityStores(open.database.sql, clock);
+    const read = lazyStores(identityStores(clock))(open.database.sql);
     const old = createEncryption(encryptionKeys, systemRandom);
     const records = Array.from({ length: 450 }, (_, nth) => `hash-${String(nth).padStart(4, '0')}`);
     for (const idHash of records)

@@ -38,30 +38,29 @@ import { sitesConfigSchema } from '../features/sites/sites-config.ts';
 import { type SwitchStore, switchStore } from '../features/sites/switch-store.ts';
 import type { Blobs } from '../platform/blobs/blobs.ts';
 import type { ChangeFeed } from '../platform/database/change-feed.ts';
-import type { Sql, Tx } from '../platform/database/database.ts';
+import type { Tx } from '../platform/database/database.ts';
+import type { StoresOf } from '../platform/database/stores.ts';
 import type { Route } from '../platform/http.ts';
 import type { Kv } from '../platform/kv/kv.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Log } from '../platform/log.ts';
 import type { TemporaryFiles } from '../platform/temporary-files.ts';
 
-/** Constructs the stores of Sites on a connection or a transaction. createSitesServices() constructs the services. */
-export function sitesStores(sql: Sql) {
-  return {
-    sites: siteStore(sql),
-    previews: previewStore(sql),
-    content: contentStore(sql),
-    uploads: uploadStore(sql),
-    sitesSwitch: switchStore(sql),
-    oversight: oversightStore(sql),
-    grants: grantStore(sql),
-  };
-}
+/** The stores of Sites. createSitesServices() constructs the services. */
+export const sitesStores = {
+  sites: siteStore,
+  previews: previewStore,
+  content: contentStore,
+  uploads: uploadStore,
+  sitesSwitch: switchStore,
+  oversight: oversightStore,
+  grants: grantStore,
+};
 
 type Stores = SiteStores & DocumentStores & { sitesSwitch: SwitchStore; notices: NoticeWriter };
 
 export type SitesServicesDeps = {
-  readonly read: ReturnType<typeof sitesStores> & Pick<Stores, 'documents'>;
+  readonly read: StoresOf<typeof sitesStores> & Pick<Stores, 'documents'>;
   readonly tx: Tx<Stores>;
   readonly feed: ChangeFeed;
   readonly isFresh: () => boolean;

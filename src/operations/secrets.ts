@@ -9,6 +9,7 @@ import { identityStores } from '../composition/identity-stores.ts';
 import { createReencryption } from '../platform/reencryption.ts';
 import { openDatabaseAlone } from '../composition/backends.ts';
 import { hasDatabase } from '../platform/data-dir.ts';
+import { lazyStores } from '../platform/database/stores.ts';
 
 /**
  * `npm start -- secrets rotate|retire NAME`: the generated secrets of DATA_DIR. A secret from the environment must be rotated
@@ -88,7 +89,7 @@ async function waitingIn(config: Config): Promise<number> {
   const { database, close } = await openDatabaseAlone(config);
   try {
     const encryption = createEncryption(config.encryptionKeys, systemRandom);
-    const read = identityStores(database.sql, systemClock);
+    const read = lazyStores(identityStores(systemClock))(database.sql);
     const signingKeys = await read.signingKeys.find();
     const isOld = signingKeys !== undefined && !signingKeys.startsWith(encryption.keyMark);
     const tables = encryptedTables(database.sql, systemClock);

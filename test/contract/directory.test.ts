@@ -10,6 +10,7 @@ import type { Directory } from '../../src/features/people/directory/directory.ts
 import type { Fetch } from '../../src/platform/fetch.ts';
 import { inProcessFetch } from '../../src/features/oidc-provider/in-process.ts';
 import { identityStores } from '../../src/composition/identity-stores.ts';
+import { lazyStores } from '../../src/platform/database/stores.ts';
 import { fakeDirectory } from '../fakes/directory.ts';
 import {
   authorizeProgram,
@@ -74,7 +75,7 @@ const post = (path: string, form: Record<string, string>) =>
 /** The built-in directory of a real provider, with a switch in the wires between the two. */
 async function builtinStage(): Promise<DirectoryStage> {
   const { identity, database, feed } = open;
-  const stores = identityStores(database.sql, clock);
+  const stores = lazyStores(identityStores(clock))(database.sql);
   let trouble: 'none' | 'down' | 'slow' = 'none';
   const through = async <T>(work: () => Promise<T>): Promise<T> => {
     if (trouble === 'down') throw new AppError('store_unavailable');

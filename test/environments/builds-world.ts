@@ -29,6 +29,7 @@ import { noticeStore } from '../../src/features/notices/notice-store.ts';
 import { fileBlobs } from '../../src/platform/blobs/file-blobs.ts';
 import { changeStore } from '../../src/platform/database/change-feed.ts';
 import type { Database, Sql } from '../../src/platform/database/database.ts';
+import { lazyStores } from '../../src/platform/database/stores.ts';
 import { gitIn, type Git, type GitRemote } from '../../src/platform/git/git.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { createOutbound } from '../../src/platform/outbound.ts';
@@ -111,15 +112,15 @@ const inForce = <T>(value: T): InForce<T> => ({
 
 function storesOn(sql: Sql, { clock }: Pick<Shared, 'clock'>) {
   const log = createLog({ level: 'silent' });
-  return {
-    ...buildStores(sql),
-    environments: environmentStore(sql),
-    ...sitesStores(sql),
-    keys: keyStore(sql),
-    audit: auditStore(sql, { clock, random: systemRandom }),
-    notices: noticeStore(sql, { clock, random: systemRandom, log }),
-    changes: changeStore(sql, clock),
-  };
+  return lazyStores({
+    ...buildStores,
+    environments: environmentStore,
+    ...sitesStores,
+    keys: keyStore,
+    audit: () => auditStore(sql, { clock, random: systemRandom }),
+    notices: () => noticeStore(sql, { clock, random: systemRandom, log }),
+    changes: () => changeStore(sql, clock),
+  })(sql);
 }
 
 async function openWorker(shared: Shared) {

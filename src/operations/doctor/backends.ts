@@ -20,6 +20,7 @@ import { excessOf, unavailableReasonForViews } from '../../platform/database/gat
 import { compareMigrations } from '../../platform/database/migrate.ts';
 import { createServerClock, maxOffMs } from '../../platform/database/server-clock.ts';
 import { createLog } from '../../platform/log.ts';
+import { lazyStores } from '../../platform/database/stores.ts';
 import { blaming } from '../../composition/start-errors.ts';
 
 /** Checks of the backends: database, key-value store, object store, and the identity provider's keys in the database. */
@@ -184,7 +185,7 @@ async function checkSigningKeys(
   keys: readonly string[],
 ): Promise<Finding> {
   const check = 'identity.signing_keys';
-  const { signingKeys } = identityStores(database.sql, systemClock);
+  const { signingKeys } = lazyStores(identityStores(systemClock))(database.sql);
   if (waiting.some((name) => name.includes('identity.')) || (await signingKeys.find()) === undefined)
     return ok(check, 'do not exist yet; the first start creates them');
   if (keys.length === 0)
@@ -235,7 +236,7 @@ async function checkEncrypted(
 ): Promise<Finding | null> {
   if (keys.length < 2 || waiting.some((name) => /identity\.|credentials\./.test(name))) return null;
   const encryption = createEncryption(keys, systemRandom);
-  const read = identityStores(database.sql, systemClock);
+  const read = lazyStores(identityStores(systemClock))(database.sql);
   const tables = encryptedTables(database.sql, systemClock);
   const count = await createReencryption({ tables, encryption }).waiting();
   const areKeysOld = (await read.signingKeys.find())?.startsWith(encryption.keyMark) === false;

@@ -36,6 +36,7 @@ import { openDatabaseAlone, openBackends } from '../../composition/backends.ts';
 import { lockDataDir } from '../../platform/data-dir.ts';
 import { unavailableReasonForVersion } from '../../platform/database/facts.ts';
 import { unavailableReasonFor, serverFacts } from '../../platform/kv/redis-kv.ts';
+import { lazyStores } from '../../platform/database/stores.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -337,7 +338,7 @@ beforeAll(async () => {
   const config = readConfig({ DATA_DIR: join(firstStart, 'data'), ...secrets });
   const backends = await openBackends(config, { isServer: false });
   await applyMigrations(config, backends);
-  const { signingKeys } = identityStores(backends.database.sql, systemClock);
+  const { signingKeys } = lazyStores(identityStores(systemClock))(backends.database.sql);
   await loadSigningKeys(signingKeys, createEncryption(config.encryptionKeys, systemRandom));
   await backends.close();
 });

@@ -116,7 +116,9 @@ describe('an identity check that finds an owner disabled', () => {
       tx: (work) =>
         tx((stores) =>
           work({
-            ...stores,
+            keys: stores.keys,
+            changes: stores.changes,
+            notices: stores.notices,
             audit: {
               async append(entry) {
                 events += 1;

@@ -93,7 +93,10 @@ export function createCatalog(deps: {
     // Not before it is this version's turn: forms that exist at once would reveal that another owner has the same
     // content.
     const isEncoded = await read.sites.isEncoded(site.id, number);
-    const content = await servedContent({ manifest, isEncoded, spa: site.spa }, { ...deps, ...read });
+    const content = await servedContent(
+      { manifest, isEncoded, spa: site.spa },
+      { content: read.content, blobs: deps.blobs },
+    );
     const graceMs = graceMinutes * minute;
     return { ...content, skew: version === null ? await earlierFiles(site, mintedAt, graceMs) : new Map() };
   }
