@@ -13,7 +13,7 @@ import { groupRoutes } from '../src/features/accounts/group-routes.ts';
 import { userRoutes } from '../src/features/accounts/routes.ts';
 import { clientRoutes } from '../src/features/people/client-routes.ts';
 import { peopleRoutes } from '../src/features/people/routes.ts';
-import { type ChangeFeed, changeStore, createChangeFeed } from '../src/platform/database/change-feed.ts';
+import { announcing, type ChangeFeed, createChangeFeed } from '../src/platform/database/change-feed.ts';
 import type { Database } from '../src/platform/database/database.ts';
 import { lazyStores } from '../src/platform/database/stores.ts';
 import { createLog } from '../src/platform/log.ts';
@@ -66,7 +66,10 @@ export async function openIdentityApp(
 ): Promise<IdentityApp> {
   const db = database ?? (await openTestDatabase());
   const encryption = createEncryption(secrets.encryptionKeys ?? encryptionKeys, systemRandom);
-  const storesOn = lazyStores(identityStores(clock));
+  const storesOn = lazyStores({
+    ...identityStores(clock),
+    audit: () => auditLog ?? { append: async (entry: AuditEntry) => void audit.push(entry) },
+  });
   if (database === undefined) await shareSigningKeys(storesOn(db.sql).signingKeys, encryption);
   const feed = createChangeFeed({ database: db, clock });
   const audit: AuditEntry[] = [];
@@ -75,15 +78,7 @@ export async function openIdentityApp(
   const identity = createBuiltinIdentity({
     uiOrigin,
     read: storesOn(db.sql),
-    tx: (work) =>
-      db.tx((sql) =>
-        work(
-          Object.assign(storesOn(sql), {
-            changes: changeStore(sql, clock),
-            audit: auditLog ?? { append: async (entry: AuditEntry) => void audit.push(entry) },
-          }),
-        ),
-      ),
+    tx: announcing({ database: db, storesOn, feed, clock }),
     feed,
     isFresh: () => clock.now() - feed.lastReadAt() <= second,
     clock,

@@ -134,11 +134,11 @@ import {
   announcing,
   anything,
   changesKeptMs,
-  changeStore,
   createChangeFeed,
   pruneChanges,
+  publishing,
 } from '../platform/database/change-feed.ts';
-import { openDatabase, type Sql, type Tx } from '../platform/database/database.ts';
+import { openDatabase, type Sql } from '../platform/database/database.ts';
 import { embeddedDatabase } from '../platform/database/embedded.ts';
 import { createServerClock, tellWhenOff } from '../platform/database/server-clock.ts';
 import { lazyStores } from '../platform/database/stores.ts';
@@ -212,7 +212,6 @@ function storeFactories(backends: Pick<AppBackends, 'random' | 'log'> & { clock:
     signIns: signInReader,
     chain: chainStore,
     notices: (sql: Sql) => noticeStore(sql, { clock, random, log }),
-    changes: (sql: Sql) => changeStore(sql, clock),
     agentApprovals: agentApprovalStore,
     agentDefinitions: agentDefinitionStore,
     agentSessions: agentSessionStore,
@@ -235,8 +234,8 @@ function createServices(settings: AppSettings, backends: AppBackends) {
   const metrics = createMetrics();
   const storesOn = lazyStores(storeFactories({ clock, random, log }));
   const read = storesOn(database.sql);
-  const tx: Tx<typeof read> = (work) => database.tx((sql) => work(storesOn(sql)));
   const feed = createChangeFeed({ database, clock });
+  const tx = announcing({ database, storesOn, feed, clock });
   const isFresh = () => isOnlyProcess || Math.abs(clock.now() - feed.lastReadAt()) <= second;
   const format = keyFormat(settings.keyPrefix);
   const holder = randomUUID();
@@ -250,7 +249,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
   const accessConfig = createAccessConfig({ keycloak, read, tx, feed, isFresh, clock });
   const mcpPolicy = createMcpPolicy({ read, tx, feed, isFresh, clock });
   const mcpPolicyNow = async () => (await mcpPolicy.inForce()).value;
-  const changeAgents = announcing(tx, feed, { topic: 'agents', subject: anything });
+  const changeAgents = publishing(tx, { topic: 'agents', subject: anything });
   const mcpClients = createMcpClients({
     read,
     tx: changeAgents,
@@ -351,7 +350,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     clock,
   });
   const failedAuth = createFailedAuth({ clock: backends.clock });
-  const expiry = createExpiry({ read, tx, feed, clock });
+  const expiry = createExpiry({ read, tx, clock });
   const verifier = createVerifier({
     format,
     findByDigest: read.keys.findByDigest,
@@ -406,7 +405,6 @@ function createServices(settings: AppSettings, backends: AppBackends) {
   const sweep = createOwnerSweep({
     read,
     tx,
-    feed,
     findUser: identity.findUser,
     stateOf: stateOfPerson,
     setStamp: stamps.set,
@@ -479,7 +477,6 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     encryption,
     allowsFiles: settings.allowsFileRepositories ?? false,
     tx,
-    feed,
     clock,
     random,
   });
@@ -488,7 +485,6 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     repositories,
     kv,
     tx,
-    feed,
     refuse: refuseBadCredential,
     random,
   });

@@ -128,7 +128,6 @@ export function createSitesServices(deps: SitesServicesDeps) {
   const sites = createSites({
     read,
     tx,
-    feed,
     config,
     blobs,
     temporaryFiles,
@@ -147,7 +146,7 @@ export function createSitesServices(deps: SitesServicesDeps) {
     siteCleanup: createSiteCleanup({ read, tx, config, blobs, clock, log }),
     siteExpiry: createSiteExpiry({ read, tx, clock }),
     siteEncoder: createEncoder({
-      queues: [versionsToEncode({ read, tx, feed, clock }), deps.otherContent],
+      queues: [versionsToEncode({ read, tx, clock }), deps.otherContent],
       tx,
       blobs,
       clock,

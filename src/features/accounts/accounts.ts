@@ -1,7 +1,6 @@
 import type { AuditContext, Role } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import { newId, randomBase62, type Random } from '../../core/ids.ts';
-import type { Change, ChangeFeed } from '../../platform/database/change-feed.ts';
 import { isUniqueViolation, type Tx } from '../../platform/database/database.ts';
 import type { AccountsStores, AccountsTx } from './stores.ts';
 import type { Account } from './account-store.ts';
@@ -64,42 +63,28 @@ export type AccountsDeps = {
   issuer: string;
   read: AccountsStores;
   tx: Tx<AccountsTx>;
-  feed: ChangeFeed;
   passwords: Passwords;
   checkPassword: PasswordCheck;
   random: Random;
 };
 
 export function createAccounts(deps: AccountsDeps): Accounts {
-  const { read, tx, feed, passwords, checkPassword, random } = deps;
+  const { read, tx, passwords, checkPassword, random } = deps;
 
-  /** Runs one change: serialised, audited, published, and announced after the commit. */
-  async function changing<T>(work: (stores: AccountsTx, publish: Publish) => Promise<T>): Promise<T> {
-    const published: Change[] = [];
-    const result = await tx(async (stores) => {
-      published.length = 0;
-      return await keepingAnAdministrator(stores, () =>
-        work(stores, async (change) => {
-          await stores.changes.publish(change);
-          published.push(change);
-        }),
-      );
-    });
-    for (const change of published) feed.announce(change);
-    return result;
-  }
+  const changing = <T>(work: (stores: AccountsTx) => Promise<T>) =>
+    tx((stores) => keepingAnAdministrator(stores, () => work(stores)));
 
   /** One change of an existing account, audited with what `work` returns. Every process drops the person from its caches. */
   async function changingOne(
     auditContext: AuditContext,
     userId: string,
     event: `user.${'deleted' | 'signed_out' | 'password_reset' | 'password_changed'}`,
-    work: (stores: AccountsTx, publish: Publish, account: Account) => Promise<{ before: object } | void>,
+    work: (stores: AccountsTx, account: Account) => Promise<{ before: object } | void>,
   ): Promise<void> {
-    await changing(async (stores, publish) => {
+    await changing(async (stores) => {
       const account = await locked(stores, userId);
-      const details = await work(stores, publish, account);
-      await publish({ topic: 'principal', subject: account.subject });
+      const details = await work(stores, account);
+      await stores.changes.publish({ topic: 'principal', subject: account.subject });
       await stores.audit.append({
         event,
         auditContext,
@@ -134,11 +119,11 @@ export function createAccounts(deps: AccountsDeps): Accounts {
     },
     async create(auditContext, input) {
       const { generated, hash } = await password(input.password);
-      const account = await changing(async (stores, publish) => {
+      const account = await changing(async (stores) => {
         await checkGroups(stores, input.groups);
         const userId = await insertAccount(stores, { ...input, passwordHash: hash }, deps.issuer, random);
         const created = await view(stores, userId);
-        await publish({ topic: 'principal', subject: created.subject });
+        await stores.changes.publish({ topic: 'principal', subject: created.subject });
         await stores.audit.append({
           event: 'user.created',
           auditContext,
@@ -151,7 +136,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       return { account, generatedPassword: generated };
     },
     async change(auditContext, userId, change) {
-      return await changing(async (stores, publish) => {
+      return await changing(async (stores) => {
         const before = await locked(stores, userId);
         if (change.groups !== undefined) {
           await checkGroups(stores, change.groups);
@@ -172,9 +157,9 @@ export function createAccounts(deps: AccountsDeps): Accounts {
           email: next.email,
           isLogin: false,
         });
-        if (!next.isEnabled) await endSessions(stores, publish, before);
+        if (!next.isEnabled) await endSessions(stores, before);
         const after = await view(stores, userId);
-        await publish({ topic: 'principal', subject: before.subject });
+        await stores.changes.publish({ topic: 'principal', subject: before.subject });
         await stores.audit.append({
           event: 'user.changed',
           auditContext,
@@ -186,8 +171,8 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       });
     },
     remove: (auditContext, userId) =>
-      changingOne(auditContext, userId, 'user.deleted', async (stores, publish, account) => {
-        await endEverything(stores, publish, account);
+      changingOne(auditContext, userId, 'user.deleted', async (stores, account) => {
+        await endEverything(stores, account);
         await stores.accounts.remove(account.subject);
         return { before: auditable(account) };
       }),
@@ -215,9 +200,9 @@ export function createAccounts(deps: AccountsDeps): Accounts {
     userId: string,
     hash: string,
   ): Promise<void> {
-    await changingOne(auditContext, userId, event, async (stores, publish, account) => {
+    await changingOne(auditContext, userId, event, async (stores, account) => {
       await stores.accounts.setPassword(account.subject, hash);
-      await endEverything(stores, publish, account);
+      await endEverything(stores, account);
     });
   }
 }
@@ -228,8 +213,6 @@ function wrongField(field: string, problem: string): AppError {
     details: { fields: [{ field, problem }] },
   });
 }
-
-type Publish = (change: Change) => Promise<void>;
 
 /** Inserts the account and its row in `users`; returns the user's id. Throws `name_conflict` on a taken e-mail. */
 export async function insertAccount(
@@ -286,16 +269,16 @@ async function checkGroups(stores: AccountsStores, ids: readonly string[]): Prom
   });
 }
 
-async function endSessions(stores: AccountsTx, publish: Publish, account: Account): Promise<void> {
+async function endSessions(stores: AccountsTx, account: Account): Promise<void> {
   // Must come first: a concurrent sign-in waits for this row, and then finds that it is no longer valid.
   await stores.accounts.signOut(account.subject);
   const ended = await stores.sessions.endAllOf(account.userId);
-  for (const id of ended) await publish({ topic: 'session', subject: id });
+  for (const id of ended) await stores.changes.publish({ topic: 'session', subject: id });
   await stores.records.removeSessionsOf(account.subject);
 }
 
-async function endEverything(stores: AccountsTx, publish: Publish, account: Account): Promise<void> {
-  await endSessions(stores, publish, account);
+async function endEverything(stores: AccountsTx, account: Account): Promise<void> {
+  await endSessions(stores, account);
   await stores.records.removeAllOf(account.subject);
 }
 

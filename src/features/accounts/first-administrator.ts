@@ -1,7 +1,6 @@
 import { type AuditContext, systemAuditContext } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Random } from '../../core/ids.ts';
-import type { ChangeFeed } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import { isSetupTokenValid } from './setup-token.ts';
 import { secretDigest } from '../../platform/encrypted-text.ts';
@@ -32,20 +31,19 @@ export function createFirstAdministrator(deps: {
   issuer: string;
   read: AccountsStores;
   tx: Tx<AccountsTx>;
-  feed: ChangeFeed;
   passwords: Passwords;
   random: Random;
   clock: Clock;
   secrets: readonly string[];
 }): FirstAdministrator {
-  const { issuer, read, tx, feed, passwords, random, clock, secrets } = deps;
+  const { issuer, read, tx, passwords, random, clock, secrets } = deps;
 
   async function create(
     auditContext: AuditContext,
     person: { email: string; name: string; passwordHash: string },
     mayStill: (stores: AccountsTx) => Promise<boolean>,
   ): Promise<string | undefined> {
-    const created = await tx(async (stores) => {
+    return await tx(async (stores) => {
       await stores.accounts.lock();
       if ((await countAdministrators(stores)) > 0 || !(await mayStill(stores))) return undefined;
       const userId = await insertAccount(
@@ -64,11 +62,8 @@ export function createFirstAdministrator(deps: {
         outcome: 'success',
         reason: 'first_administrator',
       });
-      return account;
+      return userId;
     });
-    if (created === undefined) return undefined;
-    feed.announce({ topic: 'principal', subject: created.subject });
-    return created.userId;
   }
 
   return {

@@ -1,7 +1,7 @@
 import type { AuditContext, Role } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import { newId, type Random } from '../../core/ids.ts';
-import { announcing, anything, type ChangeFeed } from '../../platform/database/change-feed.ts';
+import { anything, publishing } from '../../platform/database/change-feed.ts';
 import { isUniqueViolation, type Tx } from '../../platform/database/database.ts';
 import type { AccountsStores, AccountsTx } from './stores.ts';
 import { keepingAnAdministrator } from './administrators.ts';
@@ -21,17 +21,12 @@ export type Groups = {
   remove(auditContext: AuditContext, id: string): Promise<void>;
 };
 
-export function createGroups(deps: {
-  read: AccountsStores;
-  tx: Tx<AccountsTx>;
-  feed: ChangeFeed;
-  random: Random;
-}): Groups {
-  const { read, tx, feed, random } = deps;
+export function createGroups(deps: { read: AccountsStores; tx: Tx<AccountsTx>; random: Random }): Groups {
+  const { read, tx, random } = deps;
 
-  const announced = announcing(tx, feed, { topic: 'principal', subject: anything });
+  const published = publishing(tx, { topic: 'principal', subject: anything });
   const changing = <T>(work: (stores: AccountsTx) => Promise<T>) =>
-    announced((stores) => keepingAnAdministrator(stores, () => work(stores)));
+    published((stores) => keepingAnAdministrator(stores, () => work(stores)));
 
   return {
     list: (page) => read.groups.list(page),

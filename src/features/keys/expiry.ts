@@ -1,6 +1,6 @@
 import { systemAuditContext } from '../../core/caller.ts';
 import { type Clock, day } from '../../core/clock.ts';
-import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
+import type { ChangeStore } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 import type { NewNotice, NoticeWriter } from '../notices/notices.ts';
@@ -20,13 +20,8 @@ type Stores = { keys: KeyStore; audit: AuditWriter; notices: NoticeWriter; chang
 
 const batch = 200;
 
-export function createExpiry(deps: {
-  read: { keys: KeyStore };
-  tx: Tx<Stores>;
-  feed: Pick<ChangeFeed, 'announce'>;
-  clock: Clock;
-}) {
-  const { read, tx, feed, clock } = deps;
+export function createExpiry(deps: { read: { keys: KeyStore }; tx: Tx<Stores>; clock: Clock }) {
+  const { read, tx, clock } = deps;
 
   /** No notice when the key has a successor, or when its whole lifetime is shorter than the notice period: the owner knows. */
   const isNews = (key: Key, noticeMs: number) =>
@@ -64,7 +59,6 @@ export function createExpiry(deps: {
     await tx(async (stores) => {
       for (const key of keys) await recordOne(stores, key);
     });
-    for (const { id } of keys) feed.announce({ topic: 'key', subject: id });
   }
 
   async function recordOne(stores: Stores, key: Key): Promise<void> {

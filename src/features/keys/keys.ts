@@ -144,9 +144,8 @@ export function createKeys(deps: KeyDeps): Keys {
   const { read, tx, feed, policies, findUser, format, clock, random, setStamp } = deps;
   const selfRevocations = createFairQueue({ width: 8, perSender: 4, queue: 256 });
 
-  /** Call after the commit: this process drops the key from its cache at once, the others by stamp or feed within a second. */
+  /** Call after the commit: other processes drop the key from their caches by stamp or feed within a second. */
   async function spread(key: Pick<Key, 'id' | 'type' | 'ownerUserId'>): Promise<void> {
-    feed.announce({ topic: 'key', subject: key.id });
     await setStamp(key.type === 'service' ? key.id : (key.ownerUserId ?? key.id), key.id);
   }
 

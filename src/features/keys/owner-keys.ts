@@ -1,6 +1,6 @@
 import { systemAuditContext } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
+import type { ChangeStore } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 import type { NoticeWriter } from '../notices/notices.ts';
@@ -20,7 +20,6 @@ export type Applied = { readonly suspended: number; readonly lifted: number; rea
 export type OwnerKeysDeps = {
   read: { keys: Pick<KeyStore, 'activeOfOwner'> };
   tx: Tx<Stores>;
-  feed: Pick<ChangeFeed, 'announce'>;
   setStamp: (owner: string, keyId: string) => Promise<void>;
   clock: Clock;
 };
@@ -32,7 +31,7 @@ const suspendedFor = { disabled: 'owner_disabled', without_role: 'owner_without_
 export function createOwnerKeys(deps: OwnerKeysDeps): {
   apply(userId: string, state: OwnerState): Promise<Applied>;
 } {
-  const { read, tx, feed, setStamp, clock } = deps;
+  const { read, tx, setStamp, clock } = deps;
 
   async function suspend(stores: Stores, key: Key, reason: string, at: number): Promise<void> {
     await stores.keys.setSuspended(key.id, at);
@@ -91,10 +90,7 @@ export function createOwnerKeys(deps: OwnerKeysDeps): {
         }
         return ids;
       });
-      for (const id of changed) {
-        feed.announce({ topic: 'key', subject: id });
-        await setStamp(userId, id);
-      }
+      for (const id of changed) await setStamp(userId, id);
       if (state === 'active') return { ...none, lifted: changed.length };
       return { ...none, [state === 'deleted' ? 'revoked' : 'suspended']: changed.length };
     },

@@ -1,5 +1,5 @@
 import { AppError } from '../../core/errors.ts';
-import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
+import type { ChangeStore } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import { decryptedOrNot, type Encryption } from '../../platform/encryption.ts';
 import type { UserStore, ConnectedClients } from '../people/people.ts';
@@ -15,11 +15,10 @@ type Stores = { users: Pick<UserStore, 'find'>; records: RecordStore };
 export function createConnectedClients(deps: {
   read: Stores;
   tx: Tx<Stores & { audit: AuditWriter; changes: ChangeStore }>;
-  feed: ChangeFeed;
   encryption: Encryption;
   nameOf(clientId: string): Promise<string>;
 }): ConnectedClients {
-  const { read, tx, feed, encryption } = deps;
+  const { read, tx, encryption } = deps;
 
   async function grantsOf(stores: Stores, userId: string) {
     const user = await stores.users.find(userId);
@@ -43,7 +42,7 @@ export function createConnectedClients(deps: {
       );
     },
     async revoke(auditContext, userId, clientId) {
-      const subject = await tx(async (stores) => {
+      await tx(async (stores) => {
         const { user, grants } = await grantsOf(stores, userId);
         const own = grants.filter((grant) => grant.clientId === clientId);
         if (own.length === 0) throw new AppError('not_found');
@@ -56,20 +55,16 @@ export function createConnectedClients(deps: {
           outcome: 'success',
           details: { userId },
         });
-        return user.subject;
       });
-      feed.announce({ topic: 'principal', subject });
     },
     async endGrant({ userId, clientId, grantId: name }) {
-      const subject = await tx(async (stores) => {
+      await tx(async (stores) => {
         const { user, grants } = await grantsOf(stores, userId);
         const isMeant = (grant: { grantId: string; clientId: string }) =>
           grant.clientId === clientId && grantName(grant.grantId) === name;
         for (const { grantId } of grants.filter(isMeant)) await stores.records.endGrant(grantId);
         await stores.changes.publish({ topic: 'principal', subject: user.subject });
-        return user.subject;
       });
-      feed.announce({ topic: 'principal', subject });
     },
     async isGrantLive({ userId, clientId, grantId: name }) {
       const user = await read.users.find(userId);

@@ -4,7 +4,7 @@ import type { AdapterPayload } from 'oidc-provider';
 import type { AuditContext } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Random } from '../../core/ids.ts';
-import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
+import type { ChangeStore } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Encryption } from '../../platform/encryption.ts';
 import type { Fetch } from '../../platform/fetch.ts';
@@ -65,7 +65,6 @@ export type OidcProviderDeps = {
     audit: AuditWriter;
     changes: ChangeStore;
   }>;
-  feed: ChangeFeed;
   clock: Clock;
   random: Random;
   log: Log;
@@ -85,7 +84,7 @@ const maxUnallowedClients = 200;
 const unallowedSeconds = 3_600;
 
 export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
-  const { uiOrigin, read, tx, feed, clock, log, encryption, sessionSecrets } = deps;
+  const { uiOrigin, read, tx, clock, log, encryption, sessionSecrets } = deps;
   const issuer = `${uiOrigin}/identity`;
   const adapter = providerAdapter({
     issuer,
@@ -133,7 +132,6 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
     connectedClients: createConnectedClients({
       read,
       tx,
-      feed,
       encryption,
       async nameOf(clientId) {
         // A list of clients fetches no documents.

@@ -3,7 +3,7 @@ import type { AuditContext, Caller, CallerKey } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { newId, type Random } from '../../core/ids.ts';
-import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
+import type { ChangeStore } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Encryption } from '../../platform/encryption.ts';
 import type { GitCredential, GitRemote } from '../../platform/git/git.ts';
@@ -90,7 +90,6 @@ export type RepositoryDeps = {
     /** A write by a key commits only while the key is valid (contract 4). */
     keys: { holdLive(id: string, now: number, asked: CallerKey): Promise<void> };
   }>;
-  feed: Pick<ChangeFeed, 'announce'>;
   clock: Clock;
   random: Random;
 };
@@ -100,7 +99,6 @@ export function createRepositories({
   encryption,
   allowsFiles,
   tx,
-  feed,
   clock,
   random,
 }: RepositoryDeps): Repositories {
@@ -110,14 +108,12 @@ export function createRepositories({
     caller: Caller,
     work: (stores: Stores) => Promise<T>,
   ): Promise<T> {
-    const result = await tx(async (stores) => {
+    return await tx(async (stores) => {
       if ('key' in caller) await stores.keys.holdLive(caller.key.id, clock.now(), caller.key);
       const written = await work(stores);
       await stores.changes.publish({ topic: 'repository', subject: written.id });
       return written;
     });
-    feed.announce({ topic: 'repository', subject: result.id });
-    return result;
   }
 
   async function reach(caller: Caller, finding: Promise<Repository | undefined>): Promise<Repository> {

@@ -2,7 +2,7 @@ import type { RequestOrigin } from '../../core/caller.ts';
 import { day } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Random } from '../../core/ids.ts';
-import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
+import type { ChangeStore } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import { secretDigest } from '../../platform/encrypted-text.ts';
 import type { Kv } from '../../platform/kv/kv.ts';
@@ -42,12 +42,11 @@ export function createWebhookDeliveries(deps: {
   readonly repositories: Pick<Repositories, 'webhookSecretOf'>;
   readonly kv: Pick<Kv, 'get' | 'set'>;
   readonly tx: Tx<{ changes: ChangeStore }>;
-  readonly feed: Pick<ChangeFeed, 'announce'>;
   /** Counts a bad credential of the address, and returns the error that refuses it. */
   readonly refuse: (origin: RequestOrigin, error: AppError) => AppError;
   readonly random: Random;
 }): WebhookDeliveries {
-  const { repositories, kv, tx, feed, refuse, random } = deps;
+  const { repositories, kv, tx, refuse, random } = deps;
   // A repository without a secret costs the same work, so that time does not tell which repositories have one.
   const unknownSecret = newWebhookSecret(random);
 
@@ -59,9 +58,7 @@ export function createWebhookDeliveries(deps: {
       if (!isPush) return 'nothing';
       const known = `webhook-delivery:${repositoryId}:${secretDigest(nameOf(proof, id))}`;
       if ((await kv.get(known)) !== null) return 'nothing';
-      const change = { topic: 'push', subject: repositoryId } as const;
-      await tx((stores) => stores.changes.publish(change));
-      feed.announce(change);
+      await tx((stores) => stores.changes.publish({ topic: 'push', subject: repositoryId }));
       // Last, so that a delivery that fails can be sent again. Two at once cost one look at the repository.
       await kv.set(known, '1', { ttlMs: rememberedMs });
       return 'queued';

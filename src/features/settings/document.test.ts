@@ -31,7 +31,7 @@ test('a change that was heard of and cannot be read is told within a second, and
     tx: async () => {
       throw new Error('nothing is changed here');
     },
-    feed: { announce: () => undefined, subscribe: (listener) => void (tell = listener) },
+    feed: { subscribe: (listener) => void (tell = listener) },
     isFresh: () => true,
     clock,
   });

@@ -1,6 +1,6 @@
 import type { AuditContext } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
-import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
+import type { ChangeStore } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { AuditEntry, AuditWriter } from '../audit/audit.ts';
 import {
@@ -35,7 +35,6 @@ export type ConfigDocumentDeps<T, Stores extends DocumentStores> = DocumentReade
   readonly eventOf: (reason: 'changed' | 'reverted') => Pick<AuditEntry, 'event' | 'target'>;
   readonly read: { documents: DocumentStore };
   readonly tx: Tx<Stores>;
-  readonly feed: Pick<ChangeFeed, 'announce' | 'subscribe'>;
   /** Runs before a change; if it rejects, nothing is changed. */
   readonly beforehand?: () => Promise<void>;
   /** Runs after a change, whether it succeeded or failed. Must not reject. */
@@ -47,7 +46,7 @@ export type ConfigDocumentDeps<T, Stores extends DocumentStores> = DocumentReade
 export function createDocument<T, Stores extends DocumentStores>(
   deps: ConfigDocumentDeps<T, Stores>,
 ): ConfigDocument<T> {
-  const { name, initial, topic, eventOf, read, tx, feed, clock, alongside } = deps;
+  const { name, initial, topic, eventOf, read, tx, clock, alongside } = deps;
   const reader = createDocumentReader(deps);
   const { toInForce, fromStored } = reader;
 
@@ -59,9 +58,7 @@ export function createDocument<T, Stores extends DocumentStores>(
   ): Promise<InForce<T>> {
     await deps.beforehand?.();
     try {
-      const next = await commit(auditContext, ifMatch, reason, pick);
-      feed.announce({ topic, subject: name });
-      return next;
+      return await commit(auditContext, ifMatch, reason, pick);
     } finally {
       await deps.afterwards?.();
     }

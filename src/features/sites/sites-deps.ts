@@ -2,7 +2,7 @@ import type { AuditContext, CallerKey } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Random } from '../../core/ids.ts';
 import type { Blobs } from '../../platform/blobs/blobs.ts';
-import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
+import type { ChangeStore } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { TemporaryFiles } from '../../platform/temporary-files.ts';
 import type { AuditWriter } from '../audit/audit.ts';
@@ -32,7 +32,6 @@ export type SiteStores = {
 export type SitesDeps = {
   readonly read: { readonly sites: SiteStore; readonly content: ContentStore; readonly uploads: UploadStore };
   readonly tx: Tx<SiteStores>;
-  readonly feed: Pick<ChangeFeed, 'announce'>;
   readonly config: Pick<ConfigDocument<SitesConfig>, 'inForce' | 'read'>;
   readonly blobs: Blobs;
   readonly temporaryFiles: TemporaryFiles;

@@ -4,7 +4,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/clock.ts';
 import { openTestDatabase } from '../../../test/database.ts';
 import { testServer } from '../../../test/postgres.ts';
-import { changesKeptMs, changeStore, createChangeFeed, pruneChanges } from './change-feed.ts';
+import {
+  announcing,
+  changesKeptMs,
+  changeStore,
+  createChangeFeed,
+  pruneChanges,
+  publishing,
+} from './change-feed.ts';
 import type { Database } from './database.ts';
 
 let database: Database;
@@ -47,6 +54,28 @@ test('a change of a transaction that failed is never heard', async () => {
     .catch(() => undefined);
   await feed.poll();
   expect(heard).toEqual([]);
+});
+
+test('a process hears of what its own transaction published after the commit, and never after a rollback', async () => {
+  const feed = createChangeFeed({ database, clock });
+  const heard: string[] = [];
+  feed.subscribe(({ subject }) => void heard.push(subject));
+  const tx = announcing({ database, storesOn: () => ({}), feed, clock });
+  const result = await tx(async ({ changes }) => {
+    await changes.publish({ topic: 'key', subject: 'one' });
+    await changes.publish({ topic: 'key', subject: 'two' });
+    expect(heard).toEqual([]);
+    return 'done';
+  });
+  expect(result).toBe('done');
+  expect(heard).toEqual(['one', 'two']);
+  const failed = tx(async ({ changes }) => {
+    await changes.publish({ topic: 'key', subject: 'undone' });
+    throw new Error('no');
+  });
+  await expect(failed).rejects.toThrow('no');
+  await publishing(tx, { topic: 'agents', subject: 'all' })(async () => undefined);
+  expect(heard).toEqual(['one', 'two', 'all']);
 });
 
 test('old changes are removed, recent ones stay', async () => {

@@ -58,21 +58,49 @@ export function changeStore(tx: Sql, clock: Clock): ChangeStore {
   };
 }
 
-/** Wraps tx: each transaction publishes the change, and after the commit this process's listeners are called at once. */
-export function announcing<Stores extends { readonly changes: ChangeStore }>(
+/**
+ * Transactions whose stores publish changes. After the commit, this process's listeners are called at once with what the
+ * transaction published; after a rollback they are not.
+ */
+export function announcing<Stores extends object>({
+  database,
+  storesOn,
+  feed,
+  clock,
+}: {
+  readonly database: Pick<Database, 'tx'>;
+  readonly storesOn: (sql: Sql) => Stores;
+  readonly feed: Pick<ChangeFeed, 'announce'>;
+  readonly clock: Clock;
+}): Tx<Stores & { readonly changes: ChangeStore }> {
+  return async (work) => {
+    const published: Change[] = [];
+    const result = await database.tx((sql) => {
+      const { publish } = changeStore(sql, clock);
+      const changes: ChangeStore = {
+        async publish(change) {
+          await publish(change);
+          published.push(change);
+        },
+      };
+      return work(Object.assign(storesOn(sql), { changes }));
+    });
+    for (const change of published) feed.announce(change);
+    return result;
+  };
+}
+
+/** Wraps tx: each transaction publishes the change. */
+export function publishing<Stores extends { readonly changes: ChangeStore }>(
   tx: Tx<Stores>,
-  feed: Pick<ChangeFeed, 'announce'>,
   change: Change,
 ): Tx<Stores> {
-  return async (work) => {
-    const result = await tx(async (stores) => {
+  return (work) =>
+    tx(async (stores) => {
       const done = await work(stores);
       await stores.changes.publish(change);
       return done;
     });
-    feed.announce(change);
-    return result;
-  };
 }
 
 export type ChangeFeed = {
@@ -81,7 +109,7 @@ export type ChangeFeed = {
    * `anything` for each topic.
    */
   subscribe(listener: (change: Change) => void): void;
-  /** Notifies this process's listeners at once, without waiting for the next read. Call it after the commit. */
+  /** Notifies this process's listeners at once. A transaction does it for what it published. */
   announce(change: Change): void;
   /** Reads new changes. Resolves after the listeners were called. */
   poll(): Promise<void>;

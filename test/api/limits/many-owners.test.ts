@@ -50,7 +50,7 @@ async function changed(): Promise<{ suspended: number[]; revoked: number[] }> {
 
 /** A directory that takes `askMs` of the fake clock for each question, and a sweep of a process that just started. */
 function setUp(stateOf: (nth: number, ask: number) => OwnerState, askMs = 10) {
-  const { read, tx, feed, clock, log } = h.app.services;
+  const { read, tx, clock, log } = h.app.services;
   const asked = new Map<string, number>();
   let atOnce = 0;
   const most = { atOnce: 0, turnMs: 0 };
@@ -58,7 +58,6 @@ function setUp(stateOf: (nth: number, ask: number) => OwnerState, askMs = 10) {
     createOwnerSweep({
       read,
       tx,
-      feed,
       clock,
       log,
       findUser: async (id) => ({ id, issuer: 'elsewhere', subject: id, name: id }),

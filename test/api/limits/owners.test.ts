@@ -106,12 +106,11 @@ describe('an identity check that finds an owner disabled', () => {
   test('suspends all of them or none, each with its event', async () => {
     const ada = await h.person('Ada');
     const keys = await twoKeys(ada);
-    const { read, feed, clock, tx } = h.app.services;
+    const { read, clock, tx } = h.app.services;
     let events = 0;
     const sweep = createOwnerSweep({
       ...h.app.services,
       read,
-      feed,
       clock,
       tx: (work) =>
         tx((stores) =>
@@ -289,14 +288,13 @@ describe('the sweep', () => {
   });
 
   test('changes nothing for an owner the directory cannot tell about', async () => {
-    const { read, tx, feed, clock, log } = h.app.services;
+    const { read, tx, clock, log } = h.app.services;
     const ada = await h.person('Ada');
     const key = await h.key(ada);
     let state: OwnerState = 'disabled';
     const sweep = createOwnerSweep({
       read,
       tx,
-      feed,
       clock,
       log,
       findUser: async () => ada.user,

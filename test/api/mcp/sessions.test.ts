@@ -217,12 +217,11 @@ describe('ending', () => {
 
   test('tokens of an ended grant are refused even where the identity provider still honours them', async () => {
     const { hers, path } = await called();
-    const { read } = h.app.services;
+    const { read, tx } = h.app.services;
     const session = await read.agentSessions.find(path.slice(path.lastIndexOf('/') + 1));
     if (session === undefined) throw new Error('There is no session.');
     await read.agentSessions.endGrant(session, h.clock.now());
-    await read.changes.publish({ topic: 'agents', subject: anything });
-    await h.app.services.feed.poll();
+    await tx(({ changes }) => changes.publish({ topic: 'agents', subject: anything }));
     expect(await statusWith(hers.accessToken)).toBe(401);
     const renewed = (await (await refreshed(hers.refreshToken)).json()) as { access_token: string };
     expect(renewed.access_token).toBeTypeOf('string');

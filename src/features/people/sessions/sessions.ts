@@ -110,8 +110,8 @@ export function createSessions(deps: SessionsDeps): Sessions {
       const id = newId(random, 'ses');
       const { value, digest } = generateSessionValue(secrets, random);
       const expiresAt = clock.now() + sessionAbsoluteMs;
-      const begun = await tx(async ({ sessions, accounts, audit, changes }) => {
-        if (!(await isStillGood(accounts, user, tokens.authenticatedAt))) return undefined;
+      const isBegun = await tx(async ({ sessions, accounts, audit, changes }) => {
+        if (!(await isStillGood(accounts, user, tokens.authenticatedAt))) return false;
         const previous =
           previousDigest === undefined ? undefined : await sessions.findByDigest(previousDigest);
         if (previous !== undefined) {
@@ -140,16 +140,14 @@ export function createSessions(deps: SessionsDeps): Sessions {
           outcome: 'success',
           details: { userId: user.id },
         });
-        return { ended: previous?.id };
+        return true;
       });
-      if (begun === undefined) return undefined;
-      if (begun.ended !== undefined) feed.announce({ topic: 'session', subject: begun.ended });
-      return { id, cookieValue: value, expiresAt };
+      return isBegun ? { id, cookieValue: value, expiresAt } : undefined;
     },
     async end(auditContext, sessionId, reason) {
-      const ended = await tx(async ({ sessions, audit, changes }) => {
+      await tx(async ({ sessions, audit, changes }) => {
         const session = await sessions.end(sessionId);
-        if (session === undefined) return false;
+        if (session === undefined) return;
         await changes.publish({ topic: 'session', subject: sessionId });
         await audit.append({
           event: 'session.ended',
@@ -159,9 +157,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
           reason,
           details: { userId: session.userId },
         });
-        return true;
       });
-      if (ended) feed.announce({ topic: 'session', subject: sessionId });
     },
     async flushLastSeen() {
       const batch = [...lastSeen];

@@ -1,5 +1,4 @@
 import type { Clock } from '../../../core/clock.ts';
-import type { ChangeFeed } from '../../../platform/database/change-feed.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import { type SiteStore, versionName } from '../site-store.ts';
 import type { SiteStores } from '../sites-deps.ts';
@@ -9,10 +8,9 @@ import type { EncodingQueue } from './encode.ts';
 export function versionsToEncode(deps: {
   read: { sites: SiteStore };
   tx: Tx<Pick<SiteStores, 'sites' | 'changes'>>;
-  feed: Pick<ChangeFeed, 'announce'>;
   clock: Clock;
 }): EncodingQueue {
-  const { read, tx, feed, clock } = deps;
+  const { read, tx, clock } = deps;
   return {
     async waiting(but, limit) {
       const versions = await read.sites.waitingForForms(but, limit);
@@ -29,7 +27,6 @@ export function versionsToEncode(deps: {
             await stores.sites.markEncoded(siteId, number, clock.now());
             if (hasForms) await stores.changes.publish({ topic: 'site', subject: siteId });
           });
-          if (hasForms) feed.announce({ topic: 'site', subject: siteId });
         },
       }));
     },

@@ -39,7 +39,7 @@ type Step = {
 type OversightStep = Step & { readonly notice: NewSiteNotice };
 
 export function lifecycle(deps: SitesDeps): Lifecycle {
-  const { read, tx, feed, config, clock, random, states, privateUnavailableReason } = deps;
+  const { read, tx, config, clock, random, states, privateUnavailableReason } = deps;
 
   /**
    * Private content stops before the change is committed, and resumes after it if the site allows. In between, no
@@ -82,7 +82,6 @@ export function lifecycle(deps: SitesDeps): Lifecycle {
       if (now !== undefined) await states.publish(now);
       throw error;
     }
-    feed.announce({ topic: 'site', subject: id });
     await states.publish(changed);
     return changed;
   }

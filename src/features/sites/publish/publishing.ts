@@ -44,10 +44,9 @@ export function publishing(
   deps: SitesDeps,
   { reservations, queue }: { reservations: UploadReservations; queue: FairQueue },
 ): Publishing {
-  const { read, tx, feed, config, blobs, temporaryFiles, format, clock, random, states } = deps;
+  const { read, tx, config, blobs, temporaryFiles, format, clock, random, states } = deps;
 
   async function spread(site: Site): Promise<Site> {
-    feed.announce({ topic: 'site', subject: site.id });
     await states.publish(site);
     return site;
   }
