@@ -15,7 +15,7 @@ type Suite = {
 const database = 'test/global-setup.ts';
 /** Tests of git, builds, processes and databases as programs. They have processes of their own, because a large process starts programs slowly. */
 const programs = [
-  'src/composition/backends.test.ts',
+  'src/composition/backends/backends.test.ts',
   'src/operations/{commands,secrets}.test.ts',
   'src/operations/doctor/doctor.test.ts',
   'src/platform/database/embedded*.test.ts',

@@ -10,7 +10,7 @@ import type { SpendRequest } from '../src/features/rate-limit/rate-limit.ts';
 import { migrate } from '../src/platform/database/migrate.ts';
 import type { Sql } from '../src/platform/database/database.ts';
 import { defineRoute } from '../src/platform/http.ts';
-import { openBackends } from '../src/composition/backends.ts';
+import { openBackends } from '../src/composition/backends/backends.ts';
 import { keepTickShapes } from '../src/platform/tick-shapes.ts';
 
 // The whole server as npm start builds it, on the engines of the environment, with people and keys to measure with. One

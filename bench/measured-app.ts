@@ -1,5 +1,5 @@
 import { createApp } from '../src/composition/app.ts';
-import { openBackends } from '../src/composition/backends.ts';
+import { openBackends } from '../src/composition/backends/backends.ts';
 import { readConfig } from '../src/config/read.ts';
 import type { Engine } from '../src/features/environments/engine/engine.ts';
 import { migrate } from '../src/platform/database/migrate.ts';

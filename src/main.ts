@@ -27,7 +27,7 @@ async function main(): Promise<number> {
 /** Reports an operator's mistake in words, and any other error with its stack. */
 async function explain(error: unknown): Promise<void> {
   const { ConfigError } = await import('./config/config-error.ts');
-  const { explainStart, isInUse } = await import('./composition/start-errors.ts');
+  const { explainStart, isInUse } = await import('./composition/backends/start-errors.ts');
   const isServer = args.length === 0 || workloads.some((one) => one === args[0]);
   const mistake = explainStart(error, config === undefined ? null : listenersOf(config));
   if (error instanceof ConfigError) {

@@ -154,9 +154,9 @@ test('only a worker loads the engine for Kubernetes: the composition imports it 
   const engine = edges.filter(({ path, target }) => target.startsWith(folder) && !path.startsWith(folder));
   const store = `${folder}service-log-store.ts`;
   expect(print(engine.filter(({ target }) => target !== store))).toEqual([
-    `src/composition/environment-engine.ts → ${folder}kubernetes-engine.ts`,
+    `src/composition/environments/environment-engine.ts → ${folder}kubernetes-engine.ts`,
   ]);
-  const opener = files.find(({ path }) => path === 'src/composition/environment-engine.ts');
+  const opener = files.find(({ path }) => path === 'src/composition/environments/environment-engine.ts');
   expect(/await import\(\s*'[^']*\/kubernetes-engine\.ts'/.test(opener?.text ?? '')).toBe(true);
   const clients = files.filter(({ text }) => text.includes("'@kubernetes/client-node'"));
   expect(clients.filter(({ path }) => !path.startsWith(folder)).map(({ path }) => path)).toEqual([]);

@@ -2,14 +2,20 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
-import { createGatewayServer, createGatewaySide } from './gateway.ts';
-import { createSitesServices, createSitesJobs, createSitesRoutes, sitesOfKey, sitesStores } from './sites.ts';
-import { createGrantServices, createGrantRoutes } from './grants.ts';
+import { createGatewayServer, createGatewaySide } from './gateway/gateway.ts';
+import {
+  createSitesServices,
+  createSitesJobs,
+  createSitesRoutes,
+  sitesOfKey,
+  sitesStores,
+} from './sites/sites.ts';
+import { createGrantServices, createGrantRoutes } from './sites/grants.ts';
 import {
   createEnvironmentGrantHolders,
   createEnvironmentGrantServices,
   environmentGrantStores,
-} from './environment-grants.ts';
+} from './environments/environment-grants.ts';
 import { createGrantSigner, environmentGrants } from '../features/grants/grants.ts';
 import type { AppBackends, AppSettings } from './app-settings.ts';
 import {
@@ -18,16 +24,21 @@ import {
   createEnvironmentRoutes,
   createEnvironmentServices,
   environmentStores,
-} from './environments.ts';
-import { buildStores, createArtifactQueue, createBuildJobs, createBuildServices } from './builds.ts';
-import { createTransferRoutes } from './transfers.ts';
+} from './environments/environments.ts';
+import {
+  buildStores,
+  createArtifactQueue,
+  createBuildJobs,
+  createBuildServices,
+} from './environments/builds.ts';
+import { createTransferRoutes } from './environments/transfers.ts';
 import { encryptedTables } from './encrypted-tables.ts';
-import { identityStores } from './identity-stores.ts';
+import { identityStores } from './identity/identity-stores.ts';
 import { identityTimeoutMs } from '../features/people/directory/bounded.ts';
 import { createAccessConfig } from './access-config.ts';
-import { createConnectionServices } from './connections.ts';
-import { createAgentModels, createMcpPolicy } from './mcp.ts';
-import { createIdentityServices, providerPages } from './identity-choice.ts';
+import { createConnectionServices } from './agents/connections.ts';
+import { createAgentModels, createMcpPolicy } from './agents/mcp.ts';
+import { createIdentityServices, providerPages } from './identity/identity-choice.ts';
 import type { Workload } from '../config/names.ts';
 import { administratorSession, decide, type RoutePolicy } from '../core/authorize.ts';
 import { callerKinds } from '../core/caller.ts';

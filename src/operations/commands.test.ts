@@ -5,8 +5,8 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { runBackup, runRestore } from './backup/backup.ts';
 import { runMigrations } from './commands.ts';
-import { openDatabaseAlone } from '../composition/backends.ts';
-import { explainStart } from '../composition/start-errors.ts';
+import { openDatabaseAlone } from '../composition/backends/backends.ts';
+import { explainStart } from '../composition/backends/start-errors.ts';
 import { existingSecrets } from '../config/generated-secrets.ts';
 import { readConfig } from '../config/read.ts';
 

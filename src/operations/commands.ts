@@ -10,12 +10,12 @@ import { type Anchor, formatAuditReport, verifyAuditLog } from '../features/audi
 import { keyFormat } from '../features/keys/key-value.ts';
 import { generateSetupToken } from '../features/accounts/setup-token.ts';
 import { checkUpload, defaultSitesConfig, uploadKindOf } from '../features/sites/sites.ts';
-import { openForMigration, type OpenBackends, openBackends } from '../composition/backends.ts';
+import { openForMigration, type OpenBackends, openBackends } from '../composition/backends/backends.ts';
 import { hasDatabase } from '../platform/data-dir.ts';
 import type { Database } from '../platform/database/database.ts';
 import { grantViews } from '../platform/database/gateway-role.ts';
 import { migrate } from '../platform/database/migrate.ts';
-import { blaming } from '../composition/start-errors.ts';
+import { blaming } from '../composition/backends/start-errors.ts';
 
 /**
  * An operator's commands. Each opens the backends itself, prints its result on the standard output and everything else on

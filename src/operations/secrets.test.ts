@@ -6,7 +6,7 @@ import { applyMigrations } from './commands.ts';
 import { existingSecrets, replaceGenerated } from '../config/generated-secrets.ts';
 import { generatedNames } from '../config/names.ts';
 import { type Config, readConfig } from '../config/read.ts';
-import { openBackends } from '../composition/backends.ts';
+import { openBackends } from '../composition/backends/backends.ts';
 import { replaceBuiltin } from '../../test/replace-builtin.ts';
 import { runRetire, runRotate } from './secrets.ts';
 

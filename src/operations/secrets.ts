@@ -5,9 +5,9 @@ import { systemClock } from '../core/clock.ts';
 import { systemRandom } from '../core/ids.ts';
 import { createEncryption } from '../platform/encryption.ts';
 import { encryptedTables } from '../composition/encrypted-tables.ts';
-import { identityStores } from '../composition/identity-stores.ts';
+import { identityStores } from '../composition/identity/identity-stores.ts';
 import { createReencryption } from '../platform/reencryption.ts';
-import { openDatabaseAlone } from '../composition/backends.ts';
+import { openDatabaseAlone } from '../composition/backends/backends.ts';
 import { hasDatabase } from '../platform/data-dir.ts';
 import { lazyStores } from '../platform/database/stores.ts';
 

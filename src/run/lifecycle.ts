@@ -4,7 +4,7 @@ import { listenersOf } from '../config/listeners.ts';
 import type { Config } from '../config/read.ts';
 import type { Workload } from '../config/names.ts';
 import { second } from '../core/clock.ts';
-import type { OpenBackends } from '../composition/backends.ts';
+import type { OpenBackends } from '../composition/backends/backends.ts';
 import { freeBytesIn } from '../platform/free-space.ts';
 import { drain } from '../platform/drain.ts';
 import { listen } from '../platform/listen.ts';
@@ -74,7 +74,7 @@ export async function requirePorts(config: Config): Promise<void> {
     try {
       await listen(probe, config.host, one);
     } catch (error) {
-      const { explainStart } = await import('../composition/start-errors.ts');
+      const { explainStart } = await import('../composition/backends/start-errors.ts');
       const mistake = explainStart(error, listeners);
       if (mistake === undefined) throw error;
       mistakes.push(mistake);

@@ -1,8 +1,8 @@
-import { createGatewayAlone } from '../composition/gateway-alone.ts';
+import { createGatewayAlone } from '../composition/gateway/gateway-alone.ts';
 import type { Config } from '../config/read.ts';
 import { warnOfHosts } from '../operations/doctor/host-rules.ts';
-import { openGatewayBackends } from '../composition/backends.ts';
-import { blaming } from '../composition/start-errors.ts';
+import { openGatewayBackends } from '../composition/backends/backends.ts';
+import { blaming } from '../composition/backends/start-errors.ts';
 import { listen } from '../platform/listen.ts';
 import { greetBriefly, runWorkload } from './lifecycle.ts';
 

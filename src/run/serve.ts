@@ -8,8 +8,8 @@ import type { GrantKind } from '../features/grants/grants.ts';
 import { listen } from '../platform/listen.ts';
 import { version } from '../platform/version.ts';
 import { greetBriefly, requirePorts, runWorkload } from './lifecycle.ts';
-import { type OpenBackends, openBackends } from '../composition/backends.ts';
-import { databaseTrouble } from '../composition/start-errors.ts';
+import { type OpenBackends, openBackends } from '../composition/backends/backends.ts';
+import { databaseTrouble } from '../composition/backends/start-errors.ts';
 
 /**
  * Runs all workloads in one process, or web or worker alone: opens the backends, builds the app and runs it. `limits`

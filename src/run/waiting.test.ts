@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { AppError } from '../core/errors.ts';
-import type { MissingStore, StoreName } from '../composition/backends.ts';
-import { Blamed } from '../composition/start-errors.ts';
+import type { MissingStore, StoreName } from '../composition/backends/backends.ts';
+import { Blamed } from '../composition/backends/start-errors.ts';
 import { createWaiting } from './waiting.ts';
 
 const away = (setting: string, code = 'ECONNREFUSED') =>

@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ConfigMistake } from '../config/config-error.ts';
 import { second } from '../core/clock.ts';
-import type { MissingStore, StoreName } from '../composition/backends.ts';
+import type { MissingStore, StoreName } from '../composition/backends/backends.ts';
 import type { Log } from '../platform/log.ts';
-import { awaited, explainStart } from '../composition/start-errors.ts';
+import { awaited, explainStart } from '../composition/backends/start-errors.ts';
 
 /**
  * The stores that a process still waits for while it already listens (decision 0042). Each store is retried until it

@@ -9,7 +9,7 @@ import { clientSecretFor, principalSyncClientId } from '../../src/features/oidc-
 import type { Directory } from '../../src/features/people/directory/directory.ts';
 import type { Fetch } from '../../src/platform/fetch.ts';
 import { inProcessFetch } from '../../src/features/oidc-provider/in-process.ts';
-import { identityStores } from '../../src/composition/identity-stores.ts';
+import { identityStores } from '../../src/composition/identity/identity-stores.ts';
 import { lazyStores } from '../../src/platform/database/stores.ts';
 import { fakeDirectory } from '../fakes/directory.ts';
 import {

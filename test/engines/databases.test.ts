@@ -4,7 +4,7 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ConfigError } from '../../src/config/config-error.ts';
 import type { EnvironmentSettings } from '../../src/config/read.ts';
-import { openDatabaseServer } from '../../src/composition/environment-databases.ts';
+import { openDatabaseServer } from '../../src/composition/environments/environment-databases.ts';
 import {
   createDatabases,
   type DatabaseAddress,

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Weaken } from '../../src/composition/drill-app.ts';
+import type { Weaken } from '../../src/operations/drill/drill-app.ts';
 import { drill } from '../../src/operations/drill/drill.ts';
 import type { Rule } from '../../src/operations/drill/rules.ts';
 import type { Kv } from '../../src/platform/kv/kv.ts';

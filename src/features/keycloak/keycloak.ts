@@ -12,7 +12,7 @@ import { createSelfTest } from './self-test.ts';
 import { createSelfTestState } from './self-test-state.ts';
 
 /**
- * Keycloak as the identity provider, instead of the built-in one; `composition/keycloak-identity.ts` constructs it. People
+ * Keycloak as the identity provider, instead of the built-in one; `composition/identity/keycloak-identity.ts` constructs it. People
  * sign in at Keycloak. Postern looks them up with a client that may only read, so accounts and groups are changed in
  * Keycloak. When Keycloak does not answer, the result is `unavailable`, never a yes or a no.
  */

@@ -19,7 +19,7 @@ import { flushNames } from '../../platform/flush-names.ts';
 import { ArchiveSpoiled, type Part, readArchive, writeArchive } from '../../platform/folder-archive.ts';
 import { decryptText, encryptionKeyOf, encryptText } from '../../platform/encrypted-text.ts';
 import { version } from '../../platform/version.ts';
-import { blaming } from '../../composition/start-errors.ts';
+import { blaming } from '../../composition/backends/start-errors.ts';
 
 /**
  * `npm start -- backup` and `npm start -- restore` for the embedded mode (decision 0024). One file contains the database as it is

@@ -10,9 +10,9 @@ import { signInReader } from '../../features/audit/sign-ins.ts';
 import { createEncryption } from '../../platform/encryption.ts';
 import { canDecryptSigningKeys } from '../../features/oidc-provider/signing-keys.ts';
 import { encryptedTables } from '../../composition/encrypted-tables.ts';
-import { identityStores } from '../../composition/identity-stores.ts';
+import { identityStores } from '../../composition/identity/identity-stores.ts';
 import { createReencryption } from '../../platform/reencryption.ts';
-import { openDatabaseAlone, openKv, openStoreAlone } from '../../composition/backends.ts';
+import { openDatabaseAlone, openKv, openStoreAlone } from '../../composition/backends/backends.ts';
 import { hasDatabase } from '../../platform/data-dir.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { databaseFacts, unavailableReasonForVersion } from '../../platform/database/facts.ts';
@@ -21,7 +21,7 @@ import { compareMigrations } from '../../platform/database/migrate.ts';
 import { createServerClock, maxOffMs } from '../../platform/database/server-clock.ts';
 import { createLog } from '../../platform/log.ts';
 import { lazyStores } from '../../platform/database/stores.ts';
-import { blaming } from '../../composition/start-errors.ts';
+import { blaming } from '../../composition/backends/start-errors.ts';
 
 /** Checks of the backends: database, key-value store, object store, and the identity provider's keys in the database. */
 type Asked = Patient & { readonly workload: Workload };

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/read.ts';
-import { explainStart, isInUse } from '../../composition/start-errors.ts';
+import { explainStart, isInUse } from '../../composition/backends/start-errors.ts';
 
 /** The result of one check. */
 export type Finding = {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { advice, failed, type Finding, ok, type Patient, unknown } from './finding.ts';
 import { checkRules, kindsOfContent } from './host-rules.ts';
-import { certificateWords } from '../../composition/start-errors.ts';
+import { certificateWords } from '../../composition/backends/start-errors.ts';
 
 /** Checks the public addresses: by their rules and, where they can be reached from here, by a request. */
 export async function checkHosts({ config, world }: Patient): Promise<Finding[]> {

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/read.ts';
 import { systemClock } from '../../core/clock.ts';
 import { advice, failed, type Finding, ok, unknown } from './finding.ts';
-import { explainNetwork } from '../../composition/start-errors.ts';
+import { explainNetwork } from '../../composition/backends/start-errors.ts';
 import { identityTimeoutMs } from '../../features/people/directory/bounded.ts';
 import {
   createKeycloakClient,

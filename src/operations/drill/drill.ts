@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openDrillInstance, type Weaken } from '../../composition/drill-app.ts';
+import { openDrillInstance, type Weaken } from './drill-app.ts';
 import { must, playAll, type Rule, type World } from './rules.ts';
 import { createVisitor, dataOf, overLoopback } from './visitor.ts';
 

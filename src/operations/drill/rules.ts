@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { DrillInstance } from '../../composition/drill-app.ts';
+import type { DrillInstance } from './drill-app.ts';
 import { minute } from '../../core/clock.ts';
-import { type Faults, noFaults, spoilKey } from '../../composition/drill-faults.ts';
+import { type Faults, noFaults, spoilKey } from './drill-faults.ts';
 import { asKey, createVisitor, dataOf, overLoopback, type Reply, type Visitor } from './visitor.ts';
 
 /**

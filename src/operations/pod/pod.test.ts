@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { type Harness, openHarness, settings as appSettings } from '../../../test/harness.ts';
-import { createTransfersOn } from '../../composition/transfers.ts';
+import { createTransfersOn } from '../../composition/environments/transfers.ts';
 import { ConfigError } from '../../config/config-error.ts';
 import { readPodSettings } from '../../config/pod-settings.ts';
 import { systemRandom } from '../../core/ids.ts';

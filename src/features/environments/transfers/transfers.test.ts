@@ -21,7 +21,7 @@ import { openTestDatabase } from '../../../../test/database.ts';
 import { environmentRow } from '../../../../test/environment-row.ts';
 import { openWorld } from '../../../../test/environments/builds-world.ts';
 import { type Harness, openHarness, settings } from '../../../../test/harness.ts';
-import { createTransfersOn } from '../../../composition/transfers.ts';
+import { createTransfersOn } from '../../../composition/environments/transfers.ts';
 import { AppError } from '../../../core/errors.ts';
 import { systemRandom } from '../../../core/ids.ts';
 import { unpackTree } from '../engine/tree.ts';

@@ -1,16 +1,16 @@
-import type { Clock } from '../core/clock.ts';
-import type { Random } from '../core/ids.ts';
-import { maxOutput } from '../features/environments/engine/output.ts';
-import { transferRoutes } from '../features/environments/transfers/routes.ts';
-import { createTicketRequests } from '../features/environments/transfers/ticket-requests.ts';
-import { ticketStore } from '../features/environments/transfers/ticket-store.ts';
-import { createTransfers, type Transfers } from '../features/environments/transfers/transfers.ts';
-import { contentStore } from '../features/sites/content/content-store.ts';
-import type { Blobs } from '../platform/blobs/blobs.ts';
-import type { Database } from '../platform/database/database.ts';
-import { mac } from '../platform/encryption.ts';
-import type { Route } from '../platform/http.ts';
-import type { RefuseBadCredential } from '../surfaces/web/bad-credentials.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { Random } from '../../core/ids.ts';
+import { maxOutput } from '../../features/environments/engine/output.ts';
+import { transferRoutes } from '../../features/environments/transfers/routes.ts';
+import { createTicketRequests } from '../../features/environments/transfers/ticket-requests.ts';
+import { ticketStore } from '../../features/environments/transfers/ticket-store.ts';
+import { createTransfers, type Transfers } from '../../features/environments/transfers/transfers.ts';
+import { contentStore } from '../../features/sites/content/content-store.ts';
+import type { Blobs } from '../../platform/blobs/blobs.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { mac } from '../../platform/encryption.ts';
+import type { Route } from '../../platform/http.ts';
+import type { RefuseBadCredential } from '../../surfaces/web/bad-credentials.ts';
 
 /** For the engine of a worker, which is opened before the app. */
 export function createTransfersOn(

@@ -1,17 +1,17 @@
-import type { AppBackends, AppSettings } from './app-settings.ts';
-import { type Clock, second } from '../core/clock.ts';
-import type { AuditWriter } from '../features/audit/audit.ts';
-import type { ConnectionStore } from '../features/connections/connection-store.ts';
-import { createConnections } from '../features/connections/connections.ts';
-import { createExternalClient } from '../features/connections/external-client.ts';
-import { createExternalOAuth } from '../features/connections/oauth.ts';
-import { createRevocations } from '../features/connections/revocations.ts';
-import type { McpServerStore } from '../features/connections/server-store.ts';
-import { createMcpServers } from '../features/connections/servers.ts';
-import { createExternalSignIns } from '../features/connections/sign-ins.ts';
-import type { Tx } from '../platform/database/database.ts';
-import type { Encryption } from '../platform/encryption.ts';
-import type { Fetch } from '../platform/fetch.ts';
+import type { AppBackends, AppSettings } from '../app-settings.ts';
+import { type Clock, second } from '../../core/clock.ts';
+import type { AuditWriter } from '../../features/audit/audit.ts';
+import type { ConnectionStore } from '../../features/connections/connection-store.ts';
+import { createConnections } from '../../features/connections/connections.ts';
+import { createExternalClient } from '../../features/connections/external-client.ts';
+import { createExternalOAuth } from '../../features/connections/oauth.ts';
+import { createRevocations } from '../../features/connections/revocations.ts';
+import type { McpServerStore } from '../../features/connections/server-store.ts';
+import { createMcpServers } from '../../features/connections/servers.ts';
+import { createExternalSignIns } from '../../features/connections/sign-ins.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import type { Encryption } from '../../platform/encryption.ts';
+import type { Fetch } from '../../platform/fetch.ts';
 
 type Stores = { readonly mcpServers: McpServerStore; readonly mcpConnections: ConnectionStore };
 

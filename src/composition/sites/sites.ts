@@ -1,5 +1,5 @@
-import { type Clock, minute, second } from '../core/clock.ts';
-import type { Random } from '../core/ids.ts';
+import { type Clock, minute, second } from '../../core/clock.ts';
+import type { Random } from '../../core/ids.ts';
 import {
   createInstanceRegistry,
   createGrantSigner,
@@ -7,44 +7,48 @@ import {
   grantStore,
   siteGrants,
   unavailableReasonOf,
-} from '../features/grants/grants.ts';
-import { createSiteStates } from '../features/grants/site-states.ts';
-import { createTargetStates } from '../features/grants/target-states.ts';
-import type { KeyFormat } from '../features/keys/keys.ts';
-import type { NoticeWriter } from '../features/notices/notices.ts';
-import { type ConfigDocument, createDocument, type DocumentStores } from '../features/settings/document.ts';
-import { sitesConfigRoutes } from '../features/sites/config-routes.ts';
-import { createSiteCleanup } from '../features/sites/lifecycle/cleanup.ts';
-import { contentStore } from '../features/sites/content/content-store.ts';
-import { createEncoder, type EncodingQueue } from '../features/sites/content/encode.ts';
-import { versionsToEncode } from '../features/sites/content/versions-to-encode.ts';
-import { createSiteExpiry } from '../features/sites/lifecycle/expiry.ts';
-import { previewStore } from '../features/sites/preview-store.ts';
-import type { OwnerNames, SiteAddresses } from '../features/sites/responses.ts';
-import { siteOversightRoutes } from '../features/sites/oversight-routes.ts';
-import { oversightStore } from '../features/sites/oversight-store.ts';
-import { siteRoutes } from '../features/sites/routes.ts';
-import { siteStore } from '../features/sites/site-store.ts';
-import { uploadRoutes } from '../features/sites/publish/digest-upload-routes.ts';
-import { uploadStore } from '../features/sites/publish/digest-upload-store.ts';
+} from '../../features/grants/grants.ts';
+import { createSiteStates } from '../../features/grants/site-states.ts';
+import { createTargetStates } from '../../features/grants/target-states.ts';
+import type { KeyFormat } from '../../features/keys/keys.ts';
+import type { NoticeWriter } from '../../features/notices/notices.ts';
+import {
+  type ConfigDocument,
+  createDocument,
+  type DocumentStores,
+} from '../../features/settings/document.ts';
+import { sitesConfigRoutes } from '../../features/sites/config-routes.ts';
+import { createSiteCleanup } from '../../features/sites/lifecycle/cleanup.ts';
+import { contentStore } from '../../features/sites/content/content-store.ts';
+import { createEncoder, type EncodingQueue } from '../../features/sites/content/encode.ts';
+import { versionsToEncode } from '../../features/sites/content/versions-to-encode.ts';
+import { createSiteExpiry } from '../../features/sites/lifecycle/expiry.ts';
+import { previewStore } from '../../features/sites/preview-store.ts';
+import type { OwnerNames, SiteAddresses } from '../../features/sites/responses.ts';
+import { siteOversightRoutes } from '../../features/sites/oversight-routes.ts';
+import { oversightStore } from '../../features/sites/oversight-store.ts';
+import { siteRoutes } from '../../features/sites/routes.ts';
+import { siteStore } from '../../features/sites/site-store.ts';
+import { uploadRoutes } from '../../features/sites/publish/digest-upload-routes.ts';
+import { uploadStore } from '../../features/sites/publish/digest-upload-store.ts';
 import {
   createSites,
   defaultSitesConfig,
   type SitesConfig,
   type SitesDeps,
   type SiteStores,
-} from '../features/sites/sites.ts';
-import { sitesConfigSchema } from '../features/sites/sites-config.ts';
-import { type SwitchStore, switchStore } from '../features/sites/switch-store.ts';
-import type { Blobs } from '../platform/blobs/blobs.ts';
-import type { ChangeFeed } from '../platform/database/change-feed.ts';
-import type { Tx } from '../platform/database/database.ts';
-import type { StoresOf } from '../platform/database/stores.ts';
-import type { Route } from '../platform/http.ts';
-import type { Kv } from '../platform/kv/kv.ts';
-import type { Job } from '../platform/jobs.ts';
-import type { Log } from '../platform/log.ts';
-import type { TemporaryFiles } from '../platform/temporary-files.ts';
+} from '../../features/sites/sites.ts';
+import { sitesConfigSchema } from '../../features/sites/sites-config.ts';
+import { type SwitchStore, switchStore } from '../../features/sites/switch-store.ts';
+import type { Blobs } from '../../platform/blobs/blobs.ts';
+import type { ChangeFeed } from '../../platform/database/change-feed.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import type { StoresOf } from '../../platform/database/stores.ts';
+import type { Route } from '../../platform/http.ts';
+import type { Kv } from '../../platform/kv/kv.ts';
+import type { Job } from '../../platform/jobs.ts';
+import type { Log } from '../../platform/log.ts';
+import type { TemporaryFiles } from '../../platform/temporary-files.ts';
 
 /** The stores of Sites. createSitesServices() constructs the services. */
 export const sitesStores = {

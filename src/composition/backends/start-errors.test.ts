@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { AppError } from '../core/errors.ts';
-import { fileTrouble } from '../config/file-trouble.ts';
-import { KeycloakRefused } from '../features/keycloak/refused.ts';
+import { AppError } from '../../core/errors.ts';
+import { fileTrouble } from '../../config/file-trouble.ts';
+import { KeycloakRefused } from '../../features/keycloak/refused.ts';
 import { awaited, Blamed, blaming, databaseTrouble, explainStart, Unprepared } from './start-errors.ts';
 
 const listeners = { PORT: 3000, GATEWAY_PORT: 3001, METRICS_PORT: 9464 };

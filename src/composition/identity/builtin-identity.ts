@@ -1,19 +1,19 @@
-import type { RequestOrigin } from '../core/caller.ts';
-import { createAccounts } from '../features/accounts/accounts.ts';
-import { builtinDirectory } from '../features/accounts/builtin-directory.ts';
-import { createFirstAdministrator } from '../features/accounts/first-administrator.ts';
-import { createGroups } from '../features/accounts/groups.ts';
-import { createKnownDevices, type KnownDevices } from '../features/accounts/known-devices.ts';
-import { createPasswordCheck, type SignInRefusal } from '../features/accounts/password-check.ts';
-import { createPasswords, type PasswordCost } from '../features/accounts/passwords.ts';
-import { createSignInThrottle } from '../features/accounts/sign-in-throttle.ts';
-import type { Directory } from '../features/people/directory/directory.ts';
-import { createOidcClient } from '../features/people/oidc-client.ts';
-import { createPeople } from '../features/people/people.ts';
-import { clientSecretFor, principalSyncClientId, webClientId } from '../features/oidc-provider/clients.ts';
-import type { McpResource } from '../features/oidc-provider/hardened-provider.ts';
-import { createOidcProvider, type OidcProvider } from '../features/oidc-provider/oidc-provider.ts';
-import type { ProviderViews } from '../features/oidc-provider/views.ts';
+import type { RequestOrigin } from '../../core/caller.ts';
+import { createAccounts } from '../../features/accounts/accounts.ts';
+import { builtinDirectory } from '../../features/accounts/builtin-directory.ts';
+import { createFirstAdministrator } from '../../features/accounts/first-administrator.ts';
+import { createGroups } from '../../features/accounts/groups.ts';
+import { createKnownDevices, type KnownDevices } from '../../features/accounts/known-devices.ts';
+import { createPasswordCheck, type SignInRefusal } from '../../features/accounts/password-check.ts';
+import { createPasswords, type PasswordCost } from '../../features/accounts/passwords.ts';
+import { createSignInThrottle } from '../../features/accounts/sign-in-throttle.ts';
+import type { Directory } from '../../features/people/directory/directory.ts';
+import { createOidcClient } from '../../features/people/oidc-client.ts';
+import { createPeople } from '../../features/people/people.ts';
+import { clientSecretFor, principalSyncClientId, webClientId } from '../../features/oidc-provider/clients.ts';
+import type { McpResource } from '../../features/oidc-provider/hardened-provider.ts';
+import { createOidcProvider, type OidcProvider } from '../../features/oidc-provider/oidc-provider.ts';
+import type { ProviderViews } from '../../features/oidc-provider/views.ts';
 import { type Identity, type IdentityDeps, identityJobs } from './identity.ts';
 
 /** Identity with the built-in provider, which also has pages and protocol endpoints below /identity. */

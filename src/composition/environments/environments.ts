@@ -1,64 +1,64 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { z } from 'zod';
-import { type RequestOrigin, systemAuditContext } from '../core/caller.ts';
-import { type Clock, day, hour, minute, second } from '../core/clock.ts';
-import type { Random } from '../core/ids.ts';
-import type { AuditEventResponse } from '../features/audit/audit.ts';
-import { createBranches } from '../features/environments/branches.ts';
-import { branchesRoute } from '../features/environments/branches-route.ts';
-import { linkStore } from '../features/environments/metadata-links/link-store.ts';
-import { createMetadataLinks } from '../features/environments/metadata-links/metadata-links.ts';
-import { metadataLinkRoutes } from '../features/environments/metadata-links/routes.ts';
+import { type RequestOrigin, systemAuditContext } from '../../core/caller.ts';
+import { type Clock, day, hour, minute, second } from '../../core/clock.ts';
+import type { Random } from '../../core/ids.ts';
+import type { AuditEventResponse } from '../../features/audit/audit.ts';
+import { createBranches } from '../../features/environments/branches.ts';
+import { branchesRoute } from '../../features/environments/branches-route.ts';
+import { linkStore } from '../../features/environments/metadata-links/link-store.ts';
+import { createMetadataLinks } from '../../features/environments/metadata-links/metadata-links.ts';
+import { metadataLinkRoutes } from '../../features/environments/metadata-links/routes.ts';
 import {
   defaultEnvironmentPolicy,
   type EnvironmentPolicy,
   environmentPolicySchema,
   type IsolationInForce,
-} from '../features/environments/policy/environment-policy.ts';
-import { environmentPolicyRoutes } from '../features/environments/policy/routes.ts';
-import { previewRoute } from '../features/environments/preview-route.ts';
-import type { ArtifactStore, Builds } from '../features/environments/builds/builds.ts';
-import { createDatabases } from '../features/environments/databases/databases.ts';
-import { databasesOfEngine } from '../features/environments/databases/engine-databases.ts';
-import type { DatabaseServer } from '../features/environments/databases/server.ts';
-import type { Engine } from '../features/environments/engine/engine.ts';
-import { configurationRoutes } from '../features/environments/configuration-routes.ts';
-import { deploying } from '../features/environments/deploys/deploys.ts';
-import { serviceLogStore } from '../features/environments/engine/kubernetes/service-log-store.ts';
-import { deployStore } from '../features/environments/deploys/deploy-store.ts';
-import { createLogTail } from '../features/environments/deploys/log-tail.ts';
-import { buildRoutes } from '../features/environments/deploys/routes.ts';
-import { environmentStore } from '../features/environments/environment-store.ts';
-import type { EnvironmentDeps, EnvironmentStores } from '../features/environments/environments-deps.ts';
-import { createLeaseNotices } from '../features/environments/lease-notices.ts';
-import { lifecycle as createLifecycle } from '../features/environments/lifecycle/lifecycle.ts';
-import { environmentReading } from '../features/environments/reading.ts';
-import type { ReconcilerDeps } from '../features/environments/reconciler/deps.ts';
-import { createReconciler } from '../features/environments/reconciler/reconciler.ts';
-import { createTracking } from '../features/environments/reconciler/tracking.ts';
-import { createOlderViews } from '../features/environments/older-clients/older-views.ts';
-import { olderClientRoutes } from '../features/environments/older-clients/routes.ts';
-import { type CreatorNames, environmentAddresses } from '../features/environments/responses.ts';
-import { environmentRoutes } from '../features/environments/routes.ts';
-import { createSleep } from '../features/environments/sleep/sleep.ts';
-import type { SleepSignals } from '../features/environments/sleep/sleep-signals.ts';
-import { mayUseSecrets, type Secrets } from '../features/environments/secrets.ts';
-import type { Repositories } from '../features/repositories/repositories.ts';
-import { createSwitchRecords, type GrantSigner } from '../features/grants/grants.ts';
+} from '../../features/environments/policy/environment-policy.ts';
+import { environmentPolicyRoutes } from '../../features/environments/policy/routes.ts';
+import { previewRoute } from '../../features/environments/preview-route.ts';
+import type { ArtifactStore, Builds } from '../../features/environments/builds/builds.ts';
+import { createDatabases } from '../../features/environments/databases/databases.ts';
+import { databasesOfEngine } from '../../features/environments/databases/engine-databases.ts';
+import type { DatabaseServer } from '../../features/environments/databases/server.ts';
+import type { Engine } from '../../features/environments/engine/engine.ts';
+import { configurationRoutes } from '../../features/environments/configuration-routes.ts';
+import { deploying } from '../../features/environments/deploys/deploys.ts';
+import { serviceLogStore } from '../../features/environments/engine/kubernetes/service-log-store.ts';
+import { deployStore } from '../../features/environments/deploys/deploy-store.ts';
+import { createLogTail } from '../../features/environments/deploys/log-tail.ts';
+import { buildRoutes } from '../../features/environments/deploys/routes.ts';
+import { environmentStore } from '../../features/environments/environment-store.ts';
+import type { EnvironmentDeps, EnvironmentStores } from '../../features/environments/environments-deps.ts';
+import { createLeaseNotices } from '../../features/environments/lease-notices.ts';
+import { lifecycle as createLifecycle } from '../../features/environments/lifecycle/lifecycle.ts';
+import { environmentReading } from '../../features/environments/reading.ts';
+import type { ReconcilerDeps } from '../../features/environments/reconciler/deps.ts';
+import { createReconciler } from '../../features/environments/reconciler/reconciler.ts';
+import { createTracking } from '../../features/environments/reconciler/tracking.ts';
+import { createOlderViews } from '../../features/environments/older-clients/older-views.ts';
+import { olderClientRoutes } from '../../features/environments/older-clients/routes.ts';
+import { type CreatorNames, environmentAddresses } from '../../features/environments/responses.ts';
+import { environmentRoutes } from '../../features/environments/routes.ts';
+import { createSleep } from '../../features/environments/sleep/sleep.ts';
+import type { SleepSignals } from '../../features/environments/sleep/sleep-signals.ts';
+import { mayUseSecrets, type Secrets } from '../../features/environments/secrets.ts';
+import type { Repositories } from '../../features/repositories/repositories.ts';
+import { createSwitchRecords, type GrantSigner } from '../../features/grants/grants.ts';
 import {
   type ConfigDocument,
   type ConfigDocumentDeps,
   createDocument,
   type DocumentStores,
-} from '../features/settings/document.ts';
-import type { Tx } from '../platform/database/database.ts';
-import type { StoresOf } from '../platform/database/stores.ts';
-import type { ChangeFeed } from '../platform/database/change-feed.ts';
-import type { Git } from '../platform/git/git.ts';
-import type { Job } from '../platform/jobs.ts';
-import type { Route } from '../platform/http.ts';
-import type { Kv } from '../platform/kv/kv.ts';
-import type { Log } from '../platform/log.ts';
+} from '../../features/settings/document.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import type { StoresOf } from '../../platform/database/stores.ts';
+import type { ChangeFeed } from '../../platform/database/change-feed.ts';
+import type { Git } from '../../platform/git/git.ts';
+import type { Job } from '../../platform/jobs.ts';
+import type { Route } from '../../platform/http.ts';
+import type { Kv } from '../../platform/kv/kv.ts';
+import type { Log } from '../../platform/log.ts';
 
 export const environmentStores = {
   metadataLinks: linkStore,

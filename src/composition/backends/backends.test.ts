@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { freePort } from '../../scripts/local-servers.ts';
-import { openTestDatabase } from '../../test/database.ts';
-import { testServer } from '../../test/postgres.ts';
-import { readConfig } from '../config/read.ts';
+import { freePort } from '../../../scripts/local-servers.ts';
+import { openTestDatabase } from '../../../test/database.ts';
+import { testServer } from '../../../test/postgres.ts';
+import { readConfig } from '../../config/read.ts';
 import { openForMigration, openBackends } from './backends.ts';
 import { explainStart } from './start-errors.ts';
 

@@ -1,33 +1,37 @@
-import type { AppBackends } from './app.ts';
-import type { GatewayBackends } from './gateway-alone.ts';
-import { ConfigError, type ConfigMistake } from '../config/config-error.ts';
-import type { Config } from '../config/read.ts';
+import type { AppBackends } from '../app.ts';
+import type { GatewayBackends } from '../gateway/gateway-alone.ts';
+import { ConfigError, type ConfigMistake } from '../../config/config-error.ts';
+import type { Config } from '../../config/read.ts';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { hour, systemClock } from '../core/clock.ts';
-import { systemRandom } from '../core/ids.ts';
-import { memorySource, redisSource, withUnknownStamps } from '../features/rate-limit/rate-limit.ts';
-import { networkFetch } from '../platform/fetch.ts';
-import { createGuardedFetch, maxOutboundBytes } from '../platform/guarded-fetch.ts';
-import { gitIn } from '../platform/git/git.ts';
-import { createOutbound } from '../platform/outbound.ts';
-import type { FolderOptions } from '../platform/staging-folder.ts';
-import { fileBlobs } from '../platform/blobs/file-blobs.ts';
-import { databaseFacts, unavailableReasonForVersion } from '../platform/database/facts.ts';
-import { excessOf, unavailableReasonForViews } from '../platform/database/gateway-role.ts';
-import { ensureDatabaseFolder, lockDataDir } from '../platform/data-dir.ts';
-import { type Database, DatabaseUnavailable, openDatabase } from '../platform/database/database.ts';
-import { embeddedDatabase, tidyEmbedded } from '../platform/database/embedded.ts';
-import { memoryKv } from '../platform/kv/memory-kv.ts';
-import type { ObjectStore } from '../platform/blobs/s3-blobs.ts';
-import type { RedisKv } from '../platform/kv/redis-kv.ts';
-import { createLog, type Log } from '../platform/log.ts';
-import { createFreeSpaceCheck, createSpaceWatch, freeBytesIn } from '../platform/free-space.ts';
-import { temporaryFilesIn } from '../platform/temporary-files.ts';
-import { openTracing, type Tracing } from '../platform/tracing.ts';
-import type { Workload } from '../config/names.ts';
-import { openDatabaseServer } from './environment-databases.ts';
-import { openEnvironmentEngine, type OpenEngine, requireMachine } from './environment-engine.ts';
+import { hour, systemClock } from '../../core/clock.ts';
+import { systemRandom } from '../../core/ids.ts';
+import { memorySource, redisSource, withUnknownStamps } from '../../features/rate-limit/rate-limit.ts';
+import { networkFetch } from '../../platform/fetch.ts';
+import { createGuardedFetch, maxOutboundBytes } from '../../platform/guarded-fetch.ts';
+import { gitIn } from '../../platform/git/git.ts';
+import { createOutbound } from '../../platform/outbound.ts';
+import type { FolderOptions } from '../../platform/staging-folder.ts';
+import { fileBlobs } from '../../platform/blobs/file-blobs.ts';
+import { databaseFacts, unavailableReasonForVersion } from '../../platform/database/facts.ts';
+import { excessOf, unavailableReasonForViews } from '../../platform/database/gateway-role.ts';
+import { ensureDatabaseFolder, lockDataDir } from '../../platform/data-dir.ts';
+import { type Database, DatabaseUnavailable, openDatabase } from '../../platform/database/database.ts';
+import { embeddedDatabase, tidyEmbedded } from '../../platform/database/embedded.ts';
+import { memoryKv } from '../../platform/kv/memory-kv.ts';
+import type { ObjectStore } from '../../platform/blobs/s3-blobs.ts';
+import type { RedisKv } from '../../platform/kv/redis-kv.ts';
+import { createLog, type Log } from '../../platform/log.ts';
+import { createFreeSpaceCheck, createSpaceWatch, freeBytesIn } from '../../platform/free-space.ts';
+import { temporaryFilesIn } from '../../platform/temporary-files.ts';
+import { openTracing, type Tracing } from '../../platform/tracing.ts';
+import type { Workload } from '../../config/names.ts';
+import { openDatabaseServer } from '../environments/environment-databases.ts';
+import {
+  openEnvironmentEngine,
+  type OpenEngine,
+  requireMachine,
+} from '../environments/environment-engine.ts';
 import { awaited, blaming, isInUse, Unprepared } from './start-errors.ts';
 
 /**
@@ -233,7 +237,7 @@ async function openPostgresEngine(
   url: string,
   { isAlone, log, tracing }: { isAlone: boolean; log: Log; tracing: Tracing | null },
 ): Promise<Engine> {
-  const { postgresDialect } = await import('../platform/database/postgres.ts');
+  const { postgresDialect } = await import('../../platform/database/postgres.ts');
   const database = openDatabase(postgresDialect(url, { max: 20 }), tracing?.statement);
   let lock: { release(): Promise<void> } | undefined;
   async function open(): Promise<void> {
@@ -290,7 +294,7 @@ export async function openGatewayBackends(config: Config): Promise<OpenGatewayBa
   if (databaseUrl === null || kvUrl === null) throw new Error('A gateway needs DATABASE_URL and KV_URL.');
   const remoteKv = await connectKv(kvUrl, log);
   const kv = around(tracing, 'kv', remoteKv.kv);
-  const { postgresDialect } = await import('../platform/database/postgres.ts');
+  const { postgresDialect } = await import('../../platform/database/postgres.ts');
   const database = openDatabase(
     postgresDialect(databaseUrl, { max: 10, readsOnly: 'gateway' }),
     tracing?.statement,
@@ -368,7 +372,7 @@ async function openBlobs(config: Config, log: Log) {
       close: () => undefined,
     };
   }
-  const { cachedBlobs } = await import('../platform/blobs/cached-blobs.ts');
+  const { cachedBlobs } = await import('../../platform/blobs/cached-blobs.ts');
   const home = join(dataDir, 'object-store');
   const store = await openStoreAlone(objectStore, dataDir, uploadFolders(config));
   const folder = join(home, 'fetched');
@@ -407,7 +411,7 @@ export async function openDatabaseAlone(config: Config): Promise<Pick<Engine, 'd
       log: createLog({ level: 'silent' }),
       tracing: null,
     });
-  const { postgresDialect } = await import('../platform/database/postgres.ts');
+  const { postgresDialect } = await import('../../platform/database/postgres.ts');
   const database = openDatabase(postgresDialect(config.databaseUrl, { max: 1 }));
   return { database, close: () => database.close() };
 }
@@ -418,7 +422,7 @@ const migrationMs = hour;
 /** The database for migrations: PostgreSQL with a longer time limit, or the embedded database that is already open. */
 export async function openForMigration({ databaseUrl }: Config, embedded: Database) {
   if (databaseUrl === null) return { database: embedded, close: async () => undefined };
-  const { postgresDialect } = await import('../platform/database/postgres.ts');
+  const { postgresDialect } = await import('../../platform/database/postgres.ts');
   const database = openDatabase(postgresDialect(databaseUrl, { max: 1, statementMs: migrationMs }));
   return { database, close: () => database.close() };
 }
@@ -429,7 +433,7 @@ export async function openStoreAlone(
   dataDir: string,
   { isShared = true }: FolderOptions = {},
 ) {
-  const { s3Blobs } = await import('../platform/blobs/s3-blobs.ts');
+  const { s3Blobs } = await import('../../platform/blobs/s3-blobs.ts');
   const folder = join(dataDir, 'object-store', 'outgoing');
   return s3Blobs(objectStore, { folder, isShared, clock: systemClock });
 }
@@ -452,7 +456,7 @@ async function openEmbedded(
 ) {
   const folder = await ensureDatabaseFolder(dataDir, async (staging) => {
     onFirstStart?.();
-    const { createEmbeddedFolder } = await import('../platform/database/embedded-folder.ts');
+    const { createEmbeddedFolder } = await import('../../platform/database/embedded-folder.ts');
     await createEmbeddedFolder(staging);
   });
   const embedded = embeddedDatabase({
@@ -473,7 +477,7 @@ async function openEmbedded(
 }
 
 async function lockAlone(url: string, log: Log) {
-  const { lockDatabase } = await import('../platform/database/only-process.ts');
+  const { lockDatabase } = await import('../../platform/database/only-process.ts');
   try {
     return await lockDatabase(url, (error) => log.error({ err: error }, 'the lock on the database was lost'));
   } catch (error) {
@@ -497,7 +501,7 @@ export async function openKv(url: string, log: Log): Promise<RedisKv> {
 
 /** Loads the client of Redis only when it is used, so that a start on the embedded backends is faster. */
 async function connectKv(url: string, log: Log): Promise<Store & { readonly kv: RedisKv }> {
-  const { redisKv } = await import('../platform/kv/redis-kv.ts');
+  const { redisKv } = await import('../../platform/kv/redis-kv.ts');
   // Before the first connection the log stays silent: the caller that waits for the store reports its state.
   let isOpen = false;
   const kv = redisKv({

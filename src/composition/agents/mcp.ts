@@ -5,15 +5,15 @@ import {
   defaultAgentModels,
   namedOutside,
   requireNoneNamed,
-} from '../features/agents/agent-models.ts';
-import type { AgentDefinitionStore } from '../features/agents/definition-store.ts';
-import { defaultMcpPolicy, type McpPolicy, parseStoredMcpPolicy } from '../features/agents/mcp-policy.ts';
+} from '../../features/agents/agent-models.ts';
+import type { AgentDefinitionStore } from '../../features/agents/definition-store.ts';
+import { defaultMcpPolicy, type McpPolicy, parseStoredMcpPolicy } from '../../features/agents/mcp-policy.ts';
 import {
   type ConfigDocument,
   type ConfigDocumentDeps,
   createDocument,
   type DocumentStores,
-} from '../features/settings/document.ts';
+} from '../../features/settings/document.ts';
 
 /** The configuration document `/config/mcp`: whether agents may use `/mcp`, and for what. */
 export function createMcpPolicy(

@@ -1,20 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AuditContext } from '../core/caller.ts';
-import { type Clock, minute, second } from '../core/clock.ts';
-import type { Random } from '../core/ids.ts';
-import type { Accounts } from '../features/accounts/accounts.ts';
-import type { FirstAdministrator } from '../features/accounts/first-administrator.ts';
-import type { Groups } from '../features/accounts/groups.ts';
-import type { ConnectedClients } from '../features/people/connected-clients.ts';
-import type { Directory } from '../features/people/directory/directory.ts';
-import type { People } from '../features/people/people.ts';
-import { sweepSignIns } from '../features/people/sweep.ts';
-import { sweepRecords } from '../features/oidc-provider/record-store.ts';
-import type { ChangeFeed } from '../platform/database/change-feed.ts';
-import type { Tx } from '../platform/database/database.ts';
-import type { Encryption } from '../platform/encryption.ts';
-import type { Job } from '../platform/jobs.ts';
-import type { Log } from '../platform/log.ts';
+import type { AuditContext } from '../../core/caller.ts';
+import { type Clock, minute, second } from '../../core/clock.ts';
+import type { Random } from '../../core/ids.ts';
+import type { Accounts } from '../../features/accounts/accounts.ts';
+import type { FirstAdministrator } from '../../features/accounts/first-administrator.ts';
+import type { Groups } from '../../features/accounts/groups.ts';
+import type { ConnectedClients } from '../../features/people/connected-clients.ts';
+import type { Directory } from '../../features/people/directory/directory.ts';
+import type { People } from '../../features/people/people.ts';
+import { sweepSignIns } from '../../features/people/sweep.ts';
+import { sweepRecords } from '../../features/oidc-provider/record-store.ts';
+import type { ChangeFeed } from '../../platform/database/change-feed.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import type { Encryption } from '../../platform/encryption.ts';
+import type { Job } from '../../platform/jobs.ts';
+import type { Log } from '../../platform/log.ts';
 import { type IdentityStores, type IdentityTx } from './identity-stores.ts';
 
 /** People and the source of their accounts and roles: the built-in provider, or Keycloak. */

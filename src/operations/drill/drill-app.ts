@@ -1,9 +1,9 @@
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { type AppBackends, createApp, productionCost } from './app.ts';
-import { systemClock } from '../core/clock.ts';
-import { systemRandom } from '../core/ids.ts';
+import { type AppBackends, createApp, productionCost } from '../../composition/app.ts';
+import { systemClock } from '../../core/clock.ts';
+import { systemRandom } from '../../core/ids.ts';
 import {
   breakableClock,
   breakableDialect,
@@ -12,18 +12,18 @@ import {
   breakableLimits,
   noFaults,
 } from './drill-faults.ts';
-import { memorySource } from '../features/rate-limit/rate-limit.ts';
-import { fileBlobs } from '../platform/blobs/file-blobs.ts';
-import { openDatabase } from '../platform/database/database.ts';
-import { createEmbeddedFolder } from '../platform/database/embedded-folder.ts';
-import { embeddedDatabase } from '../platform/database/embedded.ts';
-import { migrate } from '../platform/database/migrate.ts';
-import { memoryKv } from '../platform/kv/memory-kv.ts';
-import { createLog } from '../platform/log.ts';
-import { gitIn } from '../platform/git/git.ts';
-import { createOutbound } from '../platform/outbound.ts';
-import { temporaryFilesIn } from '../platform/temporary-files.ts';
-import { listen } from '../platform/listen.ts';
+import { memorySource } from '../../features/rate-limit/rate-limit.ts';
+import { fileBlobs } from '../../platform/blobs/file-blobs.ts';
+import { openDatabase } from '../../platform/database/database.ts';
+import { createEmbeddedFolder } from '../../platform/database/embedded-folder.ts';
+import { embeddedDatabase } from '../../platform/database/embedded.ts';
+import { migrate } from '../../platform/database/migrate.ts';
+import { memoryKv } from '../../platform/kv/memory-kv.ts';
+import { createLog } from '../../platform/log.ts';
+import { gitIn } from '../../platform/git/git.ts';
+import { createOutbound } from '../../platform/outbound.ts';
+import { temporaryFilesIn } from '../../platform/temporary-files.ts';
+import { listen } from '../../platform/listen.ts';
 
 /**
  * The drill's own instance: the whole product on embedded backends in `folder`, on free loopback ports, with a fault

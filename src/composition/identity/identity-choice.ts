@@ -1,20 +1,20 @@
-import type { KeycloakSettings } from '../config/read.ts';
-import type { AppBackends } from './app-settings.ts';
+import type { KeycloakSettings } from '../../config/read.ts';
+import type { AppBackends } from '../app-settings.ts';
 import { type BuiltinIdentity, createBuiltinIdentity } from './builtin-identity.ts';
 import type { Identity, IdentityDeps } from './identity.ts';
 import { createKeycloakIdentity } from './keycloak-identity.ts';
-import type { PasswordCost } from '../features/accounts/passwords.ts';
-import type { McpResource } from '../features/oidc-provider/hardened-provider.ts';
-import type { Denials } from '../features/audit/denials.ts';
-import { measured, type NoteIdentity } from '../features/people/directory/measured.ts';
-import { networkFetch } from '../platform/fetch.ts';
+import type { PasswordCost } from '../../features/accounts/passwords.ts';
+import type { McpResource } from '../../features/oidc-provider/hardened-provider.ts';
+import type { Denials } from '../../features/audit/denials.ts';
+import { measured, type NoteIdentity } from '../../features/people/directory/measured.ts';
+import { networkFetch } from '../../platform/fetch.ts';
 import {
   interactionPages,
   providerElsewhere,
   providerEndpoints,
-} from '../surfaces/web/pages/provider-routes.ts';
-import { registrationPage } from '../surfaces/web/pages/registration.ts';
-import { providerViews } from '../surfaces/web/pages/provider-views.ts';
+} from '../../surfaces/web/pages/provider-routes.ts';
+import { registrationPage } from '../../surfaces/web/pages/registration.ts';
+import { providerViews } from '../../surfaces/web/pages/provider-views.ts';
 
 /** Constructs the source of accounts and roles: the built-in provider, or Keycloak. Part of the composition root. */
 export function createIdentityServices(

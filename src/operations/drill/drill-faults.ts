@@ -1,11 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Dialect, sql } from 'kysely';
-import type { AppBackends } from './app.ts';
-import type { Clock } from '../core/clock.ts';
-import { AppError } from '../core/errors.ts';
-import type { Directory } from '../features/people/directory/directory.ts';
-import { type Database, DatabaseUnavailable } from '../platform/database/database.ts';
-import type { Kv } from '../platform/kv/kv.ts';
+import type { AppBackends } from '../../composition/app.ts';
+import type { Clock } from '../../core/clock.ts';
+import { AppError } from '../../core/errors.ts';
+import type { Directory } from '../../features/people/directory/directory.ts';
+import { type Database, DatabaseUnavailable } from '../../platform/database/database.ts';
+import type { Kv } from '../../platform/kv/kv.ts';
 
 /**
  * The faults of a drill. Each sits between the product and one of its backends, and behaves in a way that the backend's

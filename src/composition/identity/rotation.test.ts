@@ -11,16 +11,16 @@ import {
   sessionSecrets,
   uiOrigin,
   withAdministrator,
-} from '../../test/identity.ts';
-import { systemAuditContext } from '../core/caller.ts';
-import { systemRandom } from '../core/ids.ts';
-import { minute } from '../core/clock.ts';
-import { createOidcClient } from '../features/people/oidc-client.ts';
-import { SigningKeysUnreadable } from '../features/oidc-provider/signing-keys.ts';
-import { createReencryption } from '../platform/reencryption.ts';
-import { createEncryption } from '../platform/encryption.ts';
-import { lazyStores } from '../platform/database/stores.ts';
-import { encryptedTables } from './encrypted-tables.ts';
+} from '../../../test/identity.ts';
+import { systemAuditContext } from '../../core/caller.ts';
+import { systemRandom } from '../../core/ids.ts';
+import { minute } from '../../core/clock.ts';
+import { createOidcClient } from '../../features/people/oidc-client.ts';
+import { SigningKeysUnreadable } from '../../features/oidc-provider/signing-keys.ts';
+import { createReencryption } from '../../platform/reencryption.ts';
+import { createEncryption } from '../../platform/encryption.ts';
+import { lazyStores } from '../../platform/database/stores.ts';
+import { encryptedTables } from '../encrypted-tables.ts';
 import { identityStores } from './identity-stores.ts';
 
 // SE-03: an older value is accepted as long as it is in the list, is refused afterwards, and nobody is signed out who

@@ -1,44 +1,44 @@
 import type { Server } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Clock, second } from '../core/clock.ts';
-import type { Random } from '../core/ids.ts';
+import { type Clock, second } from '../../core/clock.ts';
+import type { Random } from '../../core/ids.ts';
 import {
   createGatewayGrants,
   createAuditRelay,
   type GrantSigner,
   isShared,
-} from '../features/grants/grants.ts';
-import type { EnvironmentPolicy } from '../features/environments/policy/environment-policy.ts';
-import { createEnvironmentCatalog } from '../features/environments/serving/environment-catalog.ts';
+} from '../../features/grants/grants.ts';
+import type { EnvironmentPolicy } from '../../features/environments/policy/environment-policy.ts';
+import { createEnvironmentCatalog } from '../../features/environments/serving/environment-catalog.ts';
 import {
   isGone,
   type LabelledEnvironment,
   type ServingStore,
-} from '../features/environments/serving/serving.ts';
-import { createSleepSignals } from '../features/environments/sleep/sleep-signals.ts';
-import { createKeyWatch } from '../features/keys/key-watch.ts';
-import type { KeyFormat } from '../features/keys/keys.ts';
-import { memorySource } from '../features/rate-limit/rate-limit.ts';
-import type { DocumentReader } from '../features/settings/reader.ts';
-import { type CatalogReader, createCatalog } from '../features/sites/serving/catalog.ts';
-import { type Served, servedContent, type SitesConfig } from '../features/sites/sites.ts';
-import type { Blobs } from '../platform/blobs/blobs.ts';
-import type { ChangeFeed } from '../platform/database/change-feed.ts';
-import { drain } from '../platform/drain.ts';
-import type { Job } from '../platform/jobs.ts';
-import type { HttpRequest } from '../platform/fast-http/fast-server.ts';
-import type { Kv } from '../platform/kv/kv.ts';
-import type { Log } from '../platform/log.ts';
-import type { Tracing } from '../platform/tracing.ts';
-import { createBlobCache } from '../surfaces/gateway/blob-cache.ts';
-import { createHeldRequests } from '../surfaces/gateway/held-requests.ts';
-import { createOpenStreams } from '../surfaces/gateway/open-streams.ts';
-import type { GatewayDeps } from '../surfaces/gateway/pipeline.ts';
-import { createPrivateSteps } from '../surfaces/gateway/private.ts';
-import { createProcessPools } from '../surfaces/gateway/process-pools.ts';
-import { createProxy } from '../surfaces/gateway/proxy.ts';
-import { createUpgrades } from '../surfaces/gateway/web-sockets.ts';
-import { addressReader, createGateway, gatewayLimits } from '../surfaces/gateway/server.ts';
+} from '../../features/environments/serving/serving.ts';
+import { createSleepSignals } from '../../features/environments/sleep/sleep-signals.ts';
+import { createKeyWatch } from '../../features/keys/key-watch.ts';
+import type { KeyFormat } from '../../features/keys/keys.ts';
+import { memorySource } from '../../features/rate-limit/rate-limit.ts';
+import type { DocumentReader } from '../../features/settings/reader.ts';
+import { type CatalogReader, createCatalog } from '../../features/sites/serving/catalog.ts';
+import { type Served, servedContent, type SitesConfig } from '../../features/sites/sites.ts';
+import type { Blobs } from '../../platform/blobs/blobs.ts';
+import type { ChangeFeed } from '../../platform/database/change-feed.ts';
+import { drain } from '../../platform/drain.ts';
+import type { Job } from '../../platform/jobs.ts';
+import type { HttpRequest } from '../../platform/fast-http/fast-server.ts';
+import type { Kv } from '../../platform/kv/kv.ts';
+import type { Log } from '../../platform/log.ts';
+import type { Tracing } from '../../platform/tracing.ts';
+import { createBlobCache } from '../../surfaces/gateway/blob-cache.ts';
+import { createHeldRequests } from '../../surfaces/gateway/held-requests.ts';
+import { createOpenStreams } from '../../surfaces/gateway/open-streams.ts';
+import type { GatewayDeps } from '../../surfaces/gateway/pipeline.ts';
+import { createPrivateSteps } from '../../surfaces/gateway/private.ts';
+import { createProcessPools } from '../../surfaces/gateway/process-pools.ts';
+import { createProxy } from '../../surfaces/gateway/proxy.ts';
+import { createUpgrades } from '../../surfaces/gateway/web-sockets.ts';
+import { addressReader, createGateway, gatewayLimits } from '../../surfaces/gateway/server.ts';
 
 /** Constructs the gateway, for a process with all workloads and for a standalone gateway. */
 export type GatewaySettings = {

@@ -1,11 +1,11 @@
-import { AppError } from '../core/errors.ts';
-import type { ConfigMistake } from '../config/config-error.ts';
-import type { Listeners } from '../config/listeners.ts';
-import { causesOf, codeOf, fileTrouble, type Words, withoutSecrets } from '../config/file-trouble.ts';
-import { MigrationRefused } from '../platform/database/migrate.ts';
-import { DatabaseUnavailable } from '../platform/database/database.ts';
-import { SigningKeysUnreadable } from '../features/oidc-provider/signing-keys.ts';
-import { KeycloakRefused } from '../features/keycloak/refused.ts';
+import { AppError } from '../../core/errors.ts';
+import type { ConfigMistake } from '../../config/config-error.ts';
+import type { Listeners } from '../../config/listeners.ts';
+import { causesOf, codeOf, fileTrouble, type Words, withoutSecrets } from '../../config/file-trouble.ts';
+import { MigrationRefused } from '../../platform/database/migrate.ts';
+import { DatabaseUnavailable } from '../../platform/database/database.ts';
+import { SigningKeysUnreadable } from '../../features/oidc-provider/signing-keys.ts';
+import { KeycloakRefused } from '../../features/keycloak/refused.ts';
 
 /**
  * Explains errors at startup that an operator can fix: the setting, what is wrong with it, and the fix. Pure, so that the

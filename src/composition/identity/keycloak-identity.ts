@@ -1,11 +1,11 @@
-import type { KeycloakSettings } from '../config/read.ts';
-import type { Clock } from '../core/clock.ts';
-import { externalAccounts } from '../features/accounts/external-accounts.ts';
-import { createKeycloak, withoutOwnSignOuts } from '../features/keycloak/keycloak.ts';
-import { createOidcClient } from '../features/people/oidc-client.ts';
-import { createPeople } from '../features/people/people.ts';
-import { signOutWithProvider } from '../features/people/sessions/provider-sign-out.ts';
-import type { Fetch } from '../platform/fetch.ts';
+import type { KeycloakSettings } from '../../config/read.ts';
+import type { Clock } from '../../core/clock.ts';
+import { externalAccounts } from '../../features/accounts/external-accounts.ts';
+import { createKeycloak, withoutOwnSignOuts } from '../../features/keycloak/keycloak.ts';
+import { createOidcClient } from '../../features/people/oidc-client.ts';
+import { createPeople } from '../../features/people/people.ts';
+import { signOutWithProvider } from '../../features/people/sessions/provider-sign-out.ts';
+import type { Fetch } from '../../platform/fetch.ts';
 import { type Identity, type IdentityDeps, identityJobs } from './identity.ts';
 
 /** Identity with Keycloak: it makes the same promises as the built-in provider, and manages accounts and groups itself. */

@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
 import pg from 'pg';
-import { ConfigError } from '../config/config-error.ts';
-import { withoutSecrets } from '../config/file-trouble.ts';
-import type { Config } from '../config/read.ts';
-import { AppError } from '../core/errors.ts';
-import { type DatabaseServer, databaseServer } from '../features/environments/databases/server.ts';
-import { type Database, sqlState } from '../platform/database/database.ts';
-import type { Log } from '../platform/log.ts';
+import { ConfigError } from '../../config/config-error.ts';
+import { withoutSecrets } from '../../config/file-trouble.ts';
+import type { Config } from '../../config/read.ts';
+import { AppError } from '../../core/errors.ts';
+import { type DatabaseServer, databaseServer } from '../../features/environments/databases/server.ts';
+import { type Database, sqlState } from '../../platform/database/database.ts';
+import type { Log } from '../../platform/log.ts';
 
 /**
  * The PostgreSQL for databases of Environments; null when there is none. One that is away is checked when it is first used:

@@ -1,31 +1,35 @@
 import { randomUUID } from 'node:crypto';
 import { createGatewayServer, createGatewaySide, type GatewaySettings, isInformed } from './gateway.ts';
-import { sitesStores } from './sites.ts';
-import { type Clock, second } from '../core/clock.ts';
-import type { Random } from '../core/ids.ts';
+import { sitesStores } from '../sites/sites.ts';
+import { type Clock, second } from '../../core/clock.ts';
+import type { Random } from '../../core/ids.ts';
 import {
   defaultEnvironmentPolicy,
   type EnvironmentPolicy,
   environmentPolicySchema,
-} from '../features/environments/policy/environment-policy.ts';
-import { servingStore } from '../features/environments/serving/serving-store.ts';
-import { heartbeatMs } from '../features/grants/instance-registry.ts';
-import { createInstanceRegistry, createGrantSigner, environmentGrants } from '../features/grants/grants.ts';
-import { keyFormat } from '../features/keys/key-value.ts';
-import { createDocumentReader } from '../features/settings/reader.ts';
-import { documentStore } from '../features/settings/settings.ts';
-import { defaultSitesConfig } from '../features/sites/sites.ts';
-import { sitesConfigSchema } from '../features/sites/sites-config.ts';
-import type { Blobs } from '../platform/blobs/blobs.ts';
-import { createChangeFeed } from '../platform/database/change-feed.ts';
-import type { Database } from '../platform/database/database.ts';
-import { createServerClock, tellWhenOff } from '../platform/database/server-clock.ts';
-import { lazyStores } from '../platform/database/stores.ts';
-import { createJobs, type Job } from '../platform/jobs.ts';
-import type { Kv } from '../platform/kv/kv.ts';
-import type { Log } from '../platform/log.ts';
-import type { Tracing } from '../platform/tracing.ts';
-import { createMetrics } from '../surfaces/web/metrics.ts';
+} from '../../features/environments/policy/environment-policy.ts';
+import { servingStore } from '../../features/environments/serving/serving-store.ts';
+import { heartbeatMs } from '../../features/grants/instance-registry.ts';
+import {
+  createInstanceRegistry,
+  createGrantSigner,
+  environmentGrants,
+} from '../../features/grants/grants.ts';
+import { keyFormat } from '../../features/keys/key-value.ts';
+import { createDocumentReader } from '../../features/settings/reader.ts';
+import { documentStore } from '../../features/settings/settings.ts';
+import { defaultSitesConfig } from '../../features/sites/sites.ts';
+import { sitesConfigSchema } from '../../features/sites/sites-config.ts';
+import type { Blobs } from '../../platform/blobs/blobs.ts';
+import { createChangeFeed } from '../../platform/database/change-feed.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { createServerClock, tellWhenOff } from '../../platform/database/server-clock.ts';
+import { lazyStores } from '../../platform/database/stores.ts';
+import { createJobs, type Job } from '../../platform/jobs.ts';
+import type { Kv } from '../../platform/kv/kv.ts';
+import type { Log } from '../../platform/log.ts';
+import type { Tracing } from '../../platform/tracing.ts';
+import { createMetrics } from '../../surfaces/web/metrics.ts';
 
 /**
  * The gateway as a workload of its own (contract 1). It reads the database through the views of the schema `gateway` and
