@@ -40,11 +40,9 @@ import { createConnectionServices } from './agents/connections.ts';
 import { createAgentModels, createMcpPolicy } from './agents/mcp.ts';
 import { createIdentityServices, providerPages } from './identity/identity-choice.ts';
 import type { Workload } from '../config/names.ts';
-import { administratorSession, decide, type RoutePolicy } from '../core/authorize.ts';
-import { callerKinds } from '../core/caller.ts';
+import { administratorSession, decide } from '../core/authorize.ts';
 import { type Clock, day, hour, minute, second, systemClock } from '../core/clock.ts';
 import { systemRandom } from '../core/ids.ts';
-import type { Scope } from '../core/scopes.ts';
 import {
   type AuditEvent,
   auditEventResponse,
@@ -57,15 +55,17 @@ import { chainStore } from '../features/audit/chain-store.ts';
 import { createDenials } from '../features/audit/denials.ts';
 import { countStore } from '../features/audit/count-store.ts';
 import { auditRoutes } from '../features/audit/routes.ts';
+import { targetNames } from '../features/audit/target-names.ts';
 import { createChainWriter } from '../features/audit/chain-writer.ts';
 import { signInReader } from '../features/audit/sign-ins.ts';
 import { summaryRoute } from '../features/audit/summary-route.ts';
-import { productionCost } from '../features/accounts/passwords.ts';
 import { connectionRoutes } from '../features/connections/connection-routes.ts';
 import { connectionStore } from '../features/connections/connection-store.ts';
 import { mcpServerRoutes } from '../features/connections/server-routes.ts';
 import { mcpServerStore } from '../features/connections/server-store.ts';
 import { createIdentityCheck } from '../features/people/identity-check.ts';
+import { personStates } from '../features/people/person-state.ts';
+import { createRechecks } from '../features/people/rechecks.ts';
 import { agentModelRoutes } from '../features/agents/agent-model-routes.ts';
 import { createAgentDefinitions } from '../features/agents/definitions.ts';
 import { agentDefinitionRoutes } from '../features/agents/definition-routes.ts';
@@ -95,6 +95,9 @@ import { peopleRoutes } from '../features/people/routes.ts';
 import { createKeyAlarms } from '../features/keys/alarms.ts';
 import { contextRoute } from '../features/keys/context-route.ts';
 import { createExpiry } from '../features/keys/expiry.ts';
+import { createFirstUses } from '../features/keys/first-uses.ts';
+import { ownerNames } from '../features/keys/owner-names.ts';
+import { policyOf, scopeAskedBy } from '../features/keys/route-scopes.ts';
 import { createKeyImport } from '../features/keys/import-keys.ts';
 import { keyStore } from '../features/keys/key-store.ts';
 import { defaultKeyPolicy, type KeyPolicy } from '../features/keys/key-policy.ts';
@@ -129,10 +132,8 @@ import { repositoryRoutes } from '../features/repositories/routes.ts';
 import { createDocument, type DocumentStores } from '../features/settings/document.ts';
 import { documentStore } from '../features/settings/settings.ts';
 import { surfaceRoutes } from '../features/settings/surfaces.ts';
-import type { OwnerNames } from '../features/sites/responses.ts';
 import type { SitesDeps } from '../features/sites/sites.ts';
 import { secretsIn } from '../features/environments/secrets.ts';
-import type { UserRef } from '../core/caller.ts';
 import { createEncryption } from '../platform/encryption.ts';
 import { createReencryption } from '../platform/reencryption.ts';
 import { gitIn } from '../platform/git/git.ts';
@@ -181,7 +182,6 @@ import { commandLineFile } from '../surfaces/web/pages/command-line-file.ts';
 import { legacyConfigCache } from '../surfaces/web/pages/legacy-config-cache.ts';
 import { readWebApp } from '../surfaces/web/pages/web-app.ts';
 import { referencePage } from '../surfaces/web/reference/reference.ts';
-import { patternOf } from '../surfaces/web/refusals.ts';
 import { createOpenStreams } from '../surfaces/web/open-streams.ts';
 import { createWebServer } from '../surfaces/web/server.ts';
 
@@ -189,8 +189,6 @@ export type { AppBackends, AppSettings } from './app-settings.ts';
 
 /** The only place that constructs things. It neither listens nor starts work: main.ts and the test harness do that. */
 export type App = Awaited<ReturnType<typeof createApp>>;
-
-export { productionCost };
 
 /** Metadata documents of MCP clients: fetches for one network address, and the largest one. */
 const documentsPerMinute = 10;
@@ -391,17 +389,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
         await stores.usage.add(counts);
       }),
   });
-  // The state of a person in the directory, for their keys and their grants of Environments.
-  const stateOfPerson = async (user: UserRef) => {
-    // A user of another provider, from before a change of provider: this provider cannot report a state (ID-15).
-    if (user.issuer !== identity.issuer) return 'unknown';
-    const principal = await identity.directory.principal(user.subject, { isOwn: true });
-    // A subject that never had an account, such as an imported key's, was not deleted: its state is unknown.
-    if (principal.kind === 'missing' && !principal.wasKnown) return 'unknown';
-    if (principal.kind === 'active') return principal.roles.includes('user') ? 'active' : 'without_role';
-    const states = { disabled: 'disabled', missing: 'deleted', unavailable: 'unknown' } as const;
-    return states[principal.kind];
-  };
+  const stateOfPerson = personStates(identity);
   const grantHolders = createEnvironmentGrantHolders({
     kv,
     read,
@@ -746,13 +734,13 @@ function createRoutes(services: Services): Route[] {
     }),
     revokeKeysRoute({ keys }),
     ...keyOverviewRoutes({ read, clock }),
-    ...createSitesRoutes(services.sitesServices, { names: ownerNames(services), clock, read }),
+    ...createSitesRoutes(services.sitesServices, { names: ownerNames(read), clock, read }),
     ...createGrantRoutes(services.grantServices, services.sitesServices),
     ...repositoryRoutes(repositories, { uiUrl: services.uiUrl }),
     webhookRoute(services.webhookDeliveries),
     ...services.transferRoutes,
     ...createEnvironmentRoutes(services.environmentServices, {
-      names: ownerNames(services),
+      names: ownerNames(read),
       auditEventSchema: auditEventResponse,
     }),
     ...noticeRoutes({ notices }),
@@ -777,50 +765,11 @@ function createRoutes(services: Services): Route[] {
     ...groupRoutes(identity),
     ...clientRoutes(identity),
     ...peopleRoutes(identity),
-    ...auditRoutes({ audit, clock, names: targetNames(services) }),
+    ...auditRoutes({ audit, clock, names: targetNames(read) }),
     summaryRoute({ counts: read.auditCounts, clock }),
     ...surfaceRoutes(),
   ];
   return routes;
-}
-
-/** Names of people and of keys in one map: their ids never collide. */
-function ownerNames({ read }: Services): OwnerNames {
-  return async (owners) => {
-    const idsOf = (kind: 'user' | 'service_key') =>
-      owners.filter((owner) => owner.kind === kind).map(({ id }) => id);
-    const [people, keys] = [idsOf('user'), idsOf('service_key')];
-    return new Map([
-      ...(people.length === 0 ? [] : await read.users.names(people)),
-      ...(keys.length === 0 ? [] : await read.keys.namesOf(keys)),
-    ]);
-  };
-}
-
-/** Names of the targets of events. Without sites: only their owners may disclose the names. */
-function targetNames({ read }: Services): Parameters<typeof auditRoutes>[0]['names'] {
-  return async (targets) => {
-    const idsOf = (wanted: string) => [
-      ...new Set(targets.filter(({ kind }) => kind === wanted).map(({ id }) => id)),
-    ];
-    const [people, keys] = [idsOf('user'), idsOf('api_key')];
-    return new Map([
-      ...(people.length === 0 ? [] : await read.users.names(people)),
-      ...(keys.length === 0 ? [] : await read.keys.namesOf(keys)),
-    ]);
-  };
-}
-
-/** The scope that a route requires of a key; the audit log names the route by method and pattern. */
-function scopeAskedBy(routes: readonly Route[], name: string): Scope | undefined {
-  const policy = routes.find((route) => `${route.method} ${patternOf(route)}` === name)?.policy;
-  return policy?.scope;
-}
-
-/** The policy behind `?can=`: that of a route which requires the scope. */
-function policyOf(routes: readonly Route[], scope: Scope): RoutePolicy {
-  const found = routes.find((route) => route.policy.scope === scope);
-  return found?.policy ?? { callers: callerKinds, scope, role: 'user', identity: 'live' };
 }
 
 function createJobList(
@@ -948,36 +897,15 @@ export async function createApp(
   feed.subscribe(({ topic }) => jobs.wake(topic));
   metrics.watchFeed(() => clock.now() - feed.lastReadAt());
 
-  // The first use of a successor starts its predecessor's grace. It is recorded once, at once, and does not delay the
-  // request.
-  const firstUses = new Map<string, Promise<void>>();
-  const recordFirstUse = (keyId: string, at: number) => {
-    if (firstUses.has(keyId)) return;
-    const recording = keys
-      .recordFirstUse(keyId, at)
-      .catch((error: unknown) =>
-        log.warn({ err: error, key: keyId }, 'could not record the first use of a key; the next use retries'),
-      )
-      .finally(() => firstUses.delete(keyId));
-    firstUses.set(keyId, recording);
-  };
-
-  // A changed account affects its keys at once, not only at the next sweep.
-  const rechecks = new Set<Promise<void>>();
-  feed.subscribe(({ topic, subject }) => {
-    if (topic !== 'principal') return;
-    const recheck = identity
-      .findUserBySubject(identity.issuer, subject)
-      .then(async (user) => {
-        if (user === undefined) return;
-        await sweep.checkOwner(user.id);
-        await services.connections.checkOwner(user.id);
-      })
-      .catch((error: unknown) =>
-        log.warn({ err: error }, 'could not check the owner of a key again; the owner sweep does it'),
-      )
-      .finally(() => rechecks.delete(recheck));
-    rechecks.add(recheck);
+  const firstUses = createFirstUses({ keys, log });
+  const rechecks = createRechecks({
+    feed,
+    findUser: (subject) => identity.findUserBySubject(identity.issuer, subject),
+    async check(userId) {
+      await sweep.checkOwner(userId);
+      await services.connections.checkOwner(userId);
+    },
+    log,
   });
 
   const authentication = createAuthentication({
@@ -1002,7 +930,7 @@ export async function createApp(
     limiter: services.limiter,
     changes: createChangeLimit({ limiter: services.limiter, perMinute: settings.changesPerMinute }),
   });
-  const records = createRequestRecords({ denials, usage, recordFirstUse, clock });
+  const records = createRequestRecords({ denials, usage, recordFirstUse: firstUses.record, clock });
 
   // Built on first use: it takes as long as everything else here together.
   let made: ReturnType<typeof buildOpenApi> | undefined;
@@ -1172,7 +1100,7 @@ export async function createApp(
     },
     /** Resolves when the work after a change (rechecks, first uses) is done. */
     async settled() {
-      await Promise.all([...rechecks, ...firstUses.values()]);
+      await Promise.all([rechecks.settled(), firstUses.settled()]);
       await services.grantServices.settled();
       await services.environmentGrantServices.settled();
       await services.connections.settled();
@@ -1186,7 +1114,7 @@ export async function createApp(
       ]);
       await jobs.stop();
       await services.buildServices.buildRunner?.stop();
-      await Promise.all([...rechecks, ...firstUses.values()]);
+      await Promise.all([rechecks.settled(), firstUses.settled()]);
       await services.connections.settled();
       await flushAuditRelay();
       await services.environmentGrantServices.settled();

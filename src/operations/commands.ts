@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { createApp, productionCost } from '../composition/app.ts';
+import { createApp } from '../composition/app.ts';
+import { productionCost } from '../features/accounts/passwords.ts';
 import { appSettingsOf } from '../composition/app-settings.ts';
 import { ConfigError } from '../config/config-error.ts';
 import type { Config, KeycloakSettings } from '../config/read.ts';

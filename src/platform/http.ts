@@ -167,3 +167,10 @@ export function isLimitedChange({ method, policy }: Pick<Route, 'method' | 'poli
 export function pagePagination(page: number, limit: number, items: number): PagePagination {
   return { current: page, total: Math.ceil(items / limit), items, limit };
 }
+
+export const apiBase = '/api/v2';
+
+/** A route's path as Fastify writes it, and as the audit log writes it after the method. */
+export function patternOf({ path }: Pick<Route, 'path'>): string {
+  return apiBase + path.replaceAll(/\{\w+\*\}/g, '*').replaceAll(/\{(\w+)\}/g, ':$1');
+}

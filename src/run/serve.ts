@@ -33,7 +33,8 @@ export async function serve(
     onOpening: () => void loadApp().catch(() => undefined),
     onFirstStart: () => console.log(`postern: first start, creating the database in ${config.dataDir} …`),
   });
-  const { createApp, productionCost } = await loadApp();
+  const { createApp } = await loadApp();
+  const { productionCost } = await import('../features/accounts/passwords.ts');
   const { warnOfHosts } = await import('../operations/doctor/host-rules.ts');
   if (workload !== 'worker') warnOfHosts(config, backends.log);
   const own = { ...limits, workload, passwordCost: productionCost, overloadDelayMs: 1_000 };

@@ -1,4 +1,4 @@
-import type { AppBackends } from '../app.ts';
+import type { AppBackends } from '../app-settings.ts';
 import type { GatewayBackends } from '../gateway/gateway-alone.ts';
 import { ConfigError, type ConfigMistake } from '../../config/config-error.ts';
 import type { Config } from '../../config/read.ts';

@@ -1,7 +1,8 @@
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { type AppBackends, createApp, productionCost } from '../../composition/app.ts';
+import { createApp } from '../../composition/app.ts';
+import type { AppBackends } from '../../composition/app-settings.ts';
 import { systemClock } from '../../core/clock.ts';
 import { systemRandom } from '../../core/ids.ts';
 import {
@@ -12,6 +13,7 @@ import {
   breakableLimits,
   noFaults,
 } from './drill-faults.ts';
+import { productionCost } from '../../features/accounts/passwords.ts';
 import { memorySource } from '../../features/rate-limit/rate-limit.ts';
 import { fileBlobs } from '../../platform/blobs/file-blobs.ts';
 import { openDatabase } from '../../platform/database/database.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Dialect, sql } from 'kysely';
-import type { AppBackends } from '../../composition/app.ts';
+import type { AppBackends } from '../../composition/app-settings.ts';
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Directory } from '../../features/people/directory/directory.ts';

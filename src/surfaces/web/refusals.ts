@@ -6,7 +6,7 @@ import { anonymous, type RequestOrigin } from '../../core/caller.ts';
 import { minute } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { mcpScope } from '../../core/scopes.ts';
-import type { Route } from '../../platform/http.ts';
+import { apiBase, type Route } from '../../platform/http.ts';
 import { sendFinalError } from '../../platform/final-error.ts';
 import type { Log } from '../../platform/log.ts';
 import { isAnswering } from '../../platform/turns.ts';
@@ -26,12 +26,6 @@ type RefusalDeps = {
   readonly routes: readonly Route[];
   readonly records: Pick<RequestRecords, 'denied'>;
 };
-
-const apiBase = '/api/v2';
-/** A route's path as Fastify writes it, and as the audit log writes it after the method. */
-export function patternOf({ path }: Pick<Route, 'path'>): string {
-  return apiBase + path.replaceAll(/\{\w+\*\}/g, '*').replaceAll(/\{(\w+)\}/g, ':$1');
-}
 
 const nowhere: RequestOrigin = { requestId: null, address: null, agent: null };
 
