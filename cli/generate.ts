@@ -1,6 +1,6 @@
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { allRoutes } from '../src/composition/app.ts';
+import { allRoutes } from '../src/composition/all-routes.ts';
 import { version } from '../src/platform/version.ts';
 import { buildOpenApi } from '../src/surfaces/web/openapi/openapi.ts';
 import type { JsonSchema, OpenApi, Operation, Parameter } from '../src/surfaces/web/openapi/types.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { allRoutes } from '../src/composition/app.ts';
+import { allRoutes } from '../src/composition/all-routes.ts';
 import { configReference } from '../src/config/settings.ts';
 import { errorCodes, errorRegistry } from '../src/core/errors.ts';
 import { auditEvents } from '../src/features/audit/events.ts';

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { chartCopies, chartReadme, renderChartReadme } from '../scripts/chart-values.ts';
 import { references } from '../scripts/references.ts';
 import { commandLinePages } from '../cli/reference.ts';
-import { allRoutes } from '../src/composition/app.ts';
+import { allRoutes } from '../src/composition/all-routes.ts';
 import { version } from '../src/platform/version.ts';
 import { buildOpenApi } from '../src/surfaces/web/openapi/openapi.ts';
 import { renderReference } from '../src/surfaces/web/reference/reference.ts';

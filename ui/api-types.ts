@@ -1,7 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import openapiTS, { astToString, COMMENT_HEADER, tsUnion, UNDEFINED } from 'openapi-typescript';
-import { allRoutes } from '../src/composition/app.ts';
+import { allRoutes } from '../src/composition/all-routes.ts';
 import { version } from '../src/platform/version.ts';
 import { buildOpenApi } from '../src/surfaces/web/openapi/openapi.ts';
 import type { MediaType, OpenApi, Operation } from '../src/surfaces/web/openapi/types.ts';

@@ -1,25 +1,36 @@
 import type { KeycloakSettings } from '../config/read.ts';
+import { day } from '../core/clock.ts';
+import type { SignIns } from '../features/audit/sign-ins.ts';
 import {
   type AccessConfig,
   accessConfigSchema,
   defaultAccessConfig,
 } from '../features/people/login/access-config.ts';
+import { accessConfigRoutes } from '../features/people/login/access-routes.ts';
 import {
-  type ConfigDocument,
   type ConfigDocumentDeps,
   createDocument,
   type DocumentStores,
 } from '../features/settings/document.ts';
+import { documentStore } from '../features/settings/settings.ts';
+import type { Part } from './part.ts';
+
+/** The configuration documents of all features. */
+export const documentStores = { documents: documentStore };
 
 /** The configuration document `/config/access`: how many sign-ins one network address may start in a minute. */
-export function createAccessConfig(
-  deps: { readonly keycloak: KeycloakSettings | null } & Pick<
-    ConfigDocumentDeps<AccessConfig, DocumentStores>,
-    'read' | 'tx' | 'feed' | 'isFresh' | 'clock'
-  >,
-): ConfigDocument<AccessConfig> {
-  const { keycloak, read, tx, feed, isFresh, clock } = deps;
-  return createDocument<AccessConfig, DocumentStores>({
+export function createAccessConfigPart({
+  keycloak,
+  read,
+  tx,
+  feed,
+  isFresh,
+  clock,
+}: {
+  readonly keycloak: KeycloakSettings | null;
+  readonly read: Pick<DocumentStores, 'documents'> & { readonly signIns: SignIns };
+} & Pick<ConfigDocumentDeps<AccessConfig, DocumentStores>, 'tx' | 'feed' | 'isFresh' | 'clock'>) {
+  const accessConfig = createDocument<AccessConfig, DocumentStores>({
     name: 'access',
     initial: defaultAccessConfig({ isKeycloak: Boolean(keycloak) }),
     parse: (value) => accessConfigSchema.parse(value),
@@ -34,4 +45,12 @@ export function createAccessConfig(
     isFresh,
     clock,
   });
+  return {
+    services: { accessConfig },
+    routes: accessConfigRoutes({
+      config: accessConfig,
+      peaks: (limit) => read.signIns.peaks(limit, clock.now() - day),
+    }),
+    start: async () => void (await accessConfig.read()),
+  } satisfies Part;
 }

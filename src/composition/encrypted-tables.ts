@@ -1,4 +1,4 @@
-import type { Clock } from '../core/clock.ts';
+import { type Clock, minute } from '../core/clock.ts';
 import { connectionStore } from '../features/connections/connection-store.ts';
 import {
   encryptedClientSecrets,
@@ -15,7 +15,9 @@ import { credentialStore } from '../features/repositories/credential-store.ts';
 import { encryptedWebhooks } from '../features/repositories/webhook.ts';
 import { webhookStore } from '../features/repositories/webhook-store.ts';
 import type { Sql } from '../platform/database/database.ts';
-import type { EncryptedRows } from '../platform/reencryption.ts';
+import type { Encryption } from '../platform/encryption.ts';
+import { createReencryption, type EncryptedRows } from '../platform/reencryption.ts';
+import type { Part } from './part.ts';
 
 /** The tables that a new ENCRYPTION_KEY encrypts again while Postern runs. */
 export function encryptedTables(sql: Sql, clock: Clock): readonly EncryptedRows[] {
@@ -28,4 +30,20 @@ export function encryptedTables(sql: Sql, clock: Clock): readonly EncryptedRows[
     encryptedRegistrations(mcpServerStore(sql)),
     encryptedClientSecrets(mcpServerStore(sql)),
   ];
+}
+
+export function createReencryptionPart(deps: {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly encryption: Encryption;
+}) {
+  const tables = encryptedTables(deps.sql, deps.clock);
+  const reencryption = createReencryption({ tables, encryption: deps.encryption });
+  return {
+    services: { reencryption },
+    jobs: [
+      // Often enough that an administrator who rotates ENCRYPTION_KEY can wait for it.
+      { name: 'reseal', everyMs: minute, leased: true, run: async () => void (await reencryption.run()) },
+    ],
+  } satisfies Part;
 }

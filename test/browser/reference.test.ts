@@ -1,7 +1,7 @@
 import Fastify from 'fastify';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { allRoutes } from '../../src/composition/app.ts';
+import { allRoutes } from '../../src/composition/all-routes.ts';
 import { version } from '../../src/platform/version.ts';
 import { buildOpenApi } from '../../src/surfaces/web/openapi/openapi.ts';
 import { referencePage } from '../../src/surfaces/web/reference/reference.ts';

@@ -2,7 +2,7 @@ import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { allRoutes } from '../../src/composition/app.ts';
+import { allRoutes } from '../../src/composition/all-routes.ts';
 import { version } from '../../src/platform/version.ts';
 import { buildOpenApi } from '../../src/surfaces/web/openapi/openapi.ts';
 import { zipOf } from '../archives/zip.ts';

@@ -1,47 +1,63 @@
-import type { AppBackends, AppSettings } from '../app-settings.ts';
-import { type Clock, second } from '../../core/clock.ts';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { AppSettings } from '../app-settings.ts';
+import { type Clock, hour, second } from '../../core/clock.ts';
+import type { Random } from '../../core/ids.ts';
 import type { AuditWriter } from '../../features/audit/audit.ts';
-import type { ConnectionStore } from '../../features/connections/connection-store.ts';
+import { connectionStore } from '../../features/connections/connection-store.ts';
+import { connectionRoutes } from '../../features/connections/connection-routes.ts';
+import { mcpServerRoutes } from '../../features/connections/server-routes.ts';
 import { createConnections } from '../../features/connections/connections.ts';
 import { createExternalClient } from '../../features/connections/external-client.ts';
 import { createExternalOAuth } from '../../features/connections/oauth.ts';
 import { createRevocations } from '../../features/connections/revocations.ts';
-import type { McpServerStore } from '../../features/connections/server-store.ts';
+import { mcpServerStore } from '../../features/connections/server-store.ts';
 import { createMcpServers } from '../../features/connections/servers.ts';
 import { createExternalSignIns } from '../../features/connections/sign-ins.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Encryption } from '../../platform/encryption.ts';
 import type { Fetch } from '../../platform/fetch.ts';
+import { maxOutboundBytes } from '../../platform/guarded-fetch.ts';
+import type { StoresOf } from '../../platform/database/stores.ts';
+import type { Log } from '../../platform/log.ts';
+import type { People } from '../../features/people/people.ts';
+import { connectionPages } from '../../surfaces/web/pages/connection-routes.ts';
+import type { PageSteps } from '../part.ts';
+import { publicFetch } from './mcp.ts';
 
-type Stores = { readonly mcpServers: McpServerStore; readonly mcpConnections: ConnectionStore };
+export const connectionStores = { mcpServers: mcpServerStore, mcpConnections: connectionStore };
+
+type Stores = StoresOf<typeof connectionStores>;
 
 /** External MCP servers, and the accounts of people there. */
-export function createConnectionServices({
+export function createConnectionsPart({
   settings: { uiUrl, externalServerMs, externalLookMs = 2 * second },
-  backends: { random, log },
-  fetch,
+  random,
+  log,
+  fetch: outboundFetch,
   read,
   tx,
   encryption,
   clock,
   holder,
-  pause,
+  sessions,
   isEnabled,
   isDeleted,
 }: {
   readonly settings: Pick<AppSettings, 'uiUrl' | 'externalServerMs' | 'externalLookMs'>;
-  readonly backends: Pick<AppBackends, 'random' | 'log'>;
-  /** Reaches external servers. */
-  readonly fetch: Fetch;
+  readonly random: Random;
+  readonly log: Log;
+  readonly sessions: People['sessions'];
+  /** Reaches external servers. Null: over the network, at public addresses. */
+  readonly fetch: Fetch | null;
   readonly read: Stores;
   readonly tx: Tx<Stores & { readonly audit: AuditWriter }>;
   readonly encryption: Encryption;
   readonly clock: Clock;
   readonly holder: string;
-  readonly pause: (ms: number) => Promise<void>;
   readonly isEnabled: () => Promise<boolean>;
   readonly isDeleted: (userId: string) => Promise<boolean>;
 }) {
+  const fetch = outboundFetch ?? publicFetch(maxOutboundBytes);
   const client = createExternalClient({
     fetch,
     ...(externalServerMs === undefined ? {} : { listMs: externalServerMs, callMs: externalServerMs }),
@@ -70,12 +86,18 @@ export function createConnectionServices({
     revocations,
     signIns,
     holder,
-    pause,
+    pause: (ms) => wait(ms, undefined, { ref: false }),
     lookEveryMs: externalLookMs,
     encryption,
     clock,
     random,
     log,
   });
-  return { mcpServers, connections };
+  return {
+    services: { mcpServers, connections },
+    routes: [...mcpServerRoutes(mcpServers), ...connectionRoutes(connections)],
+    jobs: [{ name: 'mcp-connections', everyMs: hour, leased: true, run: connections.prune }],
+    pages: (steps: PageSteps) => [connectionPages({ ...steps, connections, sessions, uiOrigin: uiUrl })],
+    settled: connections.settled,
+  };
 }

@@ -11,7 +11,7 @@ import type { Engine } from '../../features/environments/engine/engine.ts';
 import type { EnvironmentStore } from '../../features/environments/environment-store.ts';
 import type { EnvironmentPolicy } from '../../features/environments/policy/environment-policy.ts';
 import { ticketStore } from '../../features/environments/transfers/ticket-store.ts';
-import type { Secrets } from '../../features/environments/secrets.ts';
+import { type Secrets, secretsIn } from '../../features/environments/secrets.ts';
 import type { KeyFormat } from '../../features/keys/keys.ts';
 import type { Repositories } from '../../features/repositories/repositories.ts';
 import type { ConfigDocument } from '../../features/settings/settings.ts';
@@ -112,7 +112,7 @@ export function createBuildServices(deps: {
 }
 
 /** Background jobs of builds. Without an engine nothing is built, but what was built is still cleaned up. */
-export function createBuildJobs({
+function createBuildJobs({
   buildRunner,
   buildCleanup,
   sweep,
@@ -138,4 +138,19 @@ export function createBuildJobs({
         ]),
     { name: 'build-cleanup', everyMs: 10 * minute, leased: true, run: buildCleanup.run },
   ];
+}
+
+export function createBuildsPart(
+  deps: Omit<Parameters<typeof createBuildServices>[0], 'secrets'> & {
+    /** Null: repositories have no secrets. */
+    readonly secretsDir: string | null;
+  },
+) {
+  const secrets = secretsIn(deps.secretsDir);
+  const buildServices = { ...createBuildServices({ ...deps, secrets }), secrets };
+  return {
+    services: { buildServices },
+    jobs: createBuildJobs(buildServices),
+    stop: async () => await buildServices.buildRunner?.stop(),
+  };
 }

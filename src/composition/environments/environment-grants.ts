@@ -1,21 +1,27 @@
-import type { createSitesServices } from '../sites/sites.ts';
+import type { SitesServices } from '../sites/sites.ts';
 import type { UserRef } from '../../core/caller.ts';
 import { type Clock, minute, second } from '../../core/clock.ts';
 import type { Random } from '../../core/ids.ts';
 import type { AuditWriter, Denials } from '../../features/audit/audit.ts';
 import type { EnvironmentPolicy } from '../../features/environments/policy/environment-policy.ts';
+import { environmentAddresses } from '../../features/environments/responses.ts';
 import { openingStore } from '../../features/environments/serving/opening-store.ts';
 import { servingStore } from '../../features/environments/serving/serving-store.ts';
 import { createEnvironmentLinks } from '../../features/grants/environment-links.ts';
 import { publishEnvironment } from '../../features/grants/environment-targets.ts';
 import { createGrantHolders, type GrantHolders } from '../../features/grants/grant-holders.ts';
-import { createEnvironmentGrants, type GrantSigner } from '../../features/grants/grants.ts';
+import {
+  createEnvironmentGrants,
+  createGrantSigner,
+  environmentGrants,
+  type GrantSigner,
+} from '../../features/grants/grants.ts';
 import { type HolderStore, holderStore } from '../../features/grants/holder-store.ts';
 import { heartbeatMs } from '../../features/grants/instance-registry.ts';
 import { createTargetStates } from '../../features/grants/target-states.ts';
 import type { SwitchRecords } from '../../features/grants/switch-records.ts';
 import type { IdentityCheck } from '../../features/people/identity-check.ts';
-import type { People } from '../../features/people/people.ts';
+import type { People, PersonState } from '../../features/people/people.ts';
 import type { RateLimiter } from '../../features/rate-limit/rate-limit.ts';
 import type { ConfigDocument } from '../../features/settings/document.ts';
 import { anything, type ChangeFeed } from '../../platform/database/change-feed.ts';
@@ -24,14 +30,16 @@ import type { StoresOf } from '../../platform/database/stores.ts';
 import type { Job } from '../../platform/jobs.ts';
 import type { Kv } from '../../platform/kv/kv.ts';
 import type { Log } from '../../platform/log.ts';
+import { environmentPages } from '../../surfaces/web/pages/environment-routes.ts';
+import type { PageSteps } from '../part.ts';
 
 /** The stores of the way into Environments. */
 export const environmentGrantStores = { holders: holderStore, serving: servingStore, opening: openingStore };
 
 type Read = StoresOf<typeof environmentGrantStores>;
 
-export type EnvironmentGrantsDeps = {
-  readonly sitesServices: Pick<ReturnType<typeof createSitesServices>, 'instances' | 'addresses'>;
+type EnvironmentGrantsDeps = {
+  readonly sitesServices: Pick<SitesServices, 'instances' | 'addresses'>;
   readonly signer: GrantSigner;
   readonly switchRecords: SwitchRecords;
   readonly policy: Pick<ConfigDocument<EnvironmentPolicy>, 'inForce'>;
@@ -50,11 +58,16 @@ export type EnvironmentGrantsDeps = {
   readonly log: Log;
 };
 
+/** Signs the records of grants of Environments. */
+export function createEnvironmentSigner(secrets: readonly string[], random: Random): GrantSigner {
+  return createGrantSigner(secrets, random, environmentGrants);
+}
+
 /** Constructs what ends the grants of people who may no longer hold them. */
 export function createEnvironmentGrantHolders(
   deps: Pick<EnvironmentGrantsDeps, 'kv' | 'read' | 'clock' | 'log'> & {
     readonly identity: Pick<People, 'accessTokenFor' | 'findUser'>;
-    readonly stateOf: (user: UserRef) => Promise<'active' | 'lost' | 'unknown'>;
+    readonly stateOf: (user: UserRef) => Promise<PersonState>;
   },
 ): GrantHolders {
   const { kv, read, clock, log, identity, stateOf } = deps;
@@ -64,13 +77,16 @@ export function createEnvironmentGrantHolders(
     clock,
     log,
     findUser: identity.findUser,
-    stateOf,
+    async stateOf(user) {
+      const state = await stateOf(user);
+      return state === 'active' || state === 'unknown' ? state : 'lost';
+    },
     isSessionLive: async (sessionId) => (await identity.accessTokenFor(sessionId)).kind !== 'ended',
   });
 }
 
 /** Constructs the services that give browsers access to Environments. */
-export function createEnvironmentGrantServices(deps: EnvironmentGrantsDeps) {
+function createEnvironmentGrantServices(deps: EnvironmentGrantsDeps) {
   const { signer, switchRecords, holders, read, tx, feed, kv, identity, clock, random, log } = deps;
   const { instances, addresses } = deps.sitesServices;
   const states = createTargetStates({ kv, signer, log });
@@ -149,5 +165,34 @@ export function createEnvironmentGrantServices(deps: EnvironmentGrantsDeps) {
       await Promise.all(following);
       await holders.settled();
     },
+  };
+}
+
+/** The way of browsers into Environments. */
+export function createEnvironmentGrantsPart(
+  deps: EnvironmentGrantsDeps & {
+    readonly uiUrl: string;
+    readonly sessions: People['sessions'];
+    readonly contentUrl: string;
+  },
+) {
+  const environmentGrantServices = createEnvironmentGrantServices(deps);
+  const { grants, linkTarget, jobs, start, settled } = environmentGrantServices;
+  return {
+    services: { environmentGrantServices },
+    jobs,
+    pages: (steps: PageSteps) => [
+      environmentPages({
+        ...steps,
+        grants,
+        linkTarget,
+        sessions: deps.sessions,
+        isEnabled: async () => (await deps.policy.inForce()).value.enabled,
+        urlOf: environmentAddresses(deps.uiUrl, deps.contentUrl).urlOf,
+        uiOrigin: deps.uiUrl,
+      }),
+    ],
+    start,
+    settled,
   };
 }

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { z } from 'zod';
-import { type RequestOrigin, systemAuditContext } from '../../core/caller.ts';
+import { administratorSession, decide } from '../../core/authorize.ts';
+import { type RequestOrigin, systemAuditContext, type UserRef } from '../../core/caller.ts';
 import { type Clock, day, hour, minute, second } from '../../core/clock.ts';
 import type { Random } from '../../core/ids.ts';
 import type { AuditEventResponse } from '../../features/audit/audit.ts';
@@ -43,6 +44,7 @@ import { environmentRoutes } from '../../features/environments/routes.ts';
 import { createSleep } from '../../features/environments/sleep/sleep.ts';
 import type { SleepSignals } from '../../features/environments/sleep/sleep-signals.ts';
 import { mayUseSecrets, type Secrets } from '../../features/environments/secrets.ts';
+import type { IdentityCheck, PersonState } from '../../features/people/people.ts';
 import type { Repositories } from '../../features/repositories/repositories.ts';
 import { createSwitchRecords, type GrantSigner } from '../../features/grants/grants.ts';
 import {
@@ -78,7 +80,7 @@ const wakeMs = 100;
 const policyName = 'api-environments';
 
 /** The Environment policy, and the record of its switch that gateways read. */
-export function createEnvironmentPolicy(
+export function createEnvironmentPolicyPart(
   deps: {
     readonly kv: Kv;
     /** Of the grants of Environments. */
@@ -115,10 +117,13 @@ export function createEnvironmentPolicy(
     beforehand: switchRecords.withdraw,
     afterwards: switchRecords.refresh,
   });
-  return { environmentPolicy, switchRecords };
+  return {
+    services: { environmentPolicy, switchRecords },
+    start: async () => void (await environmentPolicy.read()),
+  };
 }
 
-export function createEnvironmentServices(deps: {
+type EnvironmentServicesDeps = {
   readonly environmentPolicy: ConfigDocument<EnvironmentPolicy>;
   readonly uiUrl: string;
   readonly contentUrl: string;
@@ -150,7 +155,9 @@ export function createEnvironmentServices(deps: {
   readonly reportKeys: (text: string, origin: RequestOrigin) => void;
   readonly countRetry: ReconcilerDeps['countRetry'];
   readonly clock: Clock;
-}) {
+};
+
+function createEnvironmentServices(deps: EnvironmentServicesDeps) {
   const {
     environmentPolicy,
     repositories,
@@ -275,7 +282,42 @@ export function createEnvironmentServices(deps: {
 const keptMs = 30 * day;
 const prunedAtOnce = 200;
 
-export function createEnvironmentRoutes(
+/** Environments: their life, what they serve, and what reconciles them. */
+export function createEnvironmentsPart(
+  deps: Omit<EnvironmentServicesDeps, 'isAdministrator' | 'isCreatorActive' | 'read'> & {
+    readonly read: EnvironmentServicesDeps['read'] & {
+      readonly keys: { isInUse(id: string, now: number): Promise<boolean> };
+    };
+    readonly identityCheck: IdentityCheck;
+    readonly findUser: (id: string) => Promise<UserRef | undefined>;
+    readonly stateOf: (user: UserRef) => Promise<PersonState>;
+    readonly names: CreatorNames;
+    readonly auditEventSchema: z.ZodType<AuditEventResponse>;
+  },
+) {
+  const { names, auditEventSchema, identityCheck, findUser, stateOf, read, clock } = deps;
+  const services = createEnvironmentServices({
+    ...deps,
+    // Only a session can be an administrator's, so nobody asks the directory about a key.
+    isAdministrator: async (caller) =>
+      caller.kind === 'session' &&
+      decide(caller, administratorSession, await identityCheck.ofCaller(caller)).allowed,
+    async isCreatorActive({ kind, id }) {
+      if (kind === 'user') {
+        const user = await findUser(id);
+        return user !== undefined && (await stateOf(user)) === 'active';
+      }
+      return await read.keys.isInUse(id, clock.now());
+    },
+  });
+  return {
+    services: { environmentServices: services },
+    routes: createEnvironmentRoutes(services, { names, auditEventSchema }),
+    jobs: createEnvironmentJobs(services),
+  };
+}
+
+function createEnvironmentRoutes(
   services: ReturnType<typeof createEnvironmentServices>,
   { names, auditEventSchema }: { names: CreatorNames; auditEventSchema: z.ZodType<AuditEventResponse> },
 ): Route[] {
@@ -303,8 +345,7 @@ export function createEnvironmentRoutes(
   ];
 }
 
-/** Background jobs of Environments. */
-export function createEnvironmentJobs({
+function createEnvironmentJobs({
   hasEngine,
   hasOwnEngine,
   reconciler,

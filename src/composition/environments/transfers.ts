@@ -9,7 +9,6 @@ import { contentStore } from '../../features/sites/content/content-store.ts';
 import type { Blobs } from '../../platform/blobs/blobs.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { mac } from '../../platform/encryption.ts';
-import type { Route } from '../../platform/http.ts';
 import type { RefuseBadCredential } from '../../surfaces/web/bad-credentials.ts';
 
 /** For the engine of a worker, which is opened before the app. */
@@ -38,10 +37,15 @@ export function createTransfersOn(
 const maxSentBytes = 1024 ** 3;
 
 /** What web answers to pods. */
-export function createTransferRoutes(
+export function createTransfersPart(
   deps: Omit<Parameters<typeof createTicketRequests>[0], 'limits' | 'refuse'> & {
     readonly refuse: RefuseBadCredential;
   },
-): Route[] {
-  return transferRoutes(createTicketRequests({ ...deps, limits: { ...maxOutput, bytes: maxSentBytes } }));
+) {
+  const { tickets, blobs, refuse, clock } = deps;
+  const limits = { ...maxOutput, bytes: maxSentBytes };
+  return {
+    services: {},
+    routes: transferRoutes(createTicketRequests({ tickets, blobs, refuse, clock, limits })),
+  };
 }

@@ -100,6 +100,29 @@ export function createGatewaySide(
   };
 }
 
+/** `collect`: collects the refusals that gateways wrote. */
+export function createGatewaySidePart(
+  deps: Parameters<typeof createGatewaySide>[0] & {
+    readonly collect: () => Promise<void>;
+    readonly log: Log;
+  },
+) {
+  const gatewaySide = createGatewaySide(deps);
+  return {
+    services: { gatewaySide, sleepSignals: gatewaySide.sleepSignals },
+    jobs: gatewaySide.jobs,
+    /** Collects what the gateway of this process refused: an in-memory store is lost when the process ends. */
+    async stop() {
+      await gatewaySide.auditRelay
+        .flush({ all: true })
+        .then(deps.collect)
+        .catch((error: unknown) =>
+          deps.log.warn({ err: error }, 'could not pass refusals on to the audit log'),
+        );
+    },
+  };
+}
+
 type GatewayServerDeps = Pick<
   GatewaySettings,
   'contentUrl' | 'environmentsContentUrl' | 'trustedProxies' | 'gatewayLimits' | 'gatewayFastHttp'

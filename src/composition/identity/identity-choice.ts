@@ -1,3 +1,4 @@
+import type { AuditContext } from '../../core/caller.ts';
 import type { KeycloakSettings } from '../../config/read.ts';
 import type { AppBackends } from '../app-settings.ts';
 import { type BuiltinIdentity, createBuiltinIdentity } from './builtin-identity.ts';
@@ -6,8 +7,16 @@ import { createKeycloakIdentity } from './keycloak-identity.ts';
 import type { PasswordCost } from '../../features/accounts/passwords.ts';
 import type { McpResource } from '../../features/oidc-provider/hardened-provider.ts';
 import type { Denials } from '../../features/audit/denials.ts';
+import { identityTimeoutMs } from '../../features/people/directory/bounded.ts';
 import { measured, type NoteIdentity } from '../../features/people/directory/measured.ts';
+import { userRoutes } from '../../features/accounts/routes.ts';
+import { groupRoutes } from '../../features/accounts/group-routes.ts';
+import { clientRoutes } from '../../features/people/client-routes.ts';
+import { personStates } from '../../features/people/person-state.ts';
+import { peopleRoutes } from '../../features/people/routes.ts';
 import { networkFetch } from '../../platform/fetch.ts';
+import { authPages } from '../../surfaces/web/pages/auth-routes.ts';
+import type { PageSteps } from '../part.ts';
 import {
   interactionPages,
   providerElsewhere,
@@ -16,20 +25,59 @@ import {
 import { registrationPage } from '../../surfaces/web/pages/registration.ts';
 import { providerViews } from '../../surfaces/web/pages/provider-views.ts';
 
-/** Constructs the source of accounts and roles: the built-in provider, or Keycloak. Part of the composition root. */
-export function createIdentityServices(
-  deps: IdentityDeps & {
-    readonly keycloak: KeycloakSettings | null;
-    readonly passwordCost: PasswordCost;
-    readonly directory: AppBackends['directory'];
-    readonly identityFetch: AppBackends['identityFetch'];
-    readonly steady: AppBackends['steady'];
-    readonly isFresh: () => boolean;
-    readonly denials: Denials;
-    readonly mcp: McpResource;
-    readonly noteIdentity: NoteIdentity;
-  },
-): { identity: Identity; provider: BuiltinIdentity | null } {
+type IdentityPartDeps = Omit<IdentityDeps, 'identityTimeoutMs'> & {
+  /** Undefined: the default of the directory. */
+  readonly identityTimeoutMs: number | undefined;
+  readonly keycloak: KeycloakSettings | null;
+  readonly passwordCost: PasswordCost;
+  readonly directory: AppBackends['directory'];
+  readonly identityFetch: AppBackends['identityFetch'];
+  readonly steady: AppBackends['steady'];
+  readonly isFresh: () => boolean;
+  readonly denials: Denials;
+  readonly mcp: Omit<McpResource, 'chosen'> & {
+    /** A person allowed a client something under this definition. */
+    chooseAtConsent(
+      auditContext: AuditContext,
+      grant: Parameters<McpResource['chosen']>[1] & { readonly issuer: string },
+      definitionId: string,
+    ): Promise<void>;
+  };
+  readonly noteIdentity: NoteIdentity;
+};
+
+/** People, and the source of their accounts and roles: the built-in provider, or Keycloak. */
+export function createIdentityPart(deps: IdentityPartDeps) {
+  const services = chooseIdentity(deps);
+  const { identity, provider } = services;
+  return {
+    services,
+    stateOfPerson: personStates(identity),
+    routes: [
+      ...userRoutes(identity),
+      ...groupRoutes(identity),
+      ...clientRoutes(identity),
+      ...peopleRoutes(identity),
+    ],
+    jobs: identity.jobs,
+    pages({ records }: PageSteps) {
+      const page = { uiOrigin: deps.uiOrigin, clock: deps.clock, records };
+      const pages = [authPages({ ...page, identity })];
+      if (provider === null) return [...pages, providerElsewhere({ ...page, issuer: identity.issuer })];
+      return [
+        ...pages,
+        interactionPages({ ...page, identity: provider }),
+        registrationPage({ identity: provider, isOpen: deps.mcp.allowsRegistration }),
+        providerEndpoints({ ...page, identity: provider }),
+      ];
+    },
+    start: identity.start,
+    stop: identity.stop,
+  };
+}
+
+/** The provider is null where Keycloak keeps the accounts. */
+function chooseIdentity(deps: IdentityPartDeps): { identity: Identity; provider: BuiltinIdentity | null } {
   const { keycloak, denials } = deps;
   const common: IdentityDeps = {
     uiOrigin: deps.uiOrigin,
@@ -43,7 +91,7 @@ export function createIdentityServices(
     encryption: deps.encryption,
     holder: deps.holder,
     signInsPerMinute: deps.signInsPerMinute,
-    identityTimeoutMs: deps.identityTimeoutMs,
+    identityTimeoutMs: deps.identityTimeoutMs ?? identityTimeoutMs,
   };
   const watched = <I extends Identity>(identity: I): I => ({
     ...identity,
@@ -54,13 +102,21 @@ export function createIdentityServices(
     const identity = createKeycloakIdentity({ ...common, keycloak, fetch, steady: deps.steady });
     return { identity: watched(identity), provider: null };
   }
-  const provider = createBuiltinIdentity({
+  const provider: BuiltinIdentity = createBuiltinIdentity({
     ...common,
     isFresh: deps.isFresh,
     passwordCost: deps.passwordCost,
     directory: deps.directory,
     views: providerViews,
-    mcp: deps.mcp,
+    mcp: {
+      ...deps.mcp,
+      async chosen(origin, grant, definitionId) {
+        const { issuer } = provider;
+        const user = await provider.learnUser({ issuer, subject: grant.subject });
+        const actor = { kind: 'user', id: user.id, name: user.name, credential: grant.clientId } as const;
+        await deps.mcp.chooseAtConsent({ actor, origin }, { ...grant, issuer }, definitionId);
+      },
+    },
     signInRefused: (reason, origin, userId) =>
       denials.record({
         event: 'auth.denied',
@@ -70,22 +126,4 @@ export function createIdentityServices(
       }),
   });
   return { identity: watched(provider), provider };
-}
-
-type PageDeps = Omit<Parameters<typeof providerEndpoints>[0], 'identity'> & {
-  /** Whether MCP clients may register themselves. */
-  readonly allowsRegistration: () => Promise<boolean>;
-};
-
-/** The pages below /identity. */
-export function providerPages(
-  { identity, provider }: { identity: Identity; provider: BuiltinIdentity | null },
-  deps: PageDeps,
-) {
-  if (provider === null) return [providerElsewhere({ ...deps, issuer: identity.issuer })];
-  return [
-    interactionPages({ ...deps, identity: provider }),
-    registrationPage({ identity: provider, isOpen: deps.allowsRegistration }),
-    providerEndpoints({ ...deps, identity: provider }),
-  ];
 }

@@ -8,6 +8,8 @@ import type { Groups } from '../../features/accounts/groups.ts';
 import type { ConnectedClients } from '../../features/people/connected-clients.ts';
 import type { Directory } from '../../features/people/directory/directory.ts';
 import type { People } from '../../features/people/people.ts';
+import { createIdentityCheck } from '../../features/people/identity-check.ts';
+import { createRechecks } from '../../features/people/rechecks.ts';
 import { sweepSignIns } from '../../features/people/sweep.ts';
 import { sweepRecords } from '../../features/oidc-provider/record-store.ts';
 import type { ChangeFeed } from '../../platform/database/change-feed.ts';
@@ -77,4 +79,30 @@ export function identityJobs(
       },
     },
   ];
+}
+
+/** Asks the directory about the people behind requests, and again after each change of an account. */
+export function createIdentityChecksPart({
+  identity,
+  found,
+  lost,
+  check,
+  feed,
+  log,
+}: Pick<Parameters<typeof createIdentityCheck>[0], 'found' | 'lost'> &
+  Pick<Parameters<typeof createRechecks>[0], 'check' | 'feed'> & {
+    readonly identity: Pick<Identity, 'directory' | 'issuer' | 'findUserBySubject'>;
+    readonly log: Log;
+  }) {
+  const { directory, issuer } = identity;
+  const rechecks = createRechecks({
+    feed,
+    findUser: (subject) => identity.findUserBySubject(issuer, subject),
+    check,
+    log,
+  });
+  return {
+    services: { identityCheck: createIdentityCheck({ directory, issuer, found, lost, log }) },
+    settled: rechecks.settled,
+  };
 }

@@ -1,4 +1,4 @@
-import type { createSitesServices, sitesStores } from './sites.ts';
+import type { SitesServices, sitesStores } from './sites.ts';
 import type { RequestOrigin } from '../../core/caller.ts';
 import { type Clock, day, second } from '../../core/clock.ts';
 import type { Random } from '../../core/ids.ts';
@@ -13,18 +13,18 @@ import type { RateLimiter } from '../../features/rate-limit/rate-limit.ts';
 import { anything, type ChangeFeed } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { StoresOf } from '../../platform/database/stores.ts';
-import type { Route } from '../../platform/http.ts';
 import type { Job } from '../../platform/jobs.ts';
 import type { Kv } from '../../platform/kv/kv.ts';
 import type { Log } from '../../platform/log.ts';
+import { sitePages } from '../../surfaces/web/pages/site-routes.ts';
+import type { PageSteps } from '../part.ts';
 
 type Stores = StoresOf<typeof sitesStores> & { audit: AuditWriter };
-type SitesServices = ReturnType<typeof createSitesServices>;
 
 /** How long the ledger keeps the record of granted access. */
 const ledgerMs = 30 * day;
 
-export type GrantServicesDeps = {
+type GrantServicesDeps = {
   readonly sitesServices: SitesServices;
   readonly read: Pick<Stores, 'sites' | 'grants' | 'sitesSwitch'>;
   readonly tx: Tx<Stores>;
@@ -42,7 +42,7 @@ export type GrantServicesDeps = {
 };
 
 /** Constructs the services that give browsers access to private sites. */
-export function createGrantServices(deps: GrantServicesDeps) {
+function createGrantServices(deps: GrantServicesDeps) {
   const { sitesServices, read, tx, feed, kv, identity, clock, log } = deps;
   const { signer, siteStates, switchRecords, instances, addresses } = sitesServices;
   const grants = createGrants({
@@ -126,9 +126,29 @@ export function createGrantServices(deps: GrantServicesDeps) {
   };
 }
 
-export function createGrantRoutes(
-  { grants }: ReturnType<typeof createGrantServices>,
-  { sites, siteAddresses }: SitesServices,
-): Route[] {
-  return grantRoutes({ sites, grants, linkOf: siteAddresses.linkOf });
+/** The way of browsers into private sites. */
+export function createGrantsPart(
+  deps: GrantServicesDeps & { readonly uiUrl: string; readonly sessions: People['sessions'] },
+) {
+  const { sites, siteAddresses, sitesConfig } = deps.sitesServices;
+  const grantServices = createGrantServices(deps);
+  const { grants, jobs, start, settled, stop } = grantServices;
+  return {
+    services: { grantServices },
+    routes: grantRoutes({ sites, grants, linkOf: siteAddresses.linkOf }),
+    jobs,
+    pages: (steps: PageSteps) => [
+      sitePages({
+        ...steps,
+        grants,
+        sessions: deps.sessions,
+        isEnabled: async () => (await sitesConfig.inForce()).value.enabled,
+        urlOf: siteAddresses.urlOf,
+        uiOrigin: deps.uiUrl,
+      }),
+    ],
+    start,
+    settled,
+    stop,
+  };
 }

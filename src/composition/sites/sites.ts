@@ -1,3 +1,4 @@
+import type { Workload } from '../../config/names.ts';
 import { type Clock, minute, second } from '../../core/clock.ts';
 import type { Random } from '../../core/ids.ts';
 import {
@@ -44,13 +45,10 @@ import type { Blobs } from '../../platform/blobs/blobs.ts';
 import type { ChangeFeed } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { StoresOf } from '../../platform/database/stores.ts';
-import type { Route } from '../../platform/http.ts';
 import type { Kv } from '../../platform/kv/kv.ts';
-import type { Job } from '../../platform/jobs.ts';
 import type { Log } from '../../platform/log.ts';
 import type { TemporaryFiles } from '../../platform/temporary-files.ts';
 
-/** The stores of Sites. createSitesServices() constructs the services. */
 export const sitesStores = {
   sites: siteStore,
   previews: previewStore,
@@ -61,9 +59,11 @@ export const sitesStores = {
   grants: grantStore,
 };
 
+export type SitesServices = ReturnType<typeof createSitesServices>;
+
 type Stores = SiteStores & DocumentStores & { sitesSwitch: SwitchStore; notices: NoticeWriter };
 
-export type SitesServicesDeps = {
+type SitesServicesDeps = {
   readonly read: StoresOf<typeof sitesStores> & Pick<Stores, 'documents'>;
   readonly tx: Tx<Stores>;
   readonly feed: ChangeFeed;
@@ -84,14 +84,16 @@ export type SitesServicesDeps = {
   readonly grantSecrets: readonly string[];
   /** Identifies this process. */
   readonly holder: string;
-  /** The workloads of this process that take part in giving browsers access. */
-  readonly workloads: readonly ('web' | 'gateway')[];
+  readonly workload: Exclude<Workload, 'gateway'>;
   readonly exposed: SitesDeps['exposed'];
   /** Content of other features that is to be compressed. */
   readonly otherContent: EncodingQueue;
 };
 
-export function createSitesServices(deps: SitesServicesDeps) {
+/** The workloads of a process that take part in giving browsers access. */
+const rolesOf = { all: ['web', 'gateway'], web: ['web'], worker: [] } as const;
+
+function createSitesServices(deps: SitesServicesDeps) {
   const { read, tx, feed, isFresh, kv, clock, log } = deps;
   const { uiUrl, contentUrl, environmentsContentUrl, allowSharedApex, hasOtherProvider } = deps;
   const addresses = { uiUrl, contentUrl, environmentsContentUrl, allowSharedApex, hasOtherProvider };
@@ -105,7 +107,13 @@ export function createSitesServices(deps: SitesServicesDeps) {
     readGeneration: () => read.sitesSwitch.generation(),
   });
   const { holder } = deps;
-  const instances = createInstanceRegistry({ kv, signer, holder, workloads: deps.workloads, addresses });
+  const instances = createInstanceRegistry({
+    kv,
+    signer,
+    holder,
+    workloads: rolesOf[deps.workload],
+    addresses,
+  });
   const config: ConfigDocument<SitesConfig> = createDocument<SitesConfig, Stores>({
     name: 'sites',
     initial: defaultSitesConfig,
@@ -172,45 +180,36 @@ function addressesOf(uiUrl: string, contentUrl: string): SiteAddresses {
   };
 }
 
-export function createSitesRoutes(
-  services: ReturnType<typeof createSitesServices>,
-  deps: {
-    names: OwnerNames;
-    clock: Clock;
-    read: Pick<SitesServicesDeps['read'], 'sites' | 'content' | 'oversight'>;
-  },
-): Route[] {
-  const { sites, sitesConfig, siteAddresses } = services;
-  const { read, clock } = deps;
-  const common = { sites, names: deps.names, addresses: siteAddresses, clock };
-  return [
-    ...siteRoutes(common),
-    ...siteOversightRoutes({ read, names: deps.names }),
-    ...uploadRoutes(common),
-    ...sitesConfigRoutes({
-      config: sitesConfig,
-      async dryRun(next) {
-        return {
-          sitesOffline: next.enabled ? 0 : await read.sites.countServed(clock.now()),
-          ownersOverQuota: await read.content.countOwnersAbove(next.quotas.bytesPerOwner),
-        };
-      },
-    }),
-  ];
-}
-
-/** Background jobs of Sites. */
-export function createSitesJobs({
-  siteCleanup,
-  siteExpiry,
-  siteEncoder,
-}: ReturnType<typeof createSitesServices>): Job[] {
-  return [
-    { name: 'site-expiry', everyMs: minute, leased: true, run: siteExpiry.run },
-    { name: 'site-encodings', everyMs: 2 * second, leased: true, run: siteEncoder.run },
-    // The configuration sets the interval; this is how soon a change of it takes effect.
-    { name: 'site-cleanup', everyMs: minute, leased: true, run: siteCleanup.runInTurn },
-  ];
+/** Sites: publishing, their life, and the configuration. grants.ts gives browsers access to the private ones. */
+export function createSitesPart(deps: SitesServicesDeps & { readonly names: OwnerNames }) {
+  const { read, clock, names } = deps;
+  const sitesServices = createSitesServices(deps);
+  const { sites, sitesConfig, siteAddresses, siteCleanup, siteExpiry, siteEncoder } = sitesServices;
+  const common = { sites, names, addresses: siteAddresses, clock };
+  return {
+    services: { sitesServices },
+    routes: [
+      ...siteRoutes(common),
+      ...siteOversightRoutes({ read, names }),
+      ...uploadRoutes(common),
+      ...sitesConfigRoutes({
+        config: sitesConfig,
+        async dryRun(next) {
+          return {
+            sitesOffline: next.enabled ? 0 : await read.sites.countServed(clock.now()),
+            ownersOverQuota: await read.content.countOwnersAbove(next.quotas.bytesPerOwner),
+          };
+        },
+      }),
+    ],
+    jobs: [
+      { name: 'site-expiry', everyMs: minute, leased: true, run: siteExpiry.run },
+      { name: 'site-encodings', everyMs: 2 * second, leased: true, run: siteEncoder.run },
+      // The configuration sets the interval; this is how soon a change of it takes effect.
+      { name: 'site-cleanup', everyMs: minute, leased: true, run: siteCleanup.runInTurn },
+    ],
+    start: async () => void (await sitesConfig.read()),
+  };
 }
 
 /** The sites that a service key owns: its successor does not inherit them (contract 4). */

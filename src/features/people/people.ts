@@ -115,6 +115,7 @@ export { sharedMs, shareAnswers } from './directory/short-sharing.ts';
 export type { IdentityCheck } from './identity-check.ts';
 export { type OidcClient, reasonOf } from './oidc-client.ts';
 export { ownId } from './own-id.ts';
+export type { PersonState } from './person-state.ts';
 export { roleSchema } from './schemas.ts';
 export { isAuthenticationValid } from './sessions/authentication-validity.ts';
 export type { SessionStore } from './sessions/session-store.ts';

@@ -1,0 +1,23 @@
+import type { Clock } from '../core/clock.ts';
+import type { Random } from '../core/ids.ts';
+import { noticeStore } from '../features/notices/notice-store.ts';
+import { createNotices } from '../features/notices/notices.ts';
+import { noticeRoutes } from '../features/notices/routes.ts';
+import type { Sql } from '../platform/database/database.ts';
+import type { Log } from '../platform/log.ts';
+import type { Part } from './part.ts';
+
+export function noticeStores(deps: { readonly clock: Clock; readonly random: Random; readonly log: Log }) {
+  return { notices: (sql: Sql) => noticeStore(sql, deps) };
+}
+
+export function createNoticesPart({
+  read,
+  tx,
+}: {
+  readonly read: { readonly notices: Parameters<typeof createNotices>[0]['read'] };
+  readonly tx: Parameters<typeof createNotices>[0]['tx'];
+}) {
+  const services = { notices: createNotices({ read: read.notices, tx }) };
+  return { services, routes: noticeRoutes(services) } satisfies Part;
+}
