@@ -20,8 +20,7 @@ import { type HolderStore, holderStore } from '../../features/grants/holder-stor
 import { heartbeatMs } from '../../features/grants/instance-registry.ts';
 import { createTargetStates } from '../../features/grants/target-states.ts';
 import type { SwitchRecords } from '../../features/grants/switch-records.ts';
-import type { IdentityCheck } from '../../features/people/identity-check.ts';
-import type { People, PersonState } from '../../features/people/people.ts';
+import type { IdentityCheck, People, PersonState } from '../../features/people/people.ts';
 import type { RateLimiter } from '../../features/rate-limit/rate-limit.ts';
 import type { ConfigDocument } from '../../features/settings/document.ts';
 import { anything, type ChangeFeed } from '../../platform/database/change-feed.ts';

@@ -6,7 +6,7 @@ import type { Identity, IdentityDeps } from './identity.ts';
 import { createKeycloakIdentity } from './keycloak-identity.ts';
 import type { PasswordCost } from '../../features/accounts/passwords.ts';
 import type { McpResource } from '../../features/oidc-provider/hardened-provider.ts';
-import type { Denials } from '../../features/audit/denials.ts';
+import type { Denials } from '../../features/audit/audit.ts';
 import { identityTimeoutMs } from '../../features/people/directory/bounded.ts';
 import { measured, type NoteIdentity } from '../../features/people/directory/measured.ts';
 import { userRoutes } from '../../features/accounts/routes.ts';

@@ -24,7 +24,7 @@ export type Database = {
 
 /**
  * How services access data: `read` outside a transaction, `tx` inside one. Each call of `tx` creates new stores, so no
- * store of a service can bypass its transaction. composition/app.ts builds both from the same factories.
+ * store of a service can bypass its transaction. composition/stores.ts builds both from the same factories.
  */
 export type Tx<Stores> = <T>(work: (stores: Stores) => Promise<T>) => Promise<T>;
 
