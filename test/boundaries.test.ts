@@ -76,6 +76,42 @@ test('only composition/, and commands of operations/, construct what features an
   expect(print(made)).toEqual([]);
 });
 
+test('a part of the composition imports features of its own group; from other features it imports types only', () => {
+  const groups: Record<string, readonly string[]> = {
+    audit: ['audit'],
+    notices: ['notices'],
+    'rate-limits': ['rate-limit'],
+    'access-config': ['people', 'settings'],
+    keys: ['keys', 'settings'],
+    repositories: ['repositories'],
+    identity: ['accounts', 'keycloak', 'oidc-provider', 'people'],
+    agents: ['agents', 'connections', 'oidc-provider', 'settings'],
+    sites: ['grants', 'settings', 'sites'],
+    environments: ['environments', 'grants', 'settings', 'sites'],
+    gateway: ['environments', 'grants', 'keys', 'rate-limit', 'settings', 'sites'],
+    web: ['settings'],
+    'encrypted-tables': ['connections', 'oidc-provider', 'people', 'repositories'],
+    'all-routes': ['rate-limit'],
+    backends: ['keycloak', 'oidc-provider', 'rate-limit'],
+    // These put the parts together.
+    app: [],
+    'app-settings': [],
+    part: [],
+    'part-list': [],
+    stores: [],
+  };
+  const isType = (names: string) =>
+    /^type\b/.test(names) || /^\{\s*type\b[^,]*(?:,\s*type\b[^,]*)*,?\s*\}/.test(names);
+  const used: Record<string, Set<string>> = {};
+  for (const { path, target, names } of edges.filter((edge) => edge.path.startsWith('src/composition/'))) {
+    const group = (used[path.split('/')[2]?.replace('.ts', '') ?? ''] ??= new Set());
+    const name = feature(target);
+    if (name !== undefined && !isType(names)) group.add(name);
+  }
+  const found = Object.entries(used).map(([group, names]) => [group, [...names].toSorted()]);
+  expect(Object.fromEntries(found)).toEqual(groups);
+});
+
 const app = (readdirSync(join(root, 'ui/src'), { recursive: true }) as string[])
   .filter((name) => /\.tsx?$/.test(name) && !name.endsWith('.test.ts'))
   .map((name) => read(join('ui/src', name).split(sep).join('/')));
