@@ -15,7 +15,7 @@ import { createDenials } from '../features/audit/denials.ts';
 import { auditRoutes } from '../features/audit/routes.ts';
 import { signInReader } from '../features/audit/sign-ins.ts';
 import { summaryRoute } from '../features/audit/summary-route.ts';
-import { targetNames } from '../features/audit/target-names.ts';
+import { namesOfTargets } from '../features/audit/target-names.ts';
 import type { Sql, Tx } from '../platform/database/database.ts';
 import type { StoresOf } from '../platform/database/stores.ts';
 import type { Log } from '../platform/log.ts';
@@ -40,15 +40,17 @@ export function createAuditPart({
   log,
   onDropped,
 }: {
-  readonly read: Stores & Parameters<typeof targetNames>[0];
+  readonly read: Stores & Parameters<typeof namesOfTargets>[0];
   readonly tx: Tx<Stores>;
   readonly clock: Clock;
   readonly log: Log;
   readonly onDropped: (count: number) => void;
 }) {
   const audit = createAudit({ read: read.audit, tx, clock });
+  const names = namesOfTargets(read);
   const services = {
     audit,
+    names,
     denials: createDenials({ clock, tx, onDropped }),
     chainWriter: createChainWriter({ read: read.chain, tx, clock, log }),
     /** Events as other features show them. A viewer who is null sees everything. */
@@ -68,10 +70,7 @@ export function createAuditPart({
   };
   return {
     services,
-    routes: [
-      ...auditRoutes({ audit, clock, names: targetNames(read) }),
-      summaryRoute({ counts: read.auditCounts, clock }),
-    ],
+    routes: [...auditRoutes({ audit, clock, names }), summaryRoute({ counts: read.auditCounts, clock })],
     jobs: [
       { name: 'denials', everyMs: second, leased: false, run: () => services.denials.flush() },
       { name: 'seal', everyMs: second, leased: true, run: services.chainWriter.run },

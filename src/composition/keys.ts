@@ -11,7 +11,6 @@ import { keyStore } from '../features/keys/key-store.ts';
 import { keyFormat } from '../features/keys/key-value.ts';
 import { createKeys } from '../features/keys/keys.ts';
 import { keyOverviewRoutes } from '../features/keys/overview-routes.ts';
-import { ownerNames } from '../features/keys/owner-names.ts';
 import { createOwnerSweep } from '../features/keys/owner-sweep.ts';
 import { createKeyPolicies } from '../features/keys/policy-document.ts';
 import { keyPolicyRoutes } from '../features/keys/policy-routes.ts';
@@ -46,9 +45,7 @@ type Stores = StoresOf<typeof keyStores> &
 export type KeysPartDeps = {
   readonly keyPrefix: string;
   readonly ownerSweepMinutes: number;
-  readonly read: StoresOf<typeof keyStores> &
-    Pick<Stores, 'documents' | 'repositories'> &
-    Parameters<typeof ownerNames>[0];
+  readonly read: StoresOf<typeof keyStores> & Pick<Stores, 'documents' | 'repositories'>;
   readonly tx: Tx<Stores>;
   readonly feed: ChangeFeed;
   readonly isFresh: () => boolean;
@@ -135,7 +132,6 @@ export function createKeysPart(deps: KeysPartDeps) {
       log,
     }),
     firstUses: createFirstUses({ keys, log }),
-    ownerNames: ownerNames(read),
     refuseBadCredential: refusingBadCredentials({ policies, failedAuth: deps.failedAuth, denials }),
     async pruneUsage() {
       for (const per of usagePeriods) await read.usage.prune(per, clock.now() - keptMs[per] - day);

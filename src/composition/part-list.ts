@@ -122,7 +122,7 @@ export function createParts(settings: AppSettings, backends: AppBackends, routes
     random,
     log,
   });
-  const { format, alarms, ownerNames, refuseBadCredential: refuse } = keys.services;
+  const { format, alarms, refuseBadCredential: refuse } = keys.services;
   const exposed: Parameters<typeof createSitesPart>[0]['exposed'] = (value, { origin }) =>
     alarms.report(value, origin, 'credential_in_content');
   const connections = createConnectionsPart({
@@ -177,7 +177,7 @@ export function createParts(settings: AppSettings, backends: AppBackends, routes
     hasOtherProvider: provider === null,
     exposed,
     otherContent: createArtifactQueue({ read, tx, feed, clock }),
-    names: ownerNames,
+    names: audit.services.names,
   });
   const { sitesServices } = sites.services;
   const grants = createGrantsPart({
@@ -252,7 +252,7 @@ export function createParts(settings: AppSettings, backends: AppBackends, routes
     sessions,
     stateOf: stateOfPerson,
     holders,
-    names: ownerNames,
+    names: audit.services.names,
     eventsOf: timelines.ofTarget,
     auditEventSchema: timelines.schema,
     denials,

@@ -22,7 +22,6 @@ import type { Tx } from '../../platform/database/database.ts';
 import type { StoresOf } from '../../platform/database/stores.ts';
 import { mac } from '../../platform/encryption.ts';
 import type { Git } from '../../platform/git/git.ts';
-import type { Job } from '../../platform/jobs.ts';
 import type { Log } from '../../platform/log.ts';
 
 export const buildStores = { builds: buildStore, artifacts: artifactStore, tickets: ticketStore };
@@ -111,35 +110,6 @@ export function createBuildServices(deps: {
   };
 }
 
-/** Background jobs of builds. Without an engine nothing is built, but what was built is still cleaned up. */
-function createBuildJobs({
-  buildRunner,
-  buildCleanup,
-  sweep,
-}: Pick<ReturnType<typeof createBuildServices>, 'buildRunner' | 'buildCleanup' | 'sweep'>): Job[] {
-  return [
-    ...(buildRunner === null
-      ? []
-      : [
-          {
-            name: 'builds',
-            everyMs: 250,
-            leased: false,
-            // A deploy has requested one.
-            wakesOn: ['environment'] as const,
-            run: () => buildRunner.run(),
-          },
-          {
-            name: 'engine-sweep',
-            everyMs: 10 * minute,
-            leased: true,
-            run: async () => void (await sweep()),
-          },
-        ]),
-    { name: 'build-cleanup', everyMs: 10 * minute, leased: true, run: buildCleanup.run },
-  ];
-}
-
 export function createBuildsPart(
   deps: Omit<Parameters<typeof createBuildServices>[0], 'secrets'> & {
     /** Null: repositories have no secrets. */
@@ -148,9 +118,31 @@ export function createBuildsPart(
 ) {
   const secrets = secretsIn(deps.secretsDir);
   const buildServices = { ...createBuildServices({ ...deps, secrets }), secrets };
+  const { buildRunner, buildCleanup, sweep } = buildServices;
   return {
     services: { buildServices },
-    jobs: createBuildJobs(buildServices),
-    stop: async () => await buildServices.buildRunner?.stop(),
+    jobs: [
+      // Without an engine nothing is built, but what was built is still cleaned up.
+      ...(buildRunner === null
+        ? []
+        : [
+            {
+              name: 'builds',
+              everyMs: 250,
+              leased: false,
+              // A deploy has requested one.
+              wakesOn: ['environment'] as const,
+              run: () => buildRunner.run(),
+            },
+            {
+              name: 'engine-sweep',
+              everyMs: 10 * minute,
+              leased: true,
+              run: async () => void (await sweep()),
+            },
+          ]),
+      { name: 'build-cleanup', everyMs: 10 * minute, leased: true, run: buildCleanup.run },
+    ],
+    stop: async () => await buildRunner?.stop(),
   };
 }

@@ -26,18 +26,20 @@ import type { ConfigDocument } from '../../features/settings/document.ts';
 import { anything, type ChangeFeed } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { StoresOf } from '../../platform/database/stores.ts';
-import type { Job } from '../../platform/jobs.ts';
 import type { Kv } from '../../platform/kv/kv.ts';
 import type { Log } from '../../platform/log.ts';
 import { environmentPages } from '../../surfaces/web/pages/environment-routes.ts';
 import type { PageSteps } from '../part.ts';
 
-/** The stores of the way into Environments. */
+/** The stores that decide about access to Environments. */
 export const environmentGrantStores = { holders: holderStore, serving: servingStore, opening: openingStore };
 
 type Read = StoresOf<typeof environmentGrantStores>;
 
 type EnvironmentGrantsDeps = {
+  readonly uiUrl: string;
+  readonly contentUrl: string;
+  readonly sessions: People['sessions'];
   readonly sitesServices: Pick<SitesServices, 'instances' | 'addresses'>;
   readonly signer: GrantSigner;
   readonly switchRecords: SwitchRecords;
@@ -84,8 +86,8 @@ export function createEnvironmentGrantHolders(
   });
 }
 
-/** Constructs the services that give browsers access to Environments. */
-function createEnvironmentGrantServices(deps: EnvironmentGrantsDeps) {
+/** Gives browsers access to Environments. */
+export function createEnvironmentGrantsPart(deps: EnvironmentGrantsDeps) {
   const { signer, switchRecords, holders, read, tx, feed, kv, identity, clock, random, log } = deps;
   const { instances, addresses } = deps.sitesServices;
   const states = createTargetStates({ kv, signer, log });
@@ -139,47 +141,25 @@ function createEnvironmentGrantServices(deps: EnvironmentGrantsDeps) {
     if (user !== undefined) await holders.checkUser(user);
   }
 
-  const jobs: Job[] = [
-    { name: 'environments-switch', everyMs: heartbeatMs, leased: false, run: switchRecords.refresh },
-    { name: 'environment-grants', everyMs: second, leased: false, run: holders.retryOwed },
-    {
-      name: 'environment-grant-sweep',
-      everyMs: deps.ownerSweepMinutes * minute,
-      leased: true,
-      async run() {
-        await holders.checkAll();
-        await read.holders.prune(clock.now());
+  const linkTarget = createEnvironmentLinks({ read, identityCheck: deps.identityCheck, clock });
+  return {
+    services: {
+      /** `withdraw` before a change that ends access: until the state is written again, nobody has access by a grant. */
+      environmentGrantServices: { withdraw: states.withdraw },
+    },
+    jobs: [
+      { name: 'environments-switch', everyMs: heartbeatMs, leased: false, run: switchRecords.refresh },
+      { name: 'environment-grants', everyMs: second, leased: false, run: holders.retryOwed },
+      {
+        name: 'environment-grant-sweep',
+        everyMs: deps.ownerSweepMinutes * minute,
+        leased: true,
+        async run() {
+          await holders.checkAll();
+          await read.holders.prune(clock.now());
+        },
       },
-    },
-  ];
-
-  return {
-    grants,
-    linkTarget: createEnvironmentLinks({ read, identityCheck: deps.identityCheck, clock }),
-    /** `withdraw` before a change that ends access: until the state is written again, nobody has access by a grant. */
-    states,
-    jobs,
-    start: switchRecords.refresh,
-    async settled() {
-      await Promise.all(following);
-      await holders.settled();
-    },
-  };
-}
-
-/** The way of browsers into Environments. */
-export function createEnvironmentGrantsPart(
-  deps: EnvironmentGrantsDeps & {
-    readonly uiUrl: string;
-    readonly sessions: People['sessions'];
-    readonly contentUrl: string;
-  },
-) {
-  const environmentGrantServices = createEnvironmentGrantServices(deps);
-  const { grants, linkTarget, jobs, start, settled } = environmentGrantServices;
-  return {
-    services: { environmentGrantServices },
-    jobs,
+    ],
     pages: (steps: PageSteps) => [
       environmentPages({
         ...steps,
@@ -191,7 +171,10 @@ export function createEnvironmentGrantsPart(
         uiOrigin: deps.uiUrl,
       }),
     ],
-    start,
-    settled,
+    start: switchRecords.refresh,
+    async settled() {
+      await Promise.all(following);
+      await holders.settled();
+    },
   };
 }

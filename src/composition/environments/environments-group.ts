@@ -27,7 +27,7 @@ export function createEnvironmentsGroup(deps: Given) {
     environmentPolicy,
     builds: builds.services.buildServices.builds,
     secrets: builds.services.buildServices.secrets,
-    withdraw: grants.services.environmentGrantServices.states.withdraw,
+    withdraw: grants.services.environmentGrantServices.withdraw,
   });
   return {
     services: {

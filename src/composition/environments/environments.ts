@@ -57,8 +57,6 @@ import type { Tx } from '../../platform/database/database.ts';
 import type { StoresOf } from '../../platform/database/stores.ts';
 import type { ChangeFeed } from '../../platform/database/change-feed.ts';
 import type { Git } from '../../platform/git/git.ts';
-import type { Job } from '../../platform/jobs.ts';
-import type { Route } from '../../platform/http.ts';
 import type { Kv } from '../../platform/kv/kv.ts';
 import type { Log } from '../../platform/log.ts';
 
@@ -310,81 +308,56 @@ export function createEnvironmentsPart(
       return await read.keys.isInUse(id, clock.now());
     },
   });
+  const { branches, policy, lifecycle, reconciler, tracking, sleep, hasEngine, sweepDatabases } = services;
+  const { reportKeys, uiUrl } = deps;
+  const olderViews = createOlderViews(services);
   return {
     services: { environmentServices: services },
-    routes: createEnvironmentRoutes(services, { names, auditEventSchema }),
-    jobs: createEnvironmentJobs(services),
+    routes: [
+      branchesRoute(branches),
+      previewRoute({ branches, policy, reportKeys }),
+      ...environmentPolicyRoutes(services.environmentPolicy, {
+        isolation: services.isolation,
+        hasEngine,
+        clock,
+      }),
+      ...metadataLinkRoutes(services.metadataLinks),
+      ...environmentRoutes({ ...services, names, auditEventSchema }),
+      ...buildRoutes({ ...services, names, olderViews }),
+      ...olderClientRoutes({ lifecycle, olderViews }),
+      ...configurationRoutes({ uiUrl, branches, reportKeys }),
+    ],
+    jobs: [
+      // Without an engine it only tears down and ends leases.
+      { name: 'environments', everyMs: hasEngine ? second : minute, leased: true, run: reconciler.run },
+      ...(hasEngine
+        ? [
+            {
+              name: 'environment-changes',
+              everyMs: minute,
+              leased: true,
+              wakesOn: ['environment', 'build'] as const,
+              run: reconciler.runChanged,
+            },
+            { name: 'environment-branches', everyMs: minute, leased: true, run: tracking.run },
+            {
+              name: 'environment-pushes',
+              everyMs: minute,
+              leased: true,
+              wakesOn: ['push'] as const,
+              run: tracking.runPushed,
+            },
+            { name: 'environment-sleep', everyMs: minute, leased: true, run: sleep.fallAsleep },
+          ]
+        : []),
+      ...(services.hasOwnEngine
+        ? [{ name: 'environment-wake', everyMs: wakeMs, leased: false, run: sleep.wakeAsked }]
+        : []),
+      ...(sweepDatabases === null
+        ? []
+        : [{ name: 'environment-databases', everyMs: 10 * minute, leased: true, run: sweepDatabases }]),
+      { name: 'environment-notices', everyMs: minute, leased: true, run: services.leaseNotices.run },
+      { name: 'environment-prune', everyMs: hour, leased: true, run: services.prune },
+    ],
   };
-}
-
-function createEnvironmentRoutes(
-  services: ReturnType<typeof createEnvironmentServices>,
-  { names, auditEventSchema }: { names: CreatorNames; auditEventSchema: z.ZodType<AuditEventResponse> },
-): Route[] {
-  const {
-    branches,
-    environmentPolicy,
-    isolation,
-    policy,
-    metadataLinks,
-    reportKeys,
-    uiUrl,
-    clock,
-    lifecycle,
-  } = services;
-  const olderViews = createOlderViews(services);
-  return [
-    branchesRoute(branches),
-    previewRoute({ branches, policy, reportKeys }),
-    ...environmentPolicyRoutes(environmentPolicy, { isolation, hasEngine: services.hasEngine, clock }),
-    ...metadataLinkRoutes(metadataLinks),
-    ...environmentRoutes({ ...services, names, auditEventSchema }),
-    ...buildRoutes({ ...services, names, olderViews }),
-    ...olderClientRoutes({ lifecycle, olderViews }),
-    ...configurationRoutes({ uiUrl, branches, reportKeys }),
-  ];
-}
-
-function createEnvironmentJobs({
-  hasEngine,
-  hasOwnEngine,
-  reconciler,
-  tracking,
-  sleep,
-  leaseNotices,
-  sweepDatabases,
-  prune,
-}: ReturnType<typeof createEnvironmentServices>): Job[] {
-  return [
-    // Without an engine it only tears down and ends leases.
-    { name: 'environments', everyMs: hasEngine ? second : minute, leased: true, run: reconciler.run },
-    ...(hasEngine
-      ? [
-          {
-            name: 'environment-changes',
-            everyMs: minute,
-            leased: true,
-            wakesOn: ['environment', 'build'] as const,
-            run: reconciler.runChanged,
-          },
-          { name: 'environment-branches', everyMs: minute, leased: true, run: tracking.run },
-          {
-            name: 'environment-pushes',
-            everyMs: minute,
-            leased: true,
-            wakesOn: ['push'] as const,
-            run: tracking.runPushed,
-          },
-          { name: 'environment-sleep', everyMs: minute, leased: true, run: sleep.fallAsleep },
-        ]
-      : []),
-    ...(hasOwnEngine
-      ? [{ name: 'environment-wake', everyMs: wakeMs, leased: false, run: sleep.wakeAsked }]
-      : []),
-    ...(sweepDatabases === null
-      ? []
-      : [{ name: 'environment-databases', everyMs: 10 * minute, leased: true, run: sweepDatabases }]),
-    { name: 'environment-notices', everyMs: minute, leased: true, run: leaseNotices.run },
-    { name: 'environment-prune', everyMs: hour, leased: true, run: prune },
-  ];
 }

@@ -12,7 +12,6 @@ import type { RateLimiter } from '../../features/rate-limit/rate-limit.ts';
 import { anything, type ChangeFeed } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { StoresOf } from '../../platform/database/stores.ts';
-import type { Job } from '../../platform/jobs.ts';
 import type { Kv } from '../../platform/kv/kv.ts';
 import type { Log } from '../../platform/log.ts';
 import { sitePages } from '../../surfaces/web/pages/site-routes.ts';
@@ -23,7 +22,9 @@ type Stores = StoresOf<typeof sitesStores> & { audit: AuditWriter };
 /** How long the ledger keeps the record of granted access. */
 const ledgerMs = 30 * day;
 
-type GrantServicesDeps = {
+type GrantsPartDeps = {
+  readonly uiUrl: string;
+  readonly sessions: People['sessions'];
   readonly sitesServices: SitesServices;
   readonly read: Pick<Stores, 'sites' | 'grants' | 'sitesSwitch'>;
   readonly tx: Tx<Stores>;
@@ -40,10 +41,11 @@ type GrantServicesDeps = {
   readonly seenKey: (digest: string, origin: RequestOrigin) => void;
 };
 
-/** Constructs the services that give browsers access to private sites. */
-function createGrantServices(deps: GrantServicesDeps) {
+/** Gives browsers access to private sites. */
+export function createGrantsPart(deps: GrantsPartDeps) {
   const { sitesServices, read, tx, feed, kv, identity, clock, log } = deps;
   const { signer, siteStates, switchRecords, instances, addresses } = sitesServices;
+  const { sites, siteAddresses, sitesConfig } = sitesServices;
   const grants = createGrants({
     kv,
     signer,
@@ -82,23 +84,42 @@ function createGrantServices(deps: GrantServicesDeps) {
     else await siteStates.publish(site);
   }
 
-  const jobs: Job[] = [
-    { name: 'fleet', everyMs: heartbeatMs, leased: false, run: instances.heartbeat },
-    { name: 'sites-switch', everyMs: heartbeatMs, leased: false, run: switchRecords.refresh },
-    { name: 'gateway-news-desk', everyMs: second, leased: true, run: auditRelayReader.run },
-    {
-      name: 'grant-ledger',
-      everyMs: day / 24,
-      leased: true,
-      run: () => read.grants.prune(clock.now() - ledgerMs),
-    },
-  ];
+  async function stop(): Promise<void> {
+    await Promise.all(healing);
+    await instances
+      .leave()
+      .catch((error: unknown) =>
+        log.warn({ err: error }, 'could not remove the registration of this instance; it expires by itself'),
+      );
+  }
 
   return {
-    grants,
-    jobs,
-    /** Collects the records that gateways wrote. */
-    collectRelayed: auditRelayReader.run,
+    services: {
+      /** `collectRelayed` collects the records that gateways wrote. */
+      grantServices: { grants, collectRelayed: auditRelayReader.run, stop },
+    },
+    routes: grantRoutes({ sites, grants, linkOf: siteAddresses.linkOf }),
+    jobs: [
+      { name: 'fleet', everyMs: heartbeatMs, leased: false, run: instances.heartbeat },
+      { name: 'sites-switch', everyMs: heartbeatMs, leased: false, run: switchRecords.refresh },
+      { name: 'gateway-news-desk', everyMs: second, leased: true, run: auditRelayReader.run },
+      {
+        name: 'grant-ledger',
+        everyMs: day / 24,
+        leased: true,
+        run: () => read.grants.prune(clock.now() - ledgerMs),
+      },
+    ],
+    pages: (steps: PageSteps) => [
+      sitePages({
+        ...steps,
+        grants,
+        sessions: deps.sessions,
+        isEnabled: async () => (await sitesConfig.inForce()).value.enabled,
+        urlOf: siteAddresses.urlOf,
+        uiOrigin: deps.uiUrl,
+      }),
+    ],
     /** When a store is unavailable now, the jobs retry it; until then no browser gets access. */
     async start() {
       await switchRecords.refresh();
@@ -111,43 +132,6 @@ function createGrantServices(deps: GrantServicesDeps) {
     async settled() {
       await Promise.all(healing);
     },
-    async stop() {
-      await Promise.all(healing);
-      await instances
-        .leave()
-        .catch((error: unknown) =>
-          log.warn(
-            { err: error },
-            'could not remove the registration of this instance; it expires by itself',
-          ),
-        );
-    },
-  };
-}
-
-/** The way of browsers into private sites. */
-export function createGrantsPart(
-  deps: GrantServicesDeps & { readonly uiUrl: string; readonly sessions: People['sessions'] },
-) {
-  const { sites, siteAddresses, sitesConfig } = deps.sitesServices;
-  const grantServices = createGrantServices(deps);
-  const { grants, jobs, start, settled, stop } = grantServices;
-  return {
-    services: { grantServices },
-    routes: grantRoutes({ sites, grants, linkOf: siteAddresses.linkOf }),
-    jobs,
-    pages: (steps: PageSteps) => [
-      sitePages({
-        ...steps,
-        grants,
-        sessions: deps.sessions,
-        isEnabled: async () => (await sitesConfig.inForce()).value.enabled,
-        urlOf: siteAddresses.urlOf,
-        uiOrigin: deps.uiUrl,
-      }),
-    ],
-    start,
-    settled,
     stop,
   };
 }
