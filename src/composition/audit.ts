@@ -1,5 +1,4 @@
-import { type Clock, second } from '../core/clock.ts';
-import type { Random } from '../core/ids.ts';
+import { second } from '../core/clock.ts';
 import {
   type AuditEvent,
   auditEventResponse,
@@ -18,10 +17,9 @@ import { summaryRoute } from '../features/audit/summary-route.ts';
 import { namesOfTargets } from '../features/audit/target-names.ts';
 import type { Sql, Tx } from '../platform/database/database.ts';
 import type { StoresOf } from '../platform/database/stores.ts';
-import type { Log } from '../platform/log.ts';
-import type { Part } from './part.ts';
+import type { Part, Process } from './part.ts';
 
-export function auditStores(deps: { readonly clock: Clock; readonly random: Random }) {
+export function auditStores(deps: Pick<Process, 'clock' | 'random'>) {
   return {
     audit: (sql: Sql) => auditStore(sql, deps),
     auditCounts: countStore,
@@ -39,11 +37,9 @@ export function createAuditPart({
   clock,
   log,
   onDropped,
-}: {
+}: Pick<Process, 'clock' | 'log'> & {
   readonly read: Stores & Parameters<typeof namesOfTargets>[0];
   readonly tx: Tx<Stores>;
-  readonly clock: Clock;
-  readonly log: Log;
   readonly onDropped: (count: number) => void;
 }) {
   const audit = createAudit({ read: read.audit, tx, clock });

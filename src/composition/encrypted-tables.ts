@@ -17,7 +17,7 @@ import { webhookStore } from '../features/repositories/webhook-store.ts';
 import type { Sql } from '../platform/database/database.ts';
 import type { Encryption } from '../platform/encryption.ts';
 import { createReencryption, type EncryptedRows } from '../platform/reencryption.ts';
-import type { Part } from './part.ts';
+import type { Part, Process } from './part.ts';
 
 /** The tables that a new ENCRYPTION_KEY encrypts again while Postern runs. */
 export function encryptedTables(sql: Sql, clock: Clock): readonly EncryptedRows[] {
@@ -32,11 +32,12 @@ export function encryptedTables(sql: Sql, clock: Clock): readonly EncryptedRows[
   ];
 }
 
-export function createReencryptionPart(deps: {
-  readonly sql: Sql;
-  readonly clock: Clock;
-  readonly encryption: Encryption;
-}) {
+export function createReencryptionPart(
+  deps: Pick<Process, 'clock'> & {
+    readonly sql: Sql;
+    readonly encryption: Encryption;
+  },
+) {
   const tables = encryptedTables(deps.sql, deps.clock);
   const reencryption = createReencryption({ tables, encryption: deps.encryption });
   return {

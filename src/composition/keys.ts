@@ -1,5 +1,4 @@
-import { type Clock, day, minute, second } from '../core/clock.ts';
-import type { Random } from '../core/ids.ts';
+import { day, minute, second } from '../core/clock.ts';
 import type { AuditWriter, Denials } from '../features/audit/audit.ts';
 import { createKeyAlarms } from '../features/keys/alarms.ts';
 import { contextRoute } from '../features/keys/context-route.ts';
@@ -25,13 +24,11 @@ import type { NoticeWriter } from '../features/notices/notices.ts';
 import type { FailedAuth, RateLimiter } from '../features/rate-limit/rate-limit.ts';
 import type { RepositoryStore } from '../features/repositories/repositories.ts';
 import { createDocument, type DocumentStores } from '../features/settings/document.ts';
-import type { ChangeFeed } from '../platform/database/change-feed.ts';
 import type { Tx } from '../platform/database/database.ts';
 import type { StoresOf } from '../platform/database/stores.ts';
 import type { Route } from '../platform/http.ts';
-import type { Log } from '../platform/log.ts';
 import { refusingBadCredentials } from '../surfaces/web/bad-credentials.ts';
-import { finishAll, type Part } from './part.ts';
+import { finishAll, type Part, type Process } from './part.ts';
 
 export const keyStores = { keys: keyStore, usage: usageStore };
 
@@ -42,13 +39,11 @@ type Stores = StoresOf<typeof keyStores> &
     readonly audit: AuditWriter;
   };
 
-export type KeysPartDeps = {
+export type KeysPartDeps = Pick<Process, 'feed' | 'isFresh' | 'clock' | 'random' | 'log'> & {
   readonly keyPrefix: string;
   readonly ownerSweepMinutes: number;
   readonly read: StoresOf<typeof keyStores> & Pick<Stores, 'documents' | 'repositories'>;
   readonly tx: Tx<Stores>;
-  readonly feed: ChangeFeed;
-  readonly isFresh: () => boolean;
   readonly limiter: RateLimiter;
   readonly failedAuth: FailedAuth;
   readonly denials: Denials;
@@ -59,13 +54,10 @@ export type KeysPartDeps = {
   readonly principal: Parameters<typeof contextRoute>[0]['principal'];
   /** Every route of the API. */
   readonly routes: () => readonly Route[];
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 } & Pick<
-  KeyRouteDeps,
-  'names' | 'refusalsOf' | 'refusalsOfKeys' | 'timeline' | 'auditEventSchema' | 'sitesOwnedBy'
->;
+    KeyRouteDeps,
+    'names' | 'refusalsOf' | 'refusalsOfKeys' | 'timeline' | 'auditEventSchema' | 'sitesOwnedBy'
+  >;
 
 /** API keys: their life, their verification, and what is recorded of their use. */
 export function createKeysPart(deps: KeysPartDeps) {

@@ -1,13 +1,10 @@
-import type { Clock } from '../core/clock.ts';
-import type { Random } from '../core/ids.ts';
 import { noticeStore } from '../features/notices/notice-store.ts';
 import { createNotices } from '../features/notices/notices.ts';
 import { noticeRoutes } from '../features/notices/routes.ts';
 import type { Sql } from '../platform/database/database.ts';
-import type { Log } from '../platform/log.ts';
-import type { Part } from './part.ts';
+import type { Part, Process } from './part.ts';
 
-export function noticeStores(deps: { readonly clock: Clock; readonly random: Random; readonly log: Log }) {
+export function noticeStores(deps: Pick<Process, 'clock' | 'random' | 'log'>) {
   return { notices: (sql: Sql) => noticeStore(sql, deps) };
 }
 

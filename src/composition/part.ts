@@ -1,4 +1,10 @@
 import type { FastifyInstance } from 'fastify';
+import type { Clock } from '../core/clock.ts';
+import type { Random } from '../core/ids.ts';
+import type { Blobs } from '../platform/blobs/blobs.ts';
+import type { ChangeFeed } from '../platform/database/change-feed.ts';
+import type { Kv } from '../platform/kv/kv.ts';
+import type { Log } from '../platform/log.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Route } from '../platform/http.ts';
 import type { routeCaller } from '../surfaces/mcp/call-route.ts';
@@ -6,6 +12,20 @@ import type { Authentication } from '../surfaces/web/authentication.ts';
 import type { Authorization } from '../surfaces/web/authorization.ts';
 import type { RequestLimits } from '../surfaces/web/request-limits.ts';
 import type { RequestRecords } from '../surfaces/web/request-records.ts';
+
+/** What a part may use of its process. Each names what it needs. */
+export type Process = {
+  readonly feed: ChangeFeed;
+  /** False: this process may have missed a change. */
+  readonly isFresh: () => boolean;
+  readonly kv: Kv;
+  readonly blobs: Blobs;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Identifies this process. */
+  readonly holder: string;
+};
 
 /** The steps of a request, for pages that run them themselves. */
 export type PageSteps = {

@@ -1,5 +1,3 @@
-import type { Clock } from '../core/clock.ts';
-import type { Random } from '../core/ids.ts';
 import { createChangeLimit } from '../features/rate-limit/change-limit.ts';
 import {
   addressBucket,
@@ -8,7 +6,7 @@ import {
   type LimitSource,
   memorySource,
 } from '../features/rate-limit/rate-limit.ts';
-import type { Part } from './part.ts';
+import type { Part, Process } from './part.ts';
 
 /** Metadata documents of MCP clients that one network address may have fetched. */
 const documentsPerMinute = 10;
@@ -19,11 +17,8 @@ export function createRateLimitsPart({
   random,
   changesPerMinute,
   onFallback,
-}: {
+}: Pick<Process, 'clock' | 'random'> & {
   readonly source: LimitSource;
-  /** The clock of the process: limits count real time. */
-  readonly clock: Clock;
-  readonly random: Random;
   readonly changesPerMinute: number | undefined;
   readonly onFallback: () => void;
 }) {

@@ -11,12 +11,11 @@ import { keyStores } from './keys.ts';
 import { noticeStores } from './notices.ts';
 import { repositoryStores } from './repositories.ts';
 import { sitesStores } from './sites/sites.ts';
-import { type Clock, second } from '../core/clock.ts';
-import type { Random } from '../core/ids.ts';
+import { second } from '../core/clock.ts';
 import { announcing, createChangeFeed } from '../platform/database/change-feed.ts';
 import type { Database } from '../platform/database/database.ts';
 import { lazyStores } from '../platform/database/stores.ts';
-import type { Log } from '../platform/log.ts';
+import type { Process } from './part.ts';
 
 /** The stores of every part: `read` outside a transaction, `tx` inside one. */
 export function createStores({
@@ -25,11 +24,8 @@ export function createStores({
   random,
   log,
   isOnlyProcess,
-}: {
+}: Pick<Process, 'clock' | 'random' | 'log'> & {
   readonly database: Database;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
   readonly isOnlyProcess: boolean;
 }) {
   const feed = createChangeFeed({ database, clock });

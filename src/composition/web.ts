@@ -1,17 +1,14 @@
 import { fileURLToPath } from 'node:url';
 import type { AppBackends, AppSettings } from './app-settings.ts';
 import type { Identity } from './identity/identity.ts';
-import type { Page, PageSteps } from './part.ts';
-import type { Clock } from '../core/clock.ts';
+import type { Page, PageSteps, Process } from './part.ts';
 import type { Denials } from '../features/audit/audit.ts';
 import type { KeyAlarms } from '../features/keys/alarms.ts';
 import type { createChangeLimit } from '../features/rate-limit/change-limit.ts';
 import type { RateLimiter } from '../features/rate-limit/rate-limit.ts';
 import { surfaceRoutes } from '../features/settings/surfaces.ts';
-import type { ChangeFeed } from '../platform/database/change-feed.ts';
 import { drain } from '../platform/drain.ts';
 import type { Route } from '../platform/http.ts';
-import type { Log } from '../platform/log.ts';
 import { version } from '../platform/version.ts';
 import { routeCaller } from '../surfaces/mcp/call-route.ts';
 import { mcpPath } from '../surfaces/mcp/mcp-page.ts';
@@ -37,7 +34,7 @@ const commandLinePath = fileURLToPath(new URL('../../cli/dist/postern.mjs', impo
 /** The routes that belong to no group. */
 export const webRoutes = surfaceRoutes;
 
-type WebDeps = {
+type WebDeps = Pick<Process, 'feed' | 'clock' | 'log'> & {
   readonly settings: Pick<
     AppSettings,
     | 'uiUrl'
@@ -66,11 +63,8 @@ type WebDeps = {
   readonly limiter: RateLimiter;
   readonly changeLimit: ReturnType<typeof createChangeLimit>;
   readonly denials: Denials;
-  readonly feed: ChangeFeed;
   readonly metrics: Metrics;
   readonly hasStarted: () => boolean;
-  readonly clock: Clock;
-  readonly log: Log;
 };
 
 /** The server of web, and the one for pods. */

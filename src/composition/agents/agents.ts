@@ -1,7 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Clock, hour, minute } from '../../core/clock.ts';
+import { hour, minute } from '../../core/clock.ts';
 import type { UserRef } from '../../core/caller.ts';
-import type { Random } from '../../core/ids.ts';
 import {
   type AgentModels,
   agentModelsName,
@@ -42,13 +41,12 @@ import { anything, publishing } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { StoresOf } from '../../platform/database/stores.ts';
 import type { Encryption } from '../../platform/encryption.ts';
-import type { Log } from '../../platform/log.ts';
 import { createConfirmations } from '../../surfaces/mcp/confirmations.ts';
 import { type McpPageDeps, mcpPages, mcpPath } from '../../surfaces/mcp/mcp-page.ts';
 import { tools } from '../../surfaces/mcp/tools.ts';
 import { uploadPage } from '../../surfaces/mcp/upload-page.ts';
 import type { RefuseBadCredential } from '../../surfaces/web/bad-credentials.ts';
-import type { PageSteps } from '../part.ts';
+import type { PageSteps, Process } from '../part.ts';
 
 export const agentStores = {
   agentApprovals: agentApprovalStore,
@@ -62,7 +60,7 @@ type Stores = StoresOf<typeof agentStores> &
 
 /** Agents: their definitions, sessions, approvals and uploads, and the pages that they call. */
 export function createAgentsPart(
-  deps: {
+  deps: Pick<Process, 'clock' | 'random' | 'log'> & {
     readonly uiUrl: string;
     readonly sessionSecrets: readonly string[];
     readonly read: StoresOf<typeof agentStores> & Pick<Stores, 'documents'>;
@@ -84,9 +82,6 @@ export function createAgentsPart(
     readonly format: KeyFormat;
     readonly encryption: Encryption;
     readonly count: McpPageDeps['count'];
-    readonly clock: Clock;
-    readonly random: Random;
-    readonly log: Log;
   } & Pick<ConfigDocumentDeps<AgentModels, DocumentStores>, 'feed' | 'isFresh'>,
 ) {
   const { read, tx, policy, grantDefinitions, identity, provider, encryption, clock, random, log } = deps;

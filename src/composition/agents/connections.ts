@@ -1,7 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { AppSettings } from '../app-settings.ts';
-import { type Clock, hour, second } from '../../core/clock.ts';
-import type { Random } from '../../core/ids.ts';
+import { hour, second } from '../../core/clock.ts';
 import type { AuditWriter } from '../../features/audit/audit.ts';
 import { connectionStore } from '../../features/connections/connection-store.ts';
 import { connectionRoutes } from '../../features/connections/connection-routes.ts';
@@ -18,10 +17,9 @@ import type { Encryption } from '../../platform/encryption.ts';
 import type { Fetch } from '../../platform/fetch.ts';
 import { maxOutboundBytes } from '../../platform/guarded-fetch.ts';
 import type { StoresOf } from '../../platform/database/stores.ts';
-import type { Log } from '../../platform/log.ts';
 import type { People } from '../../features/people/people.ts';
 import { connectionPages } from '../../surfaces/web/pages/connection-routes.ts';
-import type { PageSteps } from '../part.ts';
+import type { PageSteps, Process } from '../part.ts';
 import { publicFetch } from './mcp.ts';
 
 export const connectionStores = { mcpServers: mcpServerStore, mcpConnections: connectionStore };
@@ -42,18 +40,14 @@ export function createConnectionsPart({
   sessions,
   isEnabled,
   isDeleted,
-}: {
+}: Pick<Process, 'clock' | 'random' | 'log' | 'holder'> & {
   readonly settings: Pick<AppSettings, 'uiUrl' | 'externalServerMs' | 'externalLookMs'>;
-  readonly random: Random;
-  readonly log: Log;
   readonly sessions: People['sessions'];
   /** Reaches external servers. Null: over the network, at public addresses. */
   readonly fetch: Fetch | null;
   readonly read: Stores;
   readonly tx: Tx<Stores & { readonly audit: AuditWriter }>;
   readonly encryption: Encryption;
-  readonly clock: Clock;
-  readonly holder: string;
   readonly isEnabled: () => Promise<boolean>;
   readonly isDeleted: (userId: string) => Promise<boolean>;
 }) {

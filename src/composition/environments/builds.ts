@@ -1,6 +1,5 @@
-import { type Clock, minute } from '../../core/clock.ts';
+import { minute } from '../../core/clock.ts';
 import { systemAuditContext } from '../../core/caller.ts';
-import type { Random } from '../../core/ids.ts';
 import { artifactStore } from '../../features/environments/builds/artifact-store.ts';
 import { artifactsToEncode } from '../../features/environments/builds/artifacts-to-encode.ts';
 import { createBuildRunner, type RunnerDeps } from '../../features/environments/builds/build-runner.ts';
@@ -16,13 +15,12 @@ import type { KeyFormat } from '../../features/keys/keys.ts';
 import type { Repositories } from '../../features/repositories/repositories.ts';
 import type { ConfigDocument } from '../../features/settings/settings.ts';
 import type { ContentStore, EncodingQueue, SitesConfig, SitesDeps } from '../../features/sites/sites.ts';
-import type { Blobs } from '../../platform/blobs/blobs.ts';
 import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { StoresOf } from '../../platform/database/stores.ts';
 import { mac } from '../../platform/encryption.ts';
 import type { Git } from '../../platform/git/git.ts';
-import type { Log } from '../../platform/log.ts';
+import type { Process } from '../part.ts';
 
 export const buildStores = { builds: buildStore, artifacts: artifactStore, tickets: ticketStore };
 
@@ -37,28 +35,24 @@ export function createArtifactQueue(deps: Parameters<typeof artifactsToEncode>[0
   return artifactsToEncode(deps);
 }
 
-export function createBuildServices(deps: {
-  readonly read: Pick<Stores, 'builds' | 'artifacts' | 'content' | 'environments'>;
-  readonly tx: Tx<Stores>;
-  readonly feed: Pick<ChangeFeed, 'announce'>;
-  /** Null: this process builds nothing. */
-  readonly engine: Engine | null;
-  readonly repositories: Pick<Repositories, 'remoteOf'>;
-  readonly git: Git;
-  readonly secrets: Secrets;
-  readonly policy: Pick<ConfigDocument<EnvironmentPolicy>, 'inForce'>;
-  readonly sitesConfig: Pick<ConfigDocument<SitesConfig>, 'inForce'>;
-  readonly blobs: Blobs;
-  readonly format: KeyFormat;
-  readonly exposed: SitesDeps['exposed'];
-  readonly encryptionKeys: readonly string[];
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly count: Pick<RunnerDeps, 'countEnd' | 'countRetry'>;
-  /** Identifies this process. */
-  readonly holder: string;
-}) {
+export function createBuildServices(
+  deps: Pick<Process, 'blobs' | 'clock' | 'random' | 'log' | 'holder'> & {
+    readonly read: Pick<Stores, 'builds' | 'artifacts' | 'content' | 'environments'>;
+    readonly tx: Tx<Stores>;
+    readonly feed: Pick<ChangeFeed, 'announce'>;
+    /** Null: this process builds nothing. */
+    readonly engine: Engine | null;
+    readonly repositories: Pick<Repositories, 'remoteOf'>;
+    readonly git: Git;
+    readonly secrets: Secrets;
+    readonly policy: Pick<ConfigDocument<EnvironmentPolicy>, 'inForce'>;
+    readonly sitesConfig: Pick<ConfigDocument<SitesConfig>, 'inForce'>;
+    readonly format: KeyFormat;
+    readonly exposed: SitesDeps['exposed'];
+    readonly encryptionKeys: readonly string[];
+    readonly count: Pick<RunnerDeps, 'countEnd' | 'countRetry'>;
+  },
+) {
   const { read, tx, engine, git, secrets, blobs, format, clock, random, log, holder } = deps;
   const onEnded = (jobId: string) => deps.feed.announce({ topic: 'build', subject: jobId });
   const policy = async () => (await deps.policy.inForce()).value;

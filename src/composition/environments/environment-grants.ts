@@ -1,6 +1,6 @@
 import type { SitesServices } from '../sites/sites.ts';
 import type { UserRef } from '../../core/caller.ts';
-import { type Clock, minute, second } from '../../core/clock.ts';
+import { minute, second } from '../../core/clock.ts';
 import type { Random } from '../../core/ids.ts';
 import type { AuditWriter, Denials } from '../../features/audit/audit.ts';
 import type { EnvironmentPolicy } from '../../features/environments/policy/environment-policy.ts';
@@ -26,17 +26,15 @@ import type { ConfigDocument } from '../../features/settings/document.ts';
 import { anything, type ChangeFeed } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { StoresOf } from '../../platform/database/stores.ts';
-import type { Kv } from '../../platform/kv/kv.ts';
-import type { Log } from '../../platform/log.ts';
 import { environmentPages } from '../../surfaces/web/pages/environment-routes.ts';
-import type { PageSteps } from '../part.ts';
+import type { PageSteps, Process } from '../part.ts';
 
 /** The stores that decide about access to Environments. */
 export const environmentGrantStores = { holders: holderStore, serving: servingStore, opening: openingStore };
 
 type Read = StoresOf<typeof environmentGrantStores>;
 
-type EnvironmentGrantsDeps = {
+type EnvironmentGrantsDeps = Pick<Process, 'kv' | 'clock' | 'random' | 'log'> & {
   readonly uiUrl: string;
   readonly contentUrl: string;
   readonly sessions: People['sessions'];
@@ -48,15 +46,11 @@ type EnvironmentGrantsDeps = {
   readonly read: Read;
   readonly tx: Tx<{ holders: HolderStore; audit: AuditWriter }>;
   readonly feed: Pick<ChangeFeed, 'subscribe'>;
-  readonly kv: Kv;
   readonly identity: Pick<People, 'accessTokenFor' | 'findUserBySubject'> & { readonly issuer: string };
   readonly identityCheck: IdentityCheck;
   readonly limiter: RateLimiter;
   readonly denials: Denials;
   readonly ownerSweepMinutes: number;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 };
 
 /** Signs the records of grants of Environments. */

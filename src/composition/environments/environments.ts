@@ -2,8 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { z } from 'zod';
 import { administratorSession, decide } from '../../core/authorize.ts';
 import { type RequestOrigin, systemAuditContext, type UserRef } from '../../core/caller.ts';
-import { type Clock, day, hour, minute, second } from '../../core/clock.ts';
-import type { Random } from '../../core/ids.ts';
+import { day, hour, minute, second } from '../../core/clock.ts';
 import type { AuditEventResponse } from '../../features/audit/audit.ts';
 import { createBranches } from '../../features/environments/branches.ts';
 import { branchesRoute } from '../../features/environments/branches-route.ts';
@@ -55,10 +54,10 @@ import {
 } from '../../features/settings/document.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { StoresOf } from '../../platform/database/stores.ts';
-import type { ChangeFeed } from '../../platform/database/change-feed.ts';
 import type { Git } from '../../platform/git/git.ts';
 import type { Kv } from '../../platform/kv/kv.ts';
 import type { Log } from '../../platform/log.ts';
+import type { Process } from '../part.ts';
 
 export const environmentStores = {
   metadataLinks: linkStore,
@@ -121,7 +120,7 @@ export function createEnvironmentPolicyPart(
   };
 }
 
-type EnvironmentServicesDeps = {
+type EnvironmentServicesDeps = Pick<Process, 'feed' | 'clock' | 'random' | 'log'> & {
   readonly environmentPolicy: ConfigDocument<EnvironmentPolicy>;
   readonly uiUrl: string;
   readonly contentUrl: string;
@@ -145,14 +144,10 @@ type EnvironmentServicesDeps = {
   readonly isCreatorActive: Parameters<typeof createTracking>[0]['isCreatorActive'];
   readonly read: StoresOf<typeof environmentStores> & { readonly artifacts: ArtifactStore };
   readonly tx: Tx<Stores>;
-  readonly feed: ChangeFeed;
-  readonly random: Random;
-  readonly log: Log;
   readonly eventsOf: Parameters<typeof environmentReading>[0]['eventsOf'];
   /** Notifies the owners of live keys in the text. */
   readonly reportKeys: (text: string, origin: RequestOrigin) => void;
   readonly countRetry: ReconcilerDeps['countRetry'];
-  readonly clock: Clock;
 };
 
 function createEnvironmentServices(deps: EnvironmentServicesDeps) {

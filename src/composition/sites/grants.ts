@@ -1,7 +1,6 @@
 import type { SitesServices, sitesStores } from './sites.ts';
 import type { RequestOrigin } from '../../core/caller.ts';
-import { type Clock, day, second } from '../../core/clock.ts';
-import type { Random } from '../../core/ids.ts';
+import { day, second } from '../../core/clock.ts';
 import type { AuditWriter, Denials } from '../../features/audit/audit.ts';
 import { heartbeatMs } from '../../features/grants/instance-registry.ts';
 import { createGrants, createAuditRelayReader } from '../../features/grants/grants.ts';
@@ -9,34 +8,27 @@ import { grantRoutes } from '../../features/grants/routes.ts';
 import { siteGrants, stateKey } from '../../features/grants/grant-kind.ts';
 import type { IdentityCheck, People } from '../../features/people/people.ts';
 import type { RateLimiter } from '../../features/rate-limit/rate-limit.ts';
-import { anything, type ChangeFeed } from '../../platform/database/change-feed.ts';
+import { anything } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { StoresOf } from '../../platform/database/stores.ts';
-import type { Kv } from '../../platform/kv/kv.ts';
-import type { Log } from '../../platform/log.ts';
 import { sitePages } from '../../surfaces/web/pages/site-routes.ts';
-import type { PageSteps } from '../part.ts';
+import type { PageSteps, Process } from '../part.ts';
 
 type Stores = StoresOf<typeof sitesStores> & { audit: AuditWriter };
 
 /** How long the ledger keeps the record of granted access. */
 const ledgerMs = 30 * day;
 
-type GrantsPartDeps = {
+type GrantsPartDeps = Pick<Process, 'feed' | 'kv' | 'clock' | 'random' | 'log'> & {
   readonly uiUrl: string;
   readonly sessions: People['sessions'];
   readonly sitesServices: SitesServices;
   readonly read: Pick<Stores, 'sites' | 'grants' | 'sitesSwitch'>;
   readonly tx: Tx<Stores>;
-  readonly feed: ChangeFeed;
-  readonly kv: Kv;
   readonly identity: Pick<People, 'accessTokenFor'>;
   readonly identityCheck: IdentityCheck;
   readonly limiter: RateLimiter;
   readonly denials: Denials;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
   /** Called when a gateway finds the value of a key, given by its digest, where no key may be. */
   readonly seenKey: (digest: string, origin: RequestOrigin) => void;
 };

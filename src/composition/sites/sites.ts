@@ -1,6 +1,5 @@
 import type { Workload } from '../../config/names.ts';
-import { type Clock, minute, second } from '../../core/clock.ts';
-import type { Random } from '../../core/ids.ts';
+import { minute, second } from '../../core/clock.ts';
 import {
   createInstanceRegistry,
   createGrantSigner,
@@ -41,13 +40,10 @@ import {
 } from '../../features/sites/sites.ts';
 import { sitesConfigSchema } from '../../features/sites/sites-config.ts';
 import { type SwitchStore, switchStore } from '../../features/sites/switch-store.ts';
-import type { Blobs } from '../../platform/blobs/blobs.ts';
-import type { ChangeFeed } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { StoresOf } from '../../platform/database/stores.ts';
-import type { Kv } from '../../platform/kv/kv.ts';
-import type { Log } from '../../platform/log.ts';
 import type { TemporaryFiles } from '../../platform/temporary-files.ts';
+import type { Process } from '../part.ts';
 
 export const sitesStores = {
   sites: siteStore,
@@ -63,18 +59,14 @@ export type SitesServices = ReturnType<typeof createSitesServices>;
 
 type Stores = SiteStores & DocumentStores & { sitesSwitch: SwitchStore; notices: NoticeWriter };
 
-type SitesServicesDeps = {
+type SitesServicesDeps = Pick<
+  Process,
+  'feed' | 'isFresh' | 'kv' | 'blobs' | 'clock' | 'random' | 'log' | 'holder'
+> & {
   readonly read: StoresOf<typeof sitesStores> & Pick<Stores, 'documents'>;
   readonly tx: Tx<Stores>;
-  readonly feed: ChangeFeed;
-  readonly isFresh: () => boolean;
-  readonly kv: Kv;
-  readonly blobs: Blobs;
   readonly temporaryFiles: TemporaryFiles;
   readonly format: KeyFormat;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
   readonly uiUrl: string;
   readonly contentUrl: string;
   readonly environmentsContentUrl: string;
@@ -82,8 +74,6 @@ type SitesServicesDeps = {
   /** True: another identity provider than the built-in one is configured. */
   readonly hasOtherProvider: boolean;
   readonly grantSecrets: readonly string[];
-  /** Identifies this process. */
-  readonly holder: string;
   readonly workload: Exclude<Workload, 'gateway'>;
   readonly exposed: SitesDeps['exposed'];
   /** Content of other features that is to be compressed. */
