@@ -100,7 +100,7 @@ export function createGatewaySide(
   };
 }
 
-/** `collect`: collects the refusals that gateways wrote. */
+/** The gateway side as a part. `collect` collects the refusals that gateways wrote. */
 export function createGatewaySidePart(
   deps: Parameters<typeof createGatewaySide>[0] & {
     readonly collect: () => Promise<void>;
