@@ -24,7 +24,7 @@ import { encryptWebhook, newWebhookSecret, readWebhookSecret } from './webhook.t
 import type { WebhookStore } from './webhook-store.ts';
 
 export type { Repository } from './repository.ts';
-export { repositoryStore } from './repository-store.ts';
+export { type RepositoryStore, repositoryStore } from './repository-store.ts';
 
 /**
  * The registry of the git repositories to which keys can be restricted (contract 4). Keys store ids, so a rename here
