@@ -20,8 +20,8 @@ const programs = [
   'src/operations/doctor/doctor.test.ts',
   'src/platform/database/embedded*.test.ts',
   'src/platform/git/*.test.ts',
-  'src/features/environments/{branches,preview}.test.ts',
-  'src/features/environments/builds/*.test.ts',
+  'src/features/environments/preview/{branches,preview}.test.ts',
+  'src/features/builds/*.test.ts',
   'test/api/environments/*.test.ts',
   'test/gateway/environment-processes.test.ts',
 ];

@@ -1,10 +1,13 @@
 import { sql } from 'kysely';
 import { day, hour } from '../src/core/clock.ts';
-import { artifactStore } from '../src/features/environments/builds/artifact-store.ts';
-import { buildStore } from '../src/features/environments/builds/build-store.ts';
+import { artifactStore } from '../src/features/builds/artifact-store.ts';
+import { buildStore } from '../src/features/builds/build-store.ts';
 import { deployStore } from '../src/features/environments/deploys/deploy-store.ts';
-import { type EnvironmentFilter, environmentStore } from '../src/features/environments/environment-store.ts';
-import { environmentReading } from '../src/features/environments/reading.ts';
+import {
+  type EnvironmentFilter,
+  environmentStore,
+} from '../src/features/environments/environment/environment-store.ts';
+import { environmentReading } from '../src/features/environments/lifecycle/reading.ts';
 import { servingStore } from '../src/features/environments/serving/serving-store.ts';
 import type { Database } from '../src/platform/database/database.ts';
 import { migrate } from '../src/platform/database/migrate.ts';

@@ -1,7 +1,7 @@
-import type { Engine } from '../src/features/environments/engine/engine.ts';
+import type { Engine } from '../src/features/engine/contract.ts';
 import { systemAuditContext } from '../src/core/caller.ts';
 import { defaultKeyPolicy } from '../src/features/keys/key-policy.ts';
-import { environmentStore } from '../src/features/environments/environment-store.ts';
+import { environmentStore } from '../src/features/environments/environment/environment-store.ts';
 import { environmentRow, serviceRow } from '../test/environment-row.ts';
 import { startMeasuredApp } from './measured-app.ts';
 

@@ -1,7 +1,7 @@
 import { createApp } from '../src/composition/app.ts';
 import { openBackends } from '../src/composition/backends/backends.ts';
 import { readConfig } from '../src/config/read.ts';
-import type { Engine } from '../src/features/environments/engine/engine.ts';
+import type { Engine } from '../src/features/engine/contract.ts';
 import { migrate } from '../src/platform/database/migrate.ts';
 import { keepTickShapes } from '../src/platform/tick-shapes.ts';
 

@@ -3,15 +3,15 @@ import { allRoutes } from '../src/composition/all-routes.ts';
 import { configReference } from '../src/config/settings.ts';
 import { errorCodes, errorRegistry } from '../src/core/errors.ts';
 import { auditEvents } from '../src/features/audit/events.ts';
-import { rules } from '../src/features/environments/configuration-file/problem.ts';
-import { maxFileBytes } from '../src/features/environments/configuration-file/read.ts';
-import { maxServices } from '../src/features/environments/configuration-file/schema.ts';
+import { rules } from '../src/features/configuration-file/problem.ts';
+import { maxFileBytes } from '../src/features/configuration-file/read.ts';
+import { maxServices } from '../src/features/configuration-file/schema.ts';
 import {
   maxCharacters,
   maxDepth,
   maxTokens,
   maxValues,
-} from '../src/features/environments/configuration-file/yaml-text.ts';
+} from '../src/features/configuration-file/yaml-text.ts';
 import { surfaces } from '../src/features/settings/surfaces.ts';
 import { isLimitedChange, type Route } from '../src/platform/http.ts';
 import { maxMcpBodyBytes } from '../src/surfaces/mcp/mcp-page.ts';

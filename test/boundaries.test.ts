@@ -177,7 +177,7 @@ test('in the web app, imports go down: router → administration, settings, star
 
 test('only config/ reads the environment, and nothing in src imports from test', () => {
   // A service of an Environment, which gets its variables as every service does.
-  const database = 'src/features/environments/engine/local/database/program.ts';
+  const database = 'src/features/engine/local/database/program.ts';
   const readers = files.filter(
     ({ path, text }) => !path.startsWith('src/config/') && path !== database && /process\.env\b/.test(text),
   );
@@ -186,7 +186,7 @@ test('only config/ reads the environment, and nothing in src imports from test',
 });
 
 test('only a worker loads the engine for Kubernetes: the composition imports it when it is configured', () => {
-  const folder = 'src/features/environments/engine/kubernetes/';
+  const folder = 'src/features/engine/kubernetes/';
   const engine = edges.filter(({ path, target }) => target.startsWith(folder) && !path.startsWith(folder));
   const store = `${folder}service-log-store.ts`;
   expect(print(engine.filter(({ target }) => target !== store))).toEqual([

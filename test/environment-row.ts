@@ -1,5 +1,8 @@
 import { day } from '../src/core/clock.ts';
-import type { Environment, EnvironmentService } from '../src/features/environments/environment.ts';
+import type {
+  Environment,
+  EnvironmentService,
+} from '../src/features/environments/environment/environment.ts';
 
 type Own = Pick<Environment, 'id' | 'uuid' | 'creator' | 'label'> & Partial<Environment>;
 

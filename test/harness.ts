@@ -21,7 +21,7 @@ import { type LimitSource, memorySource } from '../src/features/rate-limit/rate-
 import type { Database } from '../src/platform/database/database.ts';
 import { lazyStores } from '../src/platform/database/stores.ts';
 import type { DatabaseServer } from '../src/features/environments/databases/server.ts';
-import type { Engine } from '../src/features/environments/engine/engine.ts';
+import type { Engine } from '../src/features/engine/contract.ts';
 import type { IsolationInForce } from '../src/features/environments/policy/environment-policy.ts';
 import type { Blobs } from '../src/platform/blobs/blobs.ts';
 import { fileBlobs } from '../src/platform/blobs/file-blobs.ts';

@@ -4,7 +4,7 @@ import type { Clock } from '../core/clock.ts';
 import type { Random } from '../core/ids.ts';
 import type { PasswordCost } from '../features/accounts/passwords.ts';
 import type { DatabaseServer } from '../features/environments/databases/server.ts';
-import type { Engine } from '../features/environments/engine/engine.ts';
+import type { Engine } from '../features/engine/contract.ts';
 import type { IsolationInForce } from '../features/environments/policy/environment-policy.ts';
 import type { Directory } from '../features/people/directory/directory.ts';
 import type { Fetch } from '../platform/fetch.ts';

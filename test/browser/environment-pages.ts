@@ -1,9 +1,12 @@
 import { sql } from 'kysely';
 import { deployStore } from '../../src/features/environments/deploys/deploy-store.ts';
 import type { Deploy, DeployStep } from '../../src/features/environments/deploys/deploy.ts';
-import type { Engine } from '../../src/features/environments/engine/engine.ts';
-import { environmentStore } from '../../src/features/environments/environment-store.ts';
-import type { Environment, EnvironmentService } from '../../src/features/environments/environment.ts';
+import type { Engine } from '../../src/features/engine/contract.ts';
+import { environmentStore } from '../../src/features/environments/environment/environment-store.ts';
+import type {
+  Environment,
+  EnvironmentService,
+} from '../../src/features/environments/environment/environment.ts';
 import { defaultEnvironmentPolicy } from '../../src/features/environments/policy/environment-policy.ts';
 import { newRepository, type TestRepository } from '../git-repository.ts';
 import type { Person } from '../harness.ts';

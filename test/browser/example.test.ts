@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { LocalEngine } from '../../src/features/environments/engine/local/local-engine.ts';
+import type { LocalEngine } from '../../src/features/engine/local/local-engine.ts';
 import { minute } from '../../src/core/clock.ts';
 import { openEngine } from '../api/environments/shop.ts';
 import { isBwrapMissing } from '../engines/local-machine.ts';

@@ -6,13 +6,9 @@ import { promisify } from 'node:util';
 import type { V1Deployment } from '@kubernetes/client-node';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import {
-  type Cluster,
-  type Kind,
-  openCluster,
-} from '../../src/features/environments/engine/kubernetes/cluster.ts';
-import { createBuildLog } from '../../src/features/environments/engine/build-log.ts';
-import { createKubernetesEngine } from '../../src/features/environments/engine/kubernetes/kubernetes-engine.ts';
+import { type Cluster, type Kind, openCluster } from '../../src/features/engine/kubernetes/cluster.ts';
+import { createBuildLog } from '../../src/features/engine/build-log.ts';
+import { createKubernetesEngine } from '../../src/features/engine/kubernetes/kubernetes-engine.ts';
 import { generousLimits } from '../engines/engine-contract.ts';
 import { run } from './cluster.ts';
 

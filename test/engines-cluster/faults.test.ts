@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createBuildLog, type LogLine } from '../../src/features/environments/engine/build-log.ts';
-import type { BuildJob, DesiredProcess } from '../../src/features/environments/engine/engine.ts';
-import type { KubernetesEngine } from '../../src/features/environments/engine/kubernetes/kubernetes-engine.ts';
+import { createBuildLog, type LogLine } from '../../src/features/engine/build-log.ts';
+import type { BuildJob, DesiredProcess } from '../../src/features/engine/contract.ts';
+import type { KubernetesEngine } from '../../src/features/engine/kubernetes/kubernetes-engine.ts';
 import { create, killNodeProgram } from '../cluster/cluster.ts';
 import { desire } from '../engines/service-contract.ts';
 import { createNamespace, image } from './namespace.ts';

@@ -1,5 +1,5 @@
 import { afterAll, describe, onTestFinished } from 'vitest';
-import type { KubernetesEngine } from '../../src/features/environments/engine/kubernetes/kubernetes-engine.ts';
+import type { KubernetesEngine } from '../../src/features/engine/kubernetes/kubernetes-engine.ts';
 import { engineContract } from '../engines/engine-contract.ts';
 import { serviceContract } from '../engines/service-contract.ts';
 import { createNamespace, image } from './namespace.ts';

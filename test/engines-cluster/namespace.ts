@@ -3,13 +3,13 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
-import type { Artifact, BuildLimits, LogEntry } from '../../src/features/environments/engine/engine.ts';
+import type { Artifact, BuildLimits, LogEntry } from '../../src/features/engine/contract.ts';
 import {
   createKubernetesEngine,
   type KubernetesEngine,
-} from '../../src/features/environments/engine/kubernetes/kubernetes-engine.ts';
-import type { ServiceLogStore } from '../../src/features/environments/engine/kubernetes/service-logs.ts';
-import { findOutput, storeOutput } from '../../src/features/environments/engine/output.ts';
+} from '../../src/features/engine/kubernetes/kubernetes-engine.ts';
+import type { ServiceLogStore } from '../../src/features/engine/kubernetes/service-logs.ts';
+import { findOutput, storeOutput } from '../../src/features/engine/output.ts';
 import { fileBlobs } from '../../src/platform/blobs/file-blobs.ts';
 import { create } from '../cluster/cluster.ts';
 import { generousLimits, sleeps } from '../engines/engine-contract.ts';

@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
-import type { Artifact } from '../../src/features/environments/engine/engine.ts';
-import { findOutput, storeOutput } from '../../src/features/environments/engine/output.ts';
-import type { Transfers } from '../../src/features/environments/transfers/transfers.ts';
+import type { Artifact } from '../../src/features/engine/contract.ts';
+import { findOutput, storeOutput } from '../../src/features/engine/output.ts';
+import type { Transfers } from '../../src/features/engine/transfers/transfers.ts';
 import type { Blobs } from '../../src/platform/blobs/blobs.ts';
 
 type Ticket = { readonly kind: 'source' | 'output' | 'tree'; readonly of: string; readonly digest: string };

@@ -9,7 +9,7 @@ import {
   createDatabases,
   type DatabaseAddress,
 } from '../../src/features/environments/databases/databases.ts';
-import type { SeedLimits } from '../../src/features/environments/databases/seed.ts';
+import type { SeedLimits } from '../../src/features/engine/seed.ts';
 import { databaseServer } from '../../src/features/environments/databases/server.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { postgresDialect } from '../../src/platform/database/postgres.ts';

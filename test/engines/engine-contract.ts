@@ -7,8 +7,8 @@ import { text } from 'node:stream/consumers';
 import { createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createBuildLog, type LogLine } from '../../src/features/environments/engine/build-log.ts';
-import type { BuildJob, BuildLimits, Engine } from '../../src/features/environments/engine/engine.ts';
+import { createBuildLog, type LogLine } from '../../src/features/engine/build-log.ts';
+import type { BuildJob, BuildLimits, Engine } from '../../src/features/engine/contract.ts';
 
 export type EngineHarness = {
   /** An engine with these limits and defaults for the others, and the artifact of a digest. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { databasesOfEngine } from '../../src/features/environments/databases/engine-databases.ts';
-import type { LocalEngine } from '../../src/features/environments/engine/local/local-engine.ts';
+import type { LocalEngine } from '../../src/features/engine/local/local-engine.ts';
 import { openShop, type Shop } from '../api/environments/shop.ts';
 import { createMachine, isBwrapMissing, processesWithText } from './local-machine.ts';
 

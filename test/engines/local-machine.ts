@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
-import type { BuildLimits } from '../../src/features/environments/engine/engine.ts';
-import { createLocalEngine } from '../../src/features/environments/engine/local/local-engine.ts';
+import type { BuildLimits } from '../../src/features/engine/contract.ts';
+import { createLocalEngine } from '../../src/features/engine/local/local-engine.ts';
 import { fileBlobs } from '../../src/platform/blobs/file-blobs.ts';
 import { generousLimits } from './engine-contract.ts';
 

@@ -3,14 +3,10 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import type {
-  BuildLimits,
-  DesiredProcess,
-  ObservedProcess,
-} from '../../src/features/environments/engine/engine.ts';
-import { openGroups } from '../../src/features/environments/engine/local/cgroups.ts';
-import { findOutput, storeOutput } from '../../src/features/environments/engine/output.ts';
-import type { LocalEngine } from '../../src/features/environments/engine/local/local-engine.ts';
+import type { BuildLimits, DesiredProcess, ObservedProcess } from '../../src/features/engine/contract.ts';
+import { openGroups } from '../../src/features/engine/local/cgroups.ts';
+import { findOutput, storeOutput } from '../../src/features/engine/output.ts';
+import type { LocalEngine } from '../../src/features/engine/local/local-engine.ts';
 import { generousLimits, hiddenMemory, sleeps } from './engine-contract.ts';
 import { createMachine, isBwrapMissing, processesWithText, programs } from './local-machine.ts';
 import { desire, serviceContract, textAt } from './service-contract.ts';
@@ -223,7 +219,7 @@ function localContract(
     const source = (path: string) => JSON.stringify(join(import.meta.dirname, '../../src', path));
     writeFileSync(
       program,
-      `import { createLocalEngine } from ${source('features/environments/engine/local/local-engine.ts')};
+      `import { createLocalEngine } from ${source('features/engine/local/local-engine.ts')};
       import { fileBlobs } from ${source('platform/blobs/file-blobs.ts')};
       const blobs = fileBlobs(${JSON.stringify(join(folder, 'blobs'))});
       const engine = createLocalEngine({ ...${JSON.stringify(options)}, blobs, now: Date.now, onDefect: console.error });

@@ -4,10 +4,10 @@ import { mkdirSync, mkdtempSync, readdirSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createBuildLog } from '../../src/features/environments/engine/build-log.ts';
-import { type BuildLimits, EngineUnavailable } from '../../src/features/environments/engine/engine.ts';
-import { openGroups } from '../../src/features/environments/engine/local/cgroups.ts';
-import { tenantUser } from '../../src/features/environments/engine/local/tenant.ts';
+import { createBuildLog } from '../../src/features/engine/build-log.ts';
+import { type BuildLimits, EngineUnavailable } from '../../src/features/engine/contract.ts';
+import { openGroups } from '../../src/features/engine/local/cgroups.ts';
+import { tenantUser } from '../../src/features/engine/local/tenant.ts';
 import { engineContract, hiddenMemory, nothing, sleeps } from './engine-contract.ts';
 import { createMachine, isBwrapMissing, programs } from './local-machine.ts';
 

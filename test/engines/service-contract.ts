@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { connect, createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { Address, DesiredProcess, Engine } from '../../src/features/environments/engine/engine.ts';
+import type { Address, DesiredProcess, Engine } from '../../src/features/engine/contract.ts';
 import { connectTo } from '../../src/platform/place.ts';
 import { sleeps } from './engine-contract.ts';
 

@@ -2,22 +2,22 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { environmentStore } from '../../src/features/environments/environment-store.ts';
+import { environmentStore } from '../../src/features/environments/environment/environment-store.ts';
 import { buildStores, createBuildServices } from '../../src/composition/environments/builds.ts';
 import { minute } from '../../src/core/clock.ts';
 import { systemRandom } from '../../src/core/ids.ts';
-import type { BuildRequest } from '../../src/features/environments/builds/build-job.ts';
-import type { DesiredBuild } from '../../src/features/environments/configuration-file/plan.ts';
-import type { BuildPlace } from '../../src/features/environments/engine/artifact-key.ts';
-import type { BuildLog } from '../../src/features/environments/engine/build-log.ts';
-import type { BuildJob, BuildOutcome, Engine } from '../../src/features/environments/engine/engine.ts';
-import { createLocalEngine } from '../../src/features/environments/engine/local/local-engine.ts';
-import { findOutput, storeOutput } from '../../src/features/environments/engine/output.ts';
+import type { BuildRequest } from '../../src/features/builds/build-job.ts';
+import type { DesiredBuild } from '../../src/features/configuration-file/plan.ts';
+import type { BuildPlace } from '../../src/features/engine/artifact-key.ts';
+import type { BuildLog } from '../../src/features/engine/build-log.ts';
+import type { BuildJob, BuildOutcome, Engine } from '../../src/features/engine/contract.ts';
+import { createLocalEngine } from '../../src/features/engine/local/local-engine.ts';
+import { findOutput, storeOutput } from '../../src/features/engine/output.ts';
 import {
   defaultEnvironmentPolicy,
   type EnvironmentPolicy,
 } from '../../src/features/environments/policy/environment-policy.ts';
-import { secretsIn } from '../../src/features/environments/secrets.ts';
+import { secretsIn } from '../../src/features/builds/secrets.ts';
 import { keyFormat } from '../../src/features/keys/key-value.ts';
 import { createSiteCleanup } from '../../src/features/sites/lifecycle/cleanup.ts';
 import type { InForce } from '../../src/features/settings/settings.ts';

@@ -1,4 +1,4 @@
-import type { Engine } from '../../src/features/environments/engine/engine.ts';
+import type { Engine } from '../../src/features/engine/contract.ts';
 
 /** Builds and runs nothing: for installations whose worker does not run. */
 const never = () => Promise.reject(new Error('Nothing runs here.'));

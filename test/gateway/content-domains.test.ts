@@ -3,7 +3,7 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { generateEnvironmentLabel } from '../../src/features/environments/labels.ts';
+import { generateEnvironmentLabel } from '../../src/features/environments/environment/labels.ts';
 import { createVisitor } from '../../src/operations/drill/visitor.ts';
 import { systemRandom } from '../../src/core/ids.ts';
 import { page, upload } from '../api/sites/uploads.ts';

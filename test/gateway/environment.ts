@@ -4,7 +4,10 @@ import { Readable } from 'node:stream';
 import { expect } from 'vitest';
 import { day } from '../../src/core/clock.ts';
 import { systemRandom } from '../../src/core/ids.ts';
-import { generateEnvironmentLabel, serviceLabel } from '../../src/features/environments/labels.ts';
+import {
+  generateEnvironmentLabel,
+  serviceLabel,
+} from '../../src/features/environments/environment/labels.ts';
 import { changeStore } from '../../src/platform/database/change-feed.ts';
 import { contentUrl, type Harness, type Person } from '../harness.ts';
 

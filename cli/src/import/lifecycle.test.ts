@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { readConfigurationFile } from '../../../src/features/environments/configuration-file/read.ts';
+import { readConfigurationFile } from '../../../src/features/configuration-file/read.ts';
 import { fromLifecycle } from './lifecycle.ts';
 
 const lifecycle = `

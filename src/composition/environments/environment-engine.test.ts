@@ -7,7 +7,7 @@ import { isBwrapMissing } from '../../../test/engines/local-machine.ts';
 import { ConfigError, type ConfigMistake } from '../../config/config-error.ts';
 import type { EnvironmentSettings } from '../../config/read.ts';
 import { systemClock } from '../../core/clock.ts';
-import { EngineUnavailable } from '../../features/environments/engine/engine.ts';
+import { EngineUnavailable } from '../../features/engine/contract.ts';
 import { createLog } from '../../platform/log.ts';
 import { openDatabase } from '../../platform/database/database.ts';
 import { embeddedDatabase } from '../../platform/database/embedded.ts';

@@ -5,10 +5,10 @@ import type { Workload } from '../../config/names.ts';
 import type { Config, EnvironmentSettings, KubernetesSettings } from '../../config/read.ts';
 import { type Clock, minute } from '../../core/clock.ts';
 import { systemRandom } from '../../core/ids.ts';
-import { type BuildLimits, EngineUnavailable } from '../../features/environments/engine/engine.ts';
-import { serviceLogStore } from '../../features/environments/engine/kubernetes/service-log-store.ts';
-import { createLocalEngine } from '../../features/environments/engine/local/local-engine.ts';
-import type { Isolation } from '../../features/environments/engine/local/sandbox.ts';
+import { type BuildLimits, EngineUnavailable } from '../../features/engine/contract.ts';
+import { serviceLogStore } from '../../features/engine/kubernetes/service-log-store.ts';
+import { createLocalEngine } from '../../features/engine/local/local-engine.ts';
+import type { Isolation } from '../../features/engine/local/sandbox.ts';
 import type { IsolationInForce } from '../../features/environments/policy/environment-policy.ts';
 import type { Blobs } from '../../platform/blobs/blobs.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -133,9 +133,7 @@ async function openKubernetes(
   { database, blobs, clock, log }: EngineDeps,
 ): Promise<OpenEngine> {
   // Loaded here: web has no use for it.
-  const { createKubernetesEngine } = await import(
-    '../../features/environments/engine/kubernetes/kubernetes-engine.ts'
-  );
+  const { createKubernetesEngine } = await import('../../features/engine/kubernetes/kubernetes-engine.ts');
   const engine = createKubernetesEngine({
     place: { namespace, podImage, transferUrl: `${webUrl}/api/v2/environment-files` },
     kubeconfig,

@@ -1,10 +1,10 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Random } from '../../core/ids.ts';
-import { maxOutput } from '../../features/environments/engine/output.ts';
-import { transferRoutes } from '../../features/environments/transfers/routes.ts';
-import { createTicketRequests } from '../../features/environments/transfers/ticket-requests.ts';
-import { ticketStore } from '../../features/environments/transfers/ticket-store.ts';
-import { createTransfers, type Transfers } from '../../features/environments/transfers/transfers.ts';
+import { maxOutput } from '../../features/engine/output.ts';
+import { transferRoutes } from '../../features/engine/transfers/routes.ts';
+import { createTicketRequests } from '../../features/engine/transfers/ticket-requests.ts';
+import { ticketStore } from '../../features/engine/transfers/ticket-store.ts';
+import { createTransfers, type Transfers } from '../../features/engine/transfers/transfers.ts';
 import { contentStore } from '../../features/sites/content/content-store.ts';
 import type { Blobs } from '../../platform/blobs/blobs.ts';
 import type { Database } from '../../platform/database/database.ts';

@@ -20,8 +20,8 @@ import { createTransfersOn } from '../../composition/environments/transfers.ts';
 import { ConfigError } from '../../config/config-error.ts';
 import { readPodSettings } from '../../config/pod-settings.ts';
 import { systemRandom } from '../../core/ids.ts';
-import type { Transfers } from '../../features/environments/transfers/transfers.ts';
-import { unpackTree } from '../../features/environments/engine/tree.ts';
+import type { Transfers } from '../../features/engine/transfers/transfers.ts';
+import { unpackTree } from '../../features/engine/tree.ts';
 import { type PodDeps, runPodFetch, runPodSend } from './pod.ts';
 
 let h: Harness;

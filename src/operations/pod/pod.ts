@@ -4,16 +4,10 @@ import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type PodSettings, readPodSettings } from '../../config/pod-settings.ts';
 import { minute, second } from '../../core/clock.ts';
-import type { BuildFailure, BuildJob } from '../../features/environments/engine/engine.ts';
-import { makeReadable } from '../../features/environments/engine/local/folders.ts';
-import {
-  directoryIn,
-  findOutput,
-  maxOutput,
-  outputIn,
-  storeOutput,
-} from '../../features/environments/engine/output.ts';
-import { unpackTree } from '../../features/environments/engine/tree.ts';
+import type { BuildFailure, BuildJob } from '../../features/engine/contract.ts';
+import { makeReadable } from '../../features/engine/local/folders.ts';
+import { directoryIn, findOutput, maxOutput, outputIn, storeOutput } from '../../features/engine/output.ts';
+import { unpackTree } from '../../features/engine/tree.ts';
 import type { Blob } from '../../platform/blobs/blobs.ts';
 
 /**

@@ -6,7 +6,7 @@ export type GitAnswer<T> =
   /** `path`: the file of the repository that is the reason. */
   | { readonly kind: 'failed'; readonly reason: GitFailure; readonly path?: string };
 
-/** Why a repository cannot be read. `features/environments/git-failures.ts` has the words for people. */
+/** Why a repository cannot be read. `features/builds/git-failures.ts` has the words for people. */
 export type GitFailure =
   | 'not_installed'
   | 'unsupported_url'

@@ -5,11 +5,11 @@ import {
   type problemSchema,
   repositoryName,
   type validationSchema,
-} from '../../features/environments/schemas.ts';
-import type { whySchema } from '../../features/environments/environment-schemas.ts';
+} from '../../features/environments/routes/configuration-schemas.ts';
+import type { whySchema } from '../../features/environments/routes/environment-schemas.ts';
 import { deployStatuses } from '../../features/environments/deploys/deploy.ts';
-import type { buildSchema, logLineSchema } from '../../features/environments/deploys/schemas.ts';
-import { environmentStatuses } from '../../features/environments/environment.ts';
+import type { buildSchema, logLineSchema } from '../../features/environments/routes/build-schemas.ts';
+import { environmentStatuses } from '../../features/environments/environment/environment.ts';
 import { after, type Environment, environmentId, shortened } from './read-tools.ts';
 import { cursorInput, defineTool, nextCursor, pageOf, type Tool } from './tool.ts';
 

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { branchName, plainText, timestampSchema } from '../../platform/schemas.ts';
-import { repositoryName } from '../../features/environments/schemas.ts';
-import { environmentStatuses } from '../../features/environments/environment.ts';
+import { repositoryName } from '../../features/environments/routes/configuration-schemas.ts';
+import { environmentStatuses } from '../../features/environments/environment/environment.ts';
 import type {
   createdSchema,
   deployQueuedSchema,
   extendedSchema,
-} from '../../features/environments/environment-schemas.ts';
+} from '../../features/environments/routes/environment-schemas.ts';
 import { siteStatuses } from '../../features/sites/site.ts';
 import { buildId } from './build-tools.ts';
 import { type Published, publishedSite, type Site, toSiteAfter } from './published-site.ts';

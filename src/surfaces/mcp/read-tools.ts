@@ -7,8 +7,8 @@ import {
   environmentStatuses,
   serviceKinds,
   serviceStatuses,
-} from '../../features/environments/environment.ts';
-import type { environmentSchema } from '../../features/environments/environment-schemas.ts';
+} from '../../features/environments/environment/environment.ts';
+import type { environmentSchema } from '../../features/environments/routes/environment-schemas.ts';
 import type { policyForEveryoneSchema } from '../../features/environments/policy/environment-policy.ts';
 import { repositorySchema } from '../../features/repositories/schemas.ts';
 import type { capabilitiesSchema, versionReportSchema } from '../../features/sites/schemas.ts';

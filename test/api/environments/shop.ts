@@ -6,15 +6,12 @@ import { text } from 'node:stream/consumers';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  createLocalEngine,
-  type LocalEngine,
-} from '../../../src/features/environments/engine/local/local-engine.ts';
+import { createLocalEngine, type LocalEngine } from '../../../src/features/engine/local/local-engine.ts';
 import {
   defaultEnvironmentPolicy,
   type EnvironmentPolicy,
 } from '../../../src/features/environments/policy/environment-policy.ts';
-import type { ObservedProcess } from '../../../src/features/environments/engine/engine.ts';
+import type { ObservedProcess } from '../../../src/features/engine/contract.ts';
 import type { Blobs } from '../../../src/platform/blobs/blobs.ts';
 import { newRepository, type TestRepository } from '../../git-repository.ts';
 import { type Answer, type CallOptions, type Harness, openHarness, type Person } from '../../harness.ts';

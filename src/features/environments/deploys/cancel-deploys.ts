@@ -1,5 +1,5 @@
-import type { Environment } from '../environment.ts';
-import type { EnvironmentStores } from '../environments-deps.ts';
+import type { Environment } from '../environment/environment.ts';
+import type { EnvironmentStores } from './environments-deps.ts';
 
 /**
  * Ends what is under way; what is served stays as it is. Returns the Environment as it is afterwards, which the caller

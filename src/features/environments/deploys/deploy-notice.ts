@@ -1,5 +1,5 @@
 import { type NewEnvironmentNotice, recipientOf } from '../../notices/notices.ts';
-import type { Environment } from '../environment.ts';
+import type { Environment } from '../environment/environment.ts';
 import type { Deploy } from './deploy.ts';
 
 /** Maximum characters of the reason, which may quote another program. */

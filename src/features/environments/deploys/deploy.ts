@@ -1,6 +1,6 @@
-import type { DesiredEnvironment } from '../configuration-file/plan.ts';
-import type { Problem } from '../configuration-file/problem.ts';
-import type { Creator } from '../environment.ts';
+import type { DesiredEnvironment } from '../../configuration-file/plan.ts';
+import type { Problem } from '../../configuration-file/problem.ts';
+import type { Creator } from '../environment/environment.ts';
 
 /** A deploy brings an Environment to one commit. Clients know it as a build. */
 export const deployStatuses = [

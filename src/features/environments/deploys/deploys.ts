@@ -1,10 +1,10 @@
 import { reachOf } from '../../../core/authorize.ts';
 import { ownerOf } from '../../../core/caller.ts';
 import { AppError } from '../../../core/errors.ts';
-import type { Builds } from '../builds/builds.ts';
-import type { Environment } from '../environment.ts';
-import type { Asked, EnvironmentDeps } from '../environments-deps.ts';
-import { changeable, holdCredential, requireEnabled, seen } from '../rights.ts';
+import type { Builds } from '../../builds/builds.ts';
+import type { Environment } from '../environment/environment.ts';
+import type { Asked, EnvironmentDeps } from './environments-deps.ts';
+import { changeable, holdCredential, requireEnabled, seen } from '../environment/rights.ts';
 import { cancelDeploys } from './cancel-deploys.ts';
 import { type Deploy, type DeployStatus, type DeployStep, hasEnded } from './deploy.ts';
 import type { ServiceLog } from './log.ts';

@@ -1,5 +1,5 @@
 import type { ChangeFeed } from '../../../platform/database/change-feed.ts';
-import type { Environment } from '../environment.ts';
+import type { Environment } from '../environment/environment.ts';
 import {
   cursorOf,
   type LogLine,

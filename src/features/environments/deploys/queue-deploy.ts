@@ -1,7 +1,7 @@
 import type { AuditContext } from '../../../core/caller.ts';
 import { newId, type Random } from '../../../core/ids.ts';
-import type { Creator, Environment } from '../environment.ts';
-import type { EnvironmentStores } from '../environments-deps.ts';
+import type { Creator, Environment } from '../environment/environment.ts';
+import type { EnvironmentStores } from './environments-deps.ts';
 import type { Deploy, DeployTrigger } from './deploy.ts';
 
 /**

@@ -4,12 +4,12 @@ import { hour } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import { newId } from '../../../core/ids.ts';
 import { isUniqueViolation } from '../../../platform/database/database.ts';
-import type { Access } from '../configuration-file/schema.ts';
-import type { Creator, Environment, ServiceChoice } from '../environment.ts';
-import type { Asked, EnvironmentDeps, EnvironmentStores } from '../environments-deps.ts';
+import type { Access } from '../../configuration-file/schema.ts';
+import type { Creator, Environment, ServiceChoice } from '../environment/environment.ts';
+import type { Asked, EnvironmentDeps, EnvironmentStores } from '../deploys/environments-deps.ts';
 import { queueDeploy } from '../deploys/queue-deploy.ts';
-import { generateEnvironmentLabel } from '../labels.ts';
-import { nameFor, nameTaken, requireName } from '../names.ts';
+import { generateEnvironmentLabel } from '../environment/labels.ts';
+import { nameFor, nameTaken, requireName } from '../environment/names.ts';
 import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
 import {
   holdCredential,
@@ -18,7 +18,7 @@ import {
   requireEnabled,
   requireLease,
   seen,
-} from '../rights.ts';
+} from '../environment/rights.ts';
 import { factsOf } from './facts.ts';
 
 export type Creation = {

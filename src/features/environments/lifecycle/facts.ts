@@ -1,4 +1,4 @@
-import type { Environment } from '../environment.ts';
+import type { Environment } from '../environment/environment.ts';
 
 /** What the audit log says of an Environment: the names of variables, and never their values. */
 export function factsOf(environment: Environment) {

@@ -2,13 +2,13 @@ import { type AuditContext, ownerOf } from '../../../core/caller.ts';
 import { hour } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import type { AuditEntry } from '../../audit/audit.ts';
-import type { Access } from '../configuration-file/schema.ts';
+import type { Access } from '../../configuration-file/schema.ts';
 import { cancelDeploys } from '../deploys/cancel-deploys.ts';
 import type { Deploy } from '../deploys/deploy.ts';
 import { queueDeploy } from '../deploys/queue-deploy.ts';
-import { type Creator, type Environment, isEnding, type ServiceChoice } from '../environment.ts';
-import type { Asked, EnvironmentDeps, EnvironmentStores } from '../environments-deps.ts';
-import { generateEnvironmentLabel } from '../labels.ts';
+import { type Creator, type Environment, isEnding, type ServiceChoice } from '../environment/environment.ts';
+import type { Asked, EnvironmentDeps, EnvironmentStores } from '../deploys/environments-deps.ts';
+import { generateEnvironmentLabel } from '../environment/labels.ts';
 import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
 import {
   changeable,
@@ -20,8 +20,8 @@ import {
   requireLease,
   requireNoSecrets,
   seen,
-} from '../rights.ts';
-import { leaseNotice } from '../lease-notices.ts';
+} from '../environment/rights.ts';
+import { leaseNotice } from './lease-notices.ts';
 import { creating } from './create.ts';
 import { factsOf } from './facts.ts';
 

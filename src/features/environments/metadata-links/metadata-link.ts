@@ -4,7 +4,7 @@ import {
   filled,
   type Reference,
   readTemplate,
-} from '../configuration-file/references.ts';
+} from '../../configuration-file/references.ts';
 
 /** Links that administrators define once and that every Environment shows, each with its own values. */
 export type MetadataLink = {

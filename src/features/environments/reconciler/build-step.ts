@@ -1,7 +1,7 @@
 import { AppError } from '../../../core/errors.ts';
-import { type DesiredBuild, secretNamesOf } from '../configuration-file/plan.ts';
+import { type DesiredBuild, secretNamesOf } from '../../configuration-file/plan.ts';
 import type { DeployStep, PlannedDeploy } from '../deploys/deploy.ts';
-import type { Environment } from '../environment.ts';
+import type { Environment } from '../environment/environment.ts';
 import type { ReconcilerDeps, StepOutcome } from './deps.ts';
 import { done, type Failure, failed, recording } from './record.ts';
 import { filledVariables, valuesOf } from './values.ts';

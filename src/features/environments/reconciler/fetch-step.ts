@@ -1,14 +1,18 @@
 import { hour } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import { maskKeys } from '../../../core/key-shape.ts';
-import type { Problem } from '../configuration-file/problem.ts';
-import { type DesiredEnvironment, type DesiredService, type Overrides } from '../configuration-file/plan.ts';
+import type { Problem } from '../../configuration-file/problem.ts';
+import {
+  type DesiredEnvironment,
+  type DesiredService,
+  type Overrides,
+} from '../../configuration-file/plan.ts';
 import type { Deploy } from '../deploys/deploy.ts';
-import type { Environment, EnvironmentService } from '../environment.ts';
-import { readFileOfBranch } from '../file-of-branch.ts';
-import { errorOf } from '../git-failures.ts';
-import { desiredOf } from '../preview.ts';
-import { secretsBesideChoices } from '../rights.ts';
+import type { Environment, EnvironmentService } from '../environment/environment.ts';
+import { readFileOfBranch } from '../preview/file-of-branch.ts';
+import { errorOf } from '../../builds/git-failures.ts';
+import { desiredOf } from '../preview/preview.ts';
+import { secretsBesideChoices } from '../environment/rights.ts';
 import type { ReconcilerDeps, StepOutcome } from './deps.ts';
 import { done, failed, newStep, recording } from './record.ts';
 

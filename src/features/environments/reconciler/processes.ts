@@ -1,14 +1,24 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '../../../core/errors.ts';
 import { textOf } from '../../../platform/place.ts';
-import { type DesiredEnvironment, type DesiredService, secretNamesOf } from '../configuration-file/plan.ts';
-import type { Reference } from '../configuration-file/references.ts';
+import {
+  type DesiredEnvironment,
+  type DesiredService,
+  secretNamesOf,
+} from '../../configuration-file/plan.ts';
+import type { Reference } from '../../configuration-file/references.ts';
 import type { DatabaseAddress } from '../databases/databases.ts';
 import type { DeployStep, PlannedDeploy } from '../deploys/deploy.ts';
-import type { Address, DesiredDatabase, DesiredProcess, Engine, ObservedProcess } from '../engine/engine.ts';
-import type { Environment } from '../environment.ts';
-import { errorOf } from '../git-failures.ts';
-import { secretsRefused } from '../secrets.ts';
+import type {
+  Address,
+  DesiredDatabase,
+  DesiredProcess,
+  Engine,
+  ObservedProcess,
+} from '../../engine/contract.ts';
+import type { Environment } from '../environment/environment.ts';
+import { errorOf } from '../../builds/git-failures.ts';
+import { secretsRefused } from '../../builds/secrets.ts';
 import type { ReconcilerDeps } from './deps.ts';
 import { filledVariables, valuesOf } from './values.ts';
 

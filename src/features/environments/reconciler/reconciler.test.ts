@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { environmentRow } from '../../../../test/environment-row.ts';
-import type { EnvironmentStatus } from '../environment.ts';
+import type { EnvironmentStatus } from '../environment/environment.ts';
 import { createReconciler } from './reconciler.ts';
 
 /** Environments without services, whose ids are `<repository>:<status>:<number>`, and git servers that never answer. */

@@ -2,8 +2,8 @@ import { systemAuditContext } from '../../../core/caller.ts';
 import type { Deploy, DeployStep } from '../deploys/deploy.ts';
 import { hasEnded } from '../deploys/deploy.ts';
 import { deployNotice } from '../deploys/deploy-notice.ts';
-import { type Environment, type EnvironmentService, isEnding } from '../environment.ts';
-import type { EnvironmentStores } from '../environments-deps.ts';
+import { type Environment, type EnvironmentService, isEnding } from '../environment/environment.ts';
+import type { EnvironmentStores } from '../deploys/environments-deps.ts';
 import type { ReconcilerDeps } from './deps.ts';
 
 type Rows = { readonly environment: Environment; readonly deploy: Deploy };

@@ -8,10 +8,10 @@ import type { Git } from '../../../platform/git/git.ts';
 import type { Log } from '../../../platform/log.ts';
 import type { Repositories } from '../../repositories/repositories.ts';
 import { queueDeploy } from '../deploys/queue-deploy.ts';
-import { configurationFileName } from '../configuration-file/problem.ts';
-import { type Creator, deploysPushes, isEnding } from '../environment.ts';
-import type { TrackedEnvironment } from '../environment-store.ts';
-import type { EnvironmentStores } from '../environments-deps.ts';
+import { configurationFileName } from '../../configuration-file/problem.ts';
+import { type Creator, deploysPushes, isEnding } from '../environment/environment.ts';
+import type { TrackedEnvironment } from '../environment/environment-store.ts';
+import type { EnvironmentStores } from '../deploys/environments-deps.ts';
 
 /**
  * Asks the git servers for new commits, and deploys the Environments that follow their branch or whose first deploy failed. An

@@ -1,7 +1,7 @@
-import { filled, type Reference } from '../configuration-file/references.ts';
-import type { DesiredBuild, DesiredEnvironment } from '../configuration-file/plan.ts';
-import type { Environment } from '../environment.ts';
-import type { EnvironmentAddresses } from '../responses.ts';
+import { filled, type Reference } from '../../configuration-file/references.ts';
+import type { DesiredBuild, DesiredEnvironment } from '../../configuration-file/plan.ts';
+import type { Environment } from '../environment/environment.ts';
+import type { EnvironmentAddresses } from '../routes/responses.ts';
 
 /** Where a process or a database is reached by its siblings. */
 export type InternalAddress = {

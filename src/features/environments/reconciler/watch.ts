@@ -1,7 +1,12 @@
 import { keepLastUsed } from '../../../platform/last-used.ts';
 import { isPlanned } from '../deploys/deploy.ts';
-import { EngineUnavailable } from '../engine/engine.ts';
-import { type Environment, type EnvironmentService, hasProcess, isEnding } from '../environment.ts';
+import { EngineUnavailable } from '../../engine/contract.ts';
+import {
+  type Environment,
+  type EnvironmentService,
+  hasProcess,
+  isEnding,
+} from '../environment/environment.ts';
 import type { ReconcilerDeps } from './deps.ts';
 import type { Processes, Running } from './processes.ts';
 

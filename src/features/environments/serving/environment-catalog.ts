@@ -1,7 +1,7 @@
 import type { ChangeFeed } from '../../../platform/database/change-feed.ts';
 import { createFeedCache } from '../../../platform/database/feed-cache.ts';
 import type { ServedContent } from '../../sites/sites.ts';
-import { isEnding } from '../environment.ts';
+import { isEnding } from '../environment/environment.ts';
 import type { LabelledEnvironment, ServedService, ServingStore, StaticArtifact } from './serving-store.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Sql } from '../../../platform/database/database.ts';
-import type { Creator } from '../environment.ts';
+import type { Creator } from '../environment/environment.ts';
 
 /** What the web app reads when a person opens an Environment; a standalone gateway may not read it. */
 export type OpeningStore = {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Sql } from '../../../platform/database/database.ts';
-import type { Access } from '../configuration-file/schema.ts';
-import type { EnvironmentService, EnvironmentStatus } from '../environment.ts';
+import type { Access } from '../../configuration-file/schema.ts';
+import type { EnvironmentService, EnvironmentStatus } from '../environment/environment.ts';
 
 /** A service as the gateway sees it. */
 export type ServedService = Pick<

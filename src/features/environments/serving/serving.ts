@@ -11,5 +11,5 @@ export {
 } from './environment-catalog.ts';
 export type { OpeningStore } from './opening-store.ts';
 export type { LabelledEnvironment, ServedService, ServingStore } from './serving-store.ts';
-export { isEnding } from '../environment.ts';
-export { readServiceLabel } from '../labels.ts';
+export { isEnding } from '../environment/environment.ts';
+export { readServiceLabel } from '../environment/labels.ts';

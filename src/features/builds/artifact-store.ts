@@ -1,0 +1,157 @@
+import { sql } from 'kysely';
+import type { Blob } from '../../platform/blobs/blobs.ts';
+import type { Sql } from '../../platform/database/database.ts';
+import { fromStored, type Manifest, type StoredManifest, toStored } from '../sites/sites.ts';
+import type { ArtifactKey } from '../engine/artifact-key.ts';
+
+/** SQL of artifacts, the results of builds. Their content is in the blob store (features/sites, ContentStore). */
+export type ArtifactStore = {
+  /** Finds an artifact, and notes that it is used. */
+  use(key: ArtifactKey, now: number): Promise<string | undefined>;
+  /** Returns the id of the artifact of this key: another one when it exists already. */
+  insert(artifact: NewArtifact): Promise<string>;
+
+  /** The tar of one of a process. */
+  tar(id: string): Promise<Blob | undefined>;
+
+  /** The oldest artifact of each repository that has no compressed forms. `but`: names to leave out. */
+  waitingForForms(but: readonly string[], limit: number): Promise<FoundArtifact[]>;
+  /** Undefined unless it is one of static files. */
+  manifest(id: string): Promise<Manifest | undefined>;
+  /** That of the newest artifact before it in its repository whose compressed forms are complete. */
+  manifestEncodedBefore(id: string): Promise<Manifest | undefined>;
+  markEncoded(id: string, now: number): Promise<void>;
+  /** Ids of the Environments that serve it. */
+  servedBy(id: string): Promise<string[]>;
+
+  /** Notes that everything is used that a living Environment or a deploy under way uses. */
+  useServed(now: number, notedBefore: number): Promise<void>;
+  /** Artifacts that nothing uses and nothing used since `before`, the longest unused first. */
+  unused(before: number, limit: number, repositoryId?: string): Promise<FoundArtifact[]>;
+  /** Locks it until the transaction ends. Returns the digests of its content; undefined when it was used meanwhile. */
+  holdUnused(id: string, before: number): Promise<string[] | undefined>;
+  remove(id: string): Promise<void>;
+};
+
+/** Of exactly one kind. `sizeBytes`: of its files together. */
+export type NewArtifact = {
+  readonly id: string;
+  readonly key: ArtifactKey;
+  readonly content: ArtifactContent;
+  readonly fileCount: number;
+  readonly sizeBytes: number;
+  readonly now: number;
+};
+
+export type ArtifactContent =
+  | { readonly kind: 'static'; readonly manifest: Manifest }
+  | { readonly kind: 'process'; readonly tar: Blob };
+
+type FoundArtifact = { readonly id: string; readonly repositoryId: string };
+
+type FoundRow = { id: string; repository_id: string };
+
+/** Of the artifact `a`. */
+const isServed = sql`
+  (exists (select 1 from environment_services s join environments e on e.id = s.environment_id
+            where s.artifact_id = a.id and e.status <> 'torn_down')
+   or exists (select 1 from deploy_steps p join deploys d on d.id = p.deploy_id
+               where p.artifact_id = a.id and d.ended_at is null))`;
+
+export function artifactStore(db: Sql): ArtifactStore {
+  async function many(query: ReturnType<typeof sql<FoundRow>>): Promise<FoundArtifact[]> {
+    const { rows } = await query.execute(db);
+    return rows.map((row) => ({ id: row.id, repositoryId: row.repository_id }));
+  }
+  async function manifestIn(query: ReturnType<typeof sql<{ manifest: StoredManifest | null }>>) {
+    const { rows } = await query.execute(db);
+    const stored = rows[0]?.manifest ?? null;
+    return stored === null ? undefined : fromStored(stored);
+  }
+
+  return {
+    async use({ repositoryId, engine, platform, digest }, now) {
+      const { rows } = await sql<{ id: string }>`
+        update artifacts set used_at = ${new Date(now)}
+         where repository_id = ${repositoryId} and engine = ${engine} and platform = ${platform} and digest = ${digest}
+        returning id`.execute(db);
+      return rows[0]?.id;
+    },
+    async insert({ id, key, content, fileCount, sizeBytes, now }) {
+      const { repositoryId, engine, platform, digest } = key;
+      const manifest = content.kind === 'static' ? JSON.stringify(toStored(content.manifest)) : null;
+      const tar = content.kind === 'process' ? content.tar : null;
+      const { rows } = await sql<{ id: string }>`
+        insert into artifacts (id, repository_id, engine, platform, digest, kind, manifest, tar_digest, tar_bytes, file_count,
+          size_bytes, created_at, used_at)
+        values (${id}, ${repositoryId}, ${engine}, ${platform}, ${digest}, ${content.kind}, ${manifest}::jsonb,
+          ${tar?.digest ?? null}, ${tar?.size ?? null}, ${fileCount}, ${sizeBytes}, ${new Date(now)}, ${new Date(now)})
+        on conflict (repository_id, engine, platform, digest) do update set used_at = excluded.used_at
+        returning id`.execute(db);
+      return rows[0]?.id ?? id;
+    },
+
+    async tar(id) {
+      const { rows } = await sql<{ digest: string; size: string }>`
+        select tar_digest as digest, tar_bytes::text as size from artifacts
+         where id = ${id} and tar_digest is not null`.execute(db);
+      return rows[0] && { digest: rows[0].digest, size: Number(rows[0].size) };
+    },
+
+    waitingForForms: (but, limit) =>
+      many(sql<FoundRow>`
+        select distinct on (repository_id) id, repository_id from artifacts
+         where kind = 'static' and encoded_at is null
+           and id not in (select jsonb_array_elements_text(${JSON.stringify(but)}::jsonb))
+         order by repository_id, created_at limit ${limit}`),
+    manifest: (id) =>
+      manifestIn(sql<{ manifest: StoredManifest | null }>`select manifest from artifacts where id = ${id}`),
+    manifestEncodedBefore: (id) =>
+      manifestIn(sql<{ manifest: StoredManifest | null }>`
+        select b.manifest from artifacts a join artifacts b on b.repository_id = a.repository_id
+         where a.id = ${id} and b.id <> a.id and b.kind = 'static' and b.encoded_at is not null
+           and b.created_at <= a.created_at
+         order by b.created_at desc limit 1`),
+    async markEncoded(id, now) {
+      await sql`update artifacts set encoded_at = ${new Date(now)} where id = ${id}`.execute(db);
+    },
+    async servedBy(id) {
+      const { rows } = await sql<{ environment_id: string }>`
+        select distinct environment_id from environment_services where artifact_id = ${id}`.execute(db);
+      return rows.map((row) => row.environment_id);
+    },
+
+    // The rule of isServed as a list, without a look at every artifact: change both.
+    async useServed(now, notedBefore) {
+      await sql`
+        update artifacts set used_at = ${new Date(now)}
+         where used_at < ${new Date(notedBefore)} and id = any(array(
+           select s.artifact_id from environment_services s join environments e on e.id = s.environment_id
+            where e.status <> 'torn_down'
+           union select p.artifact_id from deploy_steps p join deploys d on d.id = p.deploy_id
+            where d.ended_at is null))`.execute(db);
+    },
+    unused: (before, limit, repositoryId) =>
+      many(sql<FoundRow>`
+        select a.id, a.repository_id from artifacts a
+         where a.used_at < ${new Date(before)} and not ${isServed}
+           and (${repositoryId ?? null}::text is null or a.repository_id = ${repositoryId ?? null})
+         order by a.used_at, a.id limit ${limit}`),
+    async holdUnused(id, before) {
+      const held = await sql`
+        select 1 from artifacts where id = ${id} and used_at < ${new Date(before)} for update`.execute(db);
+      if (held.rows.length === 0) return undefined;
+      // In a statement of its own, which sees what committed while this one waited for the lock.
+      const { rows } = await sql<{ manifest: StoredManifest | null; tar_digest: string | null }>`
+        select a.manifest, a.tar_digest from artifacts a where a.id = ${id} and not ${isServed}`.execute(db);
+      const [row] = rows;
+      if (row === undefined) return undefined;
+      const { manifest, tar_digest: tar } = row;
+      const files = manifest === null ? [] : [...fromStored(manifest).values()];
+      return [...files.map(({ digest }) => digest), ...(tar === null ? [] : [tar])];
+    },
+    async remove(id) {
+      await sql`delete from artifacts where id = ${id}`.execute(db);
+    },
+  };
+}

@@ -1,0 +1,280 @@
+import { sql } from 'kysely';
+import type { Sql } from '../../platform/database/database.ts';
+import { toDate, toMs } from '../../platform/database/values.ts';
+import type { ArtifactKey, BuildPlace } from '../engine/artifact-key.ts';
+import type { LogLine, LogStream } from '../engine/build-log.ts';
+import type { BuildFailure, BuildFailureReason } from '../engine/contract.ts';
+import type { BuildInput, BuildJobState, BuildJobStatus, BuildLogLine, TakenBuild } from './build-job.ts';
+
+/** SQL of builds and their logs. */
+export type BuildStore = {
+  /** Inserts a queued build. Undefined when one of the same key is under way. */
+  insert(build: NewBuild): Promise<string | undefined>;
+  /** The build of this key that is under way; notes that it was requested. */
+  findUnderWay(key: ArtifactKey, now: number): Promise<string | undefined>;
+  remove(id: string): Promise<void>;
+  find(id: string): Promise<BuildJobState | undefined>;
+
+  /** Lets one worker at a time count and take builds. */
+  lockTaking(): Promise<void>;
+  countRunning(): Promise<number>;
+  hasQueued(place: BuildPlace): Promise<boolean>;
+  /** Counts for the whole installation. `oldestQueuedAt` in ms; null: no build is queued. */
+  counts(): Promise<{ queued: number; running: number; oldestQueuedAt: number | null }>;
+  /**
+   * Takes the queued build of the repository that runs the fewest; among those, of the one whose last build began longest ago; of its
+   * builds the oldest. `but`: ids to leave out.
+   * Call under lockTaking().
+   */
+  take(
+    place: BuildPlace,
+    but: readonly string[],
+    holder: string,
+    now: number,
+  ): Promise<TakenBuild | undefined>;
+  /** Says that `holder` lives. Returns the ids of the builds that it runs; others were cancelled or taken back. */
+  heartbeat(holder: string, now: number): Promise<string[]>;
+  /** Ids of the builds that `holder` runs. */
+  runningOf(holder: string): Promise<string[]>;
+  running(): Promise<string[]>;
+  /** Those that run or may still run. */
+  notEnded(): Promise<string[]>;
+  /**
+   * Queues the builds again whose holder is not `holder` and was last heard before `heardBefore`; null: whenever it was
+   * heard. Returns their ids.
+   */
+  takeBack(holder: string, heardBefore: number | null): Promise<string[]>;
+  /** Queues a build again. `isCounted`: false when the build itself was not the reason. */
+  putBack(id: string, holder: string, why: { message: string | null; isCounted: boolean }): Promise<void>;
+  /** False: `holder` does not run it any more. */
+  end(id: string, holder: string, end: BuildEnd, now: number): Promise<boolean>;
+  /** Cancels what is under way and was last requested before `requestedBefore`, except `wanted`. Returns their ids. */
+  cancelExcept(wanted: readonly string[], requestedBefore: number, now: number): Promise<string[]>;
+  /** Builds that ended before then, with their logs. Returns their number. */
+  removeEnded(before: number, limit: number): Promise<number>;
+
+  /** Appends lines while `holder` runs the build or was the last to run it. */
+  appendLog(id: string, holder: string, chunk: readonly LogLine[]): Promise<void>;
+  log(id: string, after: number, limit: number): Promise<BuildLogLine[]>;
+};
+
+type NewBuild = {
+  readonly id: string;
+  readonly key: ArtifactKey;
+  readonly input: BuildInput;
+  readonly now: number;
+};
+
+export type BuildEnd =
+  | { readonly status: 'built'; readonly artifactId: string }
+  | ({ readonly status: 'failed' } & Omit<BuildFailure, 'kind'>);
+
+type Row = {
+  id: string;
+  status: BuildJobStatus;
+  message: string | null;
+  fix: string | null;
+  failure: BuildFailureReason | null;
+  last_lines: string[] | null;
+  artifact_id: string | null;
+  started_at: Date | null;
+  ended_at: Date | null;
+};
+
+type TakenRow = {
+  id: string;
+  repository_id: string;
+  digest: string;
+  input: BuildInput;
+  starts: number;
+  message: string | null;
+};
+
+type ChunkRow = { first_line: number; lines: [at: number, stream: LogStream, text: string][] };
+
+/** Chunks that one statement reads. */
+const chunksAtOnce = 16;
+
+export function buildStore(db: Sql): BuildStore {
+  const idsOf = ({ rows }: { rows: { id: string }[] }) => rows.map(({ id }) => id);
+  const among = (ids: readonly string[]) =>
+    sql`(select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`;
+
+  return {
+    async insert({ id, key, input, now }) {
+      const { rows } = await sql<{ id: string }>`
+        insert into build_jobs (id, repository_id, engine, platform, digest, input, status, created_at, requested_at)
+        values (${id}, ${key.repositoryId}, ${key.engine}, ${key.platform}, ${key.digest},
+          ${JSON.stringify(input)}::jsonb, 'queued', ${new Date(now)}, ${new Date(now)})
+        on conflict (repository_id, engine, platform, digest) where ended_at is null do nothing
+        returning id`.execute(db);
+      return rows[0]?.id;
+    },
+    async findUnderWay({ repositoryId, engine, platform, digest }, now) {
+      const { rows } = await sql<{ id: string }>`
+        update build_jobs set requested_at = ${new Date(now)}
+         where repository_id = ${repositoryId} and engine = ${engine} and platform = ${platform} and digest = ${digest}
+           and ended_at is null
+        returning id`.execute(db);
+      return rows[0]?.id;
+    },
+    async remove(id) {
+      await sql`delete from build_jobs where id = ${id}`.execute(db);
+    },
+    async find(id) {
+      const { rows } = await sql<Row>`
+        select id, status, message, fix, failure, last_lines, artifact_id, started_at, ended_at from build_jobs
+         where id = ${id}`.execute(db);
+      return rows[0] && toState(rows[0]);
+    },
+
+    async lockTaking() {
+      await sql`select pg_advisory_xact_lock(hashtextextended('environments:builds', 0))`.execute(db);
+    },
+    async countRunning() {
+      const { rows } = await sql<{ total: number }>`
+        select count(*)::int as total from build_jobs where status = 'running'`.execute(db);
+      return rows[0]?.total ?? 0;
+    },
+    async hasQueued({ engine, platform }) {
+      const { rows } = await sql`
+        select 1 from build_jobs where status = 'queued' and engine = ${engine} and platform = ${platform}
+         limit 1`.execute(db);
+      return rows.length > 0;
+    },
+    async counts() {
+      const { rows } = await sql<{ queued: number; running: number; oldest: Date | null }>`
+        select count(*) filter (where status = 'queued')::int as queued,
+               count(*) filter (where status = 'running')::int as running,
+               min(created_at) filter (where status = 'queued') as oldest
+          from build_jobs where ended_at is null`.execute(db);
+      const { queued = 0, running = 0, oldest = null } = rows[0] ?? {};
+      return { queued, running, oldestQueuedAt: toMs(oldest) };
+    },
+    async take({ engine, platform }, but, holder, now) {
+      const { rows } = await sql<TakenRow>`
+        with next as (
+          select q.id, q.message from build_jobs q
+            join (select repository_id, count(*) filter (where status = 'running') as total, max(started_at) as last
+                    from build_jobs group by repository_id) r on r.repository_id = q.repository_id
+           where q.status = 'queued' and q.engine = ${engine} and q.platform = ${platform} and q.id not in ${among(but)}
+           order by r.total, r.last nulls first, q.created_at, q.id limit 1 for update of q)
+        update build_jobs b
+           set status = 'running', holder = ${holder}, heartbeat_at = ${new Date(now)}, starts = b.starts + 1,
+               message = null, started_at = ${new Date(now)}
+          from next where b.id = next.id
+        returning b.id, b.repository_id, b.digest, b.input, b.starts, next.message`.execute(db);
+      const [row] = rows;
+      if (row === undefined) return undefined;
+      const { id, input, starts, message } = row;
+      const key = { repositoryId: row.repository_id, engine, platform, digest: row.digest };
+      return { id, key, input, starts, waitedFor: message };
+    },
+    async heartbeat(holder, now) {
+      return idsOf(
+        await sql<{ id: string }>`
+          update build_jobs set heartbeat_at = ${new Date(now)} where status = 'running' and holder = ${holder}
+          returning id`.execute(db),
+      );
+    },
+    async runningOf(holder) {
+      return idsOf(
+        await sql<{ id: string }>`
+          select id from build_jobs where status = 'running' and holder = ${holder}`.execute(db),
+      );
+    },
+    async running() {
+      return idsOf(await sql<{ id: string }>`select id from build_jobs where status = 'running'`.execute(db));
+    },
+    async notEnded() {
+      return idsOf(await sql<{ id: string }>`select id from build_jobs where ended_at is null`.execute(db));
+    },
+    async takeBack(holder, heardBefore) {
+      return idsOf(
+        await sql<{ id: string }>`
+          update build_jobs set status = 'queued', holder = null, heartbeat_at = null, started_at = null
+           where status = 'running' and holder <> ${holder}
+             and (${toDate(heardBefore)}::timestamptz is null or heartbeat_at < ${toDate(heardBefore)}::timestamptz)
+          returning id`.execute(db),
+      );
+    },
+    async putBack(id, holder, { message, isCounted }) {
+      await sql`
+        update build_jobs
+           set status = 'queued', holder = null, heartbeat_at = null, started_at = null, message = ${message},
+               starts = starts - ${isCounted ? 0 : 1}
+         where id = ${id} and status = 'running' and holder = ${holder}`.execute(db);
+    },
+    async end(id, holder, end, now) {
+      const [message, fix, reason, lastLines, artifactId] =
+        end.status === 'built'
+          ? [null, null, null, null, end.artifactId]
+          : [end.message, end.fix, end.reason, JSON.stringify(end.lastLines), null];
+      const { rows } = await sql`
+        update build_jobs
+           set status = ${end.status}, message = ${message}, fix = ${fix}, failure = ${reason},
+               last_lines = ${lastLines}::jsonb, artifact_id = ${artifactId}, ended_at = ${new Date(now)}, input = null
+         where id = ${id} and status = 'running' and holder = ${holder} returning id`.execute(db);
+      return rows.length > 0;
+    },
+    async cancelExcept(wanted, requestedBefore, now) {
+      return idsOf(
+        await sql<{ id: string }>`
+          update build_jobs set status = 'cancelled', message = null, ended_at = ${new Date(now)}, input = null
+           where ended_at is null and requested_at < ${new Date(requestedBefore)} and id not in ${among(wanted)}
+          returning id`.execute(db),
+      );
+    },
+    async removeEnded(before, limit) {
+      const { rows } = await sql`
+        delete from build_jobs
+         where id in (select id from build_jobs where ended_at < ${new Date(before)} order by ended_at limit ${limit})
+        returning id`.execute(db);
+      return rows.length;
+    },
+
+    async appendLog(id, holder, chunk) {
+      const lines = chunk.map(({ at, stream, text }) => [at, stream, text]);
+      await sql`
+        insert into build_log_chunks (build_job_id, first_line, lines)
+        select ${id}, coalesce((select first_line + jsonb_array_length(lines) from build_log_chunks
+                                 where build_job_id = ${id} order by first_line desc limit 1), 1),
+               ${JSON.stringify(lines)}::jsonb
+          from build_jobs where id = ${id} and holder = ${holder}`.execute(db);
+    },
+    async log(id, after, limit) {
+      const found: BuildLogLine[] = [];
+      for (let next = after + 1; found.length < limit; ) {
+        const { rows } = await sql<ChunkRow>`
+          select first_line, lines from build_log_chunks
+           where build_job_id = ${id}
+             and first_line >= coalesce((select max(first_line) from build_log_chunks
+                                          where build_job_id = ${id} and first_line <= ${next}), 1)
+           order by first_line limit ${chunksAtOnce}`.execute(db);
+        const fresh = rows.flatMap(linesOf).filter((line) => line.id >= next);
+        if (fresh.length === 0) break;
+        found.push(...fresh);
+        next = (fresh.at(-1)?.id ?? next) + 1;
+      }
+      return found.slice(0, limit);
+    },
+  };
+}
+
+function linesOf({ first_line: first, lines }: ChunkRow): BuildLogLine[] {
+  return lines.map(([at, stream, text], index) => ({ id: first + index, at, stream, text }));
+}
+
+function toState(row: Row): BuildJobState {
+  return {
+    id: row.id,
+    status: row.status,
+    message: row.message,
+    fix: row.fix,
+    reason: row.failure,
+    lastLines: row.last_lines ?? [],
+    artifactId: row.artifact_id,
+    startedAt: toMs(row.started_at),
+    endedAt: toMs(row.ended_at),
+  };
+}

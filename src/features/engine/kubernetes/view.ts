@@ -1,0 +1,124 @@
+import { EngineUnavailable } from '../contract.ts';
+import type { Cluster, Kind, Objects } from './cluster.ts';
+
+/**
+ * What is in the namespace, as it was a moment ago. A watch tells of changes, and every 30 s a list replaces everything, so that
+ * a watch that no longer says anything does not matter.
+ */
+export type View = {
+  /** Resolves after the first list of each kind. Kubernetes may be away: then all() throws until a later list succeeds. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** @throws EngineUnavailable when it is too old to be told apart from what is wrong */
+  all<K extends ViewedKind>(kind: K): readonly Objects[K][];
+  /** Resolves at the next change. */
+  changed(): Promise<void>;
+};
+
+export type ViewedKind = Extract<Kind, 'pods' | 'deployments' | 'services' | 'jobs' | 'events'>;
+
+const kinds: readonly ViewedKind[] = ['pods', 'deployments', 'services', 'jobs', 'events'];
+/** Between two lists, and between a watch that ended and the next list, in ms. */
+const [listMs, pauseMs] = [30_000, 1_000];
+/** What is older says nothing any more, in ms. */
+const staleMs = 120_000;
+
+export function createView({
+  cluster,
+  now,
+  onDefect,
+}: {
+  readonly cluster: Pick<Cluster, 'list' | 'watch'>;
+  /** In ms. */
+  readonly now: () => number;
+  readonly onDefect: (error: unknown) => void;
+}): View {
+  const stopping = new AbortController();
+  const found = new Map<ViewedKind, Map<string, Objects[ViewedKind]>>();
+  const listedAt = new Map<ViewedKind, number>();
+  let problem: EngineUnavailable | undefined;
+  let change = Promise.withResolvers<void>();
+  let following: Promise<unknown> | undefined;
+
+  function announce(): void {
+    change.resolve();
+    change = Promise.withResolvers<void>();
+  }
+
+  async function list(kind: ViewedKind): Promise<string> {
+    const { items, version } = await cluster.list(kind);
+    found.set(kind, new Map(items.map((one) => [one.metadata?.uid ?? '', one])));
+    listedAt.set(kind, now());
+    announce();
+    return version;
+  }
+
+  async function watch(kind: ViewedKind, version: string): Promise<void> {
+    const due = new AbortController();
+    const timer = setTimeout(() => due.abort(), listMs);
+    try {
+      const signal = AbortSignal.any([due.signal, stopping.signal]);
+      await cluster.watch(kind, version, signal, (type, object) => {
+        const uid = object.metadata?.uid ?? '';
+        if (type === 'DELETED') found.get(kind)?.delete(uid);
+        else found.get(kind)?.set(uid, object);
+        announce();
+      });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Undefined: it cannot be listed now. */
+  async function tryList(kind: ViewedKind): Promise<string | undefined> {
+    try {
+      return await list(kind);
+    } catch (error) {
+      noteProblem(error);
+      return undefined;
+    }
+  }
+
+  function noteProblem(error: unknown): void {
+    if (error instanceof EngineUnavailable) problem = error;
+    else onDefect(error);
+  }
+
+  async function pause(): Promise<void> {
+    if (stopping.signal.aborted) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, pauseMs);
+    const end = () => resolve();
+    stopping.signal.addEventListener('abort', end, { once: true });
+    await promise;
+    clearTimeout(timer);
+    stopping.signal.removeEventListener('abort', end);
+  }
+
+  async function follow(kind: ViewedKind, firstVersion: string | undefined): Promise<void> {
+    let version = firstVersion;
+    while (!stopping.signal.aborted) {
+      if (version !== undefined) await watch(kind, version).catch(noteProblem);
+      version = stopping.signal.aborted ? undefined : await tryList(kind);
+      await pause();
+    }
+  }
+
+  return {
+    async start() {
+      const versions = await Promise.all(kinds.map(tryList));
+      following = Promise.all(kinds.map((kind, at) => follow(kind, versions[at])));
+    },
+    async stop() {
+      stopping.abort();
+      await following;
+    },
+    all(kind) {
+      if (now() - (listedAt.get(kind) ?? Number.NEGATIVE_INFINITY) > staleMs)
+        throw new EngineUnavailable(problem?.message ?? 'Kubernetes does not answer.', { cause: problem });
+      // list() and watch() put objects of this kind there.
+      return [...(found.get(kind)?.values() ?? [])] as Objects[typeof kind][];
+    },
+    changed: () => change.promise,
+  };
+}

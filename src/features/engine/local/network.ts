@@ -1,0 +1,160 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { hasEnded, processesWith } from '../../../platform/processes.ts';
+import { EngineUnavailable } from '../contract.ts';
+import { readJson, writeJson } from './json-files.ts';
+import { endMarked, type Mark, pipeOf, slirpDevices, slirpOptions, variableOf } from './run-command.ts';
+import { relaySocket, spawnRelay } from './relay.ts';
+import { asTenant, giveToTenant, tenantUser } from './tenant.ts';
+
+/**
+ * The network namespace of one Environment. A process that only waits holds it; slirp4netns gives it a way out, but not to this
+ * machine (slirp4netns(1)). Either ends with the other. They and the relay, which is the only way in, outlive this process.
+ */
+export type EnvironmentNetwork = {
+  /** The process that holds the namespace. Makes a new network when there is none. Rejects with EngineUnavailable. */
+  open(): Promise<number>;
+  /** Finds the network that an earlier process made. */
+  adopt(): Promise<void>;
+  /** Path of the socket through which Postern reaches ports inside (relay.ts). */
+  readonly socket: string;
+  /** Starts the relay again when it has ended. Rejects with EngineUnavailable. */
+  relay(): Promise<void>;
+  close(): Promise<void>;
+};
+
+/** The command that starts a program in a new network. */
+const unshared = ['unshare', '--user', '--net', '--map-user=1000', '--map-group=1000', '--'];
+/** How the holder waits: file 5 is a socket whose other end slirp4netns has. */
+const hold = 'echo >&5; read -r end <&5';
+
+export function createNetwork(deps: {
+  /** Of this network alone. */
+  readonly folder: string;
+  readonly searchPath: string;
+}): EnvironmentNetwork {
+  const { folder } = deps;
+  const mark: Mark = ['POSTERN_NETWORK', folder];
+  const env = { ...variableOf(mark), PATH: deps.searchPath };
+  const record = join(folder, 'network.json');
+  const socketFolder = join(folder, 'socket');
+  let holder: number | undefined;
+  let opening: Promise<number> | undefined;
+  let relay: number | undefined;
+  let starting: Promise<void> | undefined;
+
+  async function openNew(): Promise<number> {
+    await endMarked(mark);
+    relay = undefined;
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await rm(socketFolder, { recursive: true, force: true });
+    await mkdir(socketFolder, { mode: 0o700 });
+    await giveToTenant(socketFolder);
+    const [program = '', ...words] = asTenant([...unshared, '/bin/sh', '-c', hold]);
+    const waiting = spawn(program, words, {
+      cwd: '/',
+      env,
+      stdio: ['ignore', 'ignore', 'ignore', 'ignore', 'ignore', 'pipe'],
+      detached: true,
+    });
+    const shared = pipeOf(waiting, 5);
+    await firstOf(shared, waiting, 'unshare');
+    // Only started processes have none.
+    const pid = waiting.pid ?? 0;
+    shared.pause();
+    const [forwarder = '', ...options] = asTenant(
+      ['slirp4netns', ...slirpOptions, String(pid), 'tap0'],
+      slirpDevices,
+    );
+    const slirp = spawn(forwarder, options, {
+      cwd: '/',
+      env,
+      stdio: ['ignore', 'ignore', 'ignore', 'pipe', shared],
+      detached: true,
+    });
+    try {
+      await firstOf(pipeOf(slirp, 3), slirp, 'slirp4netns');
+    } finally {
+      pipeOf(slirp, 3).destroy();
+      shared.destroy();
+      waiting.unref();
+      slirp.unref();
+    }
+    writeJson(record, { holder: pid, relay: null });
+    return pid;
+  }
+
+  async function startRelay(pid: number): Promise<void> {
+    const child = spawnRelay(socketFolder, pid, env);
+    try {
+      await firstOf(pipeOf(child, 3), child, 'The relay');
+    } finally {
+      pipeOf(child, 3).destroy();
+      child.unref();
+    }
+    relay = child.pid;
+    writeJson(record, { holder: pid, relay });
+  }
+
+  async function openOnce(): Promise<number> {
+    if (holder === undefined || (await hasEnded(holder))) holder = await openNew();
+    return holder;
+  }
+
+  return {
+    async open() {
+      try {
+        return await (opening ??= openOnce());
+      } finally {
+        opening = undefined;
+      }
+    },
+
+    async adopt() {
+      const known = await readJson<{ holder: number; relay?: number | null }>(record);
+      // An earlier version forwarded ports of this machine: its network is replaced.
+      if (known?.relay === undefined) return;
+      const found = await processesWith(...mark);
+      if (!found.includes(known.holder)) return;
+      // Otherwise no sandbox could enter it: an earlier version made the network as root.
+      const { uid } = await stat(`/proc/${known.holder}`).catch(() => ({ uid: undefined }));
+      if (uid !== (tenantUser ?? process.getuid?.())) return;
+      holder = known.holder;
+      if (known.relay !== null && found.includes(known.relay)) relay = known.relay;
+    },
+
+    socket: join(socketFolder, relaySocket),
+
+    async relay() {
+      if (relay !== undefined && !(await hasEnded(relay))) return;
+      if (holder === undefined) throw new EngineUnavailable('its network is not open');
+      await (starting ??= startRelay(holder).finally(() => {
+        starting = undefined;
+      }));
+    },
+
+    async close() {
+      await endMarked(mark);
+      holder = relay = undefined;
+    },
+  };
+}
+
+/** Waits for the first bytes, which say that the program is ready. */
+async function firstOf(
+  pipe: ReturnType<typeof pipeOf>,
+  child: ReturnType<typeof spawn>,
+  name: string,
+): Promise<void> {
+  const unavailable = (cause?: unknown) =>
+    new EngineUnavailable(`${name} cannot give an Environment a network`, { cause });
+  const isReady = await Promise.race([
+    once(pipe, 'data').then(() => true),
+    once(child, 'exit').then(() => false),
+  ]).catch((error: unknown) => {
+    throw unavailable(error);
+  });
+  if (!isReady) throw unavailable();
+}

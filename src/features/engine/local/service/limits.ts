@@ -1,0 +1,30 @@
+import type { Usage } from '../../../../platform/processes.ts';
+import { threadsFor } from '../../build-failures.ts';
+
+/** Of one service. */
+export type ServiceLimits = {
+  readonly processes: number;
+  /** Resident memory of its processes together. */
+  readonly memoryBytes: number;
+  /** Of its folder. */
+  readonly diskBytes: number;
+};
+
+const ended = (what: string) => `${what}, so Postern ended it`;
+export const outOfMemory = (bytes: number) => ended(`used more than ${bytes} bytes of memory`);
+
+/** The limit that is exceeded, and the sentence that people read. Undefined: none is. */
+export function exceeded(
+  { pids, threads, residentBytes }: Usage,
+  diskBytes: number,
+  limits: ServiceLimits,
+): { readonly limit: 'processes' | 'memory' | 'disk'; readonly reason: string } | undefined {
+  if (pids.length > limits.processes || threads > threadsFor(limits)) {
+    const reason = ended(`started more than ${limits.processes} processes or ${threadsFor(limits)} threads`);
+    return { limit: 'processes', reason };
+  }
+  if (residentBytes > limits.memoryBytes) return { limit: 'memory', reason: outOfMemory(limits.memoryBytes) };
+  if (diskBytes > limits.diskBytes)
+    return { limit: 'disk', reason: ended(`wrote more than ${limits.diskBytes} bytes`) };
+  return undefined;
+}

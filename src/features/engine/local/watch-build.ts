@@ -1,0 +1,55 @@
+import type { Stop } from '../build-failures.ts';
+import type { BuildLimits } from '../contract.ts';
+import { every } from './every.ts';
+import { threadsFor } from '../build-failures.ts';
+import { bytesBelow } from './folders.ts';
+import type { RunningCommand } from './run-command.ts';
+
+/** Milliseconds between two looks at the processes of a build, and between two at the size of its folder. */
+const lookMs = 250;
+const measureMs = 1_000;
+
+/** Ends the command when it exceeds a limit or is cancelled. `stop` says which limit. */
+export function watchOver(
+  running: RunningCommand,
+  place: string,
+  limits: BuildLimits,
+  graceMs: number,
+  signal: AbortSignal,
+) {
+  let stop: Stop | undefined;
+  let lastTimer: NodeJS.Timeout | undefined;
+  let isEnding = false;
+  const endNow = (reason: Stop | undefined, isGentle: boolean) => {
+    if (isEnding) return;
+    isEnding = true;
+    stop = reason;
+    if (!isGentle) return running.kill();
+    lastTimer = setTimeout(() => running.kill(), graceMs);
+    void running.terminate();
+  };
+  const cancel = () => endNow(undefined, true);
+  signal.addEventListener('abort', cancel, { once: true });
+  if (signal.aborted) cancel();
+  const deadline = setTimeout(() => endNow('timed_out', true), limits.timeMs);
+  // What takes more of the machine than it may is not asked first: it could take more meanwhile.
+  const look = every(lookMs, async () => {
+    const { pids, threads, residentBytes } = await running.usage(threadsFor(limits));
+    if (pids.length > limits.processes || threads > threadsFor(limits)) endNow('too_many_processes', false);
+    else if (residentBytes > limits.memoryBytes) endNow('out_of_memory', false);
+  });
+  const measure = every(measureMs, async () => {
+    if ((await bytesBelow(place)) > limits.diskBytes) endNow('disk_full', false);
+  });
+  return {
+    get stop() {
+      return stop ?? (running.isOutOfMemory ? 'out_of_memory' : undefined);
+    },
+    end() {
+      isEnding = true;
+      signal.removeEventListener('abort', cancel);
+      for (const timer of [deadline, lastTimer]) clearTimeout(timer);
+      for (const timer of [look, measure]) clearInterval(timer);
+    },
+  };
+}

@@ -1,0 +1,102 @@
+import { second } from '../../core/clock.ts';
+import type { LogLine } from './build-log.ts';
+
+/**
+ * Collects the lines of a build and writes many at once: the first ones immediately, and then at most four times a second.
+ * It never drops a line: a later write contains what an earlier one could not write. Few lines wait, when the caller of add()
+ * stops reading until `room`.
+ */
+export type LogWriter = {
+  add(line: LogLine): void;
+  /** Resolves when few lines wait. Undefined: they are few now. */
+  readonly room: Promise<void> | undefined;
+  /** Writes everything that was added. Rejects when it cannot; nothing is lost then. */
+  flush(): Promise<void>;
+  /** Forgets what could not be written, and tries no more. */
+  end(): void;
+};
+
+const everyMs = second / 4;
+/** Of the lines in one row, in characters. */
+const maxChunkLength = 64 * 1024;
+/** Memory of the waiting lines, in bytes: when it is above the first, there is no room until it is below the second. */
+const [full, emptied] = [2 * 1024 ** 2, 512 * 1024];
+/** Memory of a line beside its text, in bytes. */
+const lineBytes = 100;
+
+const memoryOf = ({ text }: LogLine) => text.length + lineBytes;
+
+export function createLogWriter(deps: {
+  /** One row. */
+  readonly write: (lines: readonly LogLine[]) => Promise<void>;
+  /** Calls `work` once, after `ms`. */
+  readonly later: (work: () => void, ms: number) => void;
+  readonly onFailure: (error: unknown) => void;
+}): LogWriter {
+  const waiting: LogLine[] = [];
+  let memory = 0;
+  let room: PromiseWithResolvers<void> | undefined;
+  /** The last write began less than `everyMs` ago. */
+  let isResting = false;
+  let hasMore = false;
+  let writing: Promise<void> = Promise.resolve();
+
+  async function writeAll(): Promise<void> {
+    while (waiting.length > 0) {
+      const lines = waiting.slice(0, chunkLength(waiting));
+      await deps.write(lines);
+      for (const line of waiting.splice(0, lines.length)) memory -= memoryOf(line);
+      if (memory > emptied) continue;
+      room?.resolve();
+      room = undefined;
+    }
+  }
+  /** One at a time: the lines keep their order. */
+  function flush(): Promise<void> {
+    writing = writing.catch(() => undefined).then(writeAll);
+    return writing;
+  }
+  function writeSoon(): void {
+    hasMore = isResting;
+    if (isResting) return;
+    isResting = true;
+    flush().catch((error: unknown) => {
+      deps.onFailure(error);
+      // The next line causes the next try. While its command waits for room, there is none.
+      if (room !== undefined) writeSoon();
+    });
+    deps.later(() => {
+      isResting = false;
+      if (hasMore) writeSoon();
+    }, everyMs);
+  }
+
+  return {
+    add({ at, stream, text }) {
+      // PostgreSQL stores neither a NUL nor half of a surrogate pair.
+      const line = { at, stream, text: text.replaceAll('\0', '\ufffd').toWellFormed() };
+      waiting.push(line);
+      memory += memoryOf(line);
+      if (memory > full) room ??= Promise.withResolvers();
+      writeSoon();
+    },
+    get room() {
+      return room?.promise;
+    },
+    flush,
+    end() {
+      waiting.length = 0;
+      room?.resolve();
+      room = undefined;
+    },
+  };
+}
+
+/** How many of the first lines one row takes: at least one. */
+function chunkLength(lines: readonly LogLine[]): number {
+  let length = 0;
+  const end = lines.findIndex(
+    ({ text }, index) => (length += text.length + 32) > maxChunkLength && index > 0,
+  );
+  return end === -1 ? lines.length : end;
+}

@@ -1,0 +1,102 @@
+import { sql } from 'kysely';
+import type { Sql } from '../../../platform/database/database.ts';
+import type { Artifact } from '../contract.ts';
+
+/** `source` and `tree` are for one GET and any number of them, `output` for one PUT. */
+export type TicketKind = 'source' | 'output' | 'tree';
+
+/** SQL of tickets. It knows digests of them alone (secretDigest). */
+export type TicketStore = {
+  /** Replaces the ticket of this kind that the build has. `tarDigest`: of a source. */
+  insertForBuild(ticket: {
+    readonly digest: string;
+    readonly kind: 'source' | 'output';
+    readonly buildId: string;
+    readonly tarDigest: string | null;
+    readonly now: number;
+  }): Promise<void>;
+  /** Does nothing when it exists. */
+  insertForEnvironment(ticket: {
+    readonly digest: string;
+    readonly environmentId: string;
+    readonly tarDigest: string;
+    readonly now: number;
+  }): Promise<void>;
+  /** Undefined unless it is of one of these kinds and can be used. `tarDigest` is null of an output. */
+  findUsable(
+    digest: string,
+    kinds: readonly TicketKind[],
+  ): Promise<{ readonly kind: TicketKind; readonly tarDigest: string | null } | undefined>;
+  /** Uses a source or an output up. `sent`: of an output. False: it cannot be used any more. */
+  use(digest: string, sent: Artifact | null, now: number): Promise<boolean>;
+  outputOf(buildId: string): Promise<Artifact | undefined>;
+  removeOfBuild(buildId: string): Promise<void>;
+  removeOfEnvironment(environmentId: string): Promise<void>;
+  /** Those whose build has ended, or whose Environment is torn down. */
+  removeLeft(): Promise<void>;
+};
+
+type OutputRow = { tar_digest: string; tar_bytes: string; file_count: number; size_bytes: string };
+
+export function ticketStore(db: Sql): TicketStore {
+  return {
+    async insertForBuild({ digest, kind, buildId, tarDigest, now }) {
+      await sql`
+        insert into environment_tickets (digest, kind, build_id, tar_digest, created_at)
+        values (${digest}, ${kind}, ${buildId}, ${tarDigest}, ${new Date(now)})
+        on conflict (build_id, kind) where build_id is not null do update
+           set digest = excluded.digest, tar_digest = excluded.tar_digest, created_at = excluded.created_at,
+               used_at = null, tar_bytes = null, file_count = null, size_bytes = null`.execute(db);
+    },
+    async insertForEnvironment({ digest, environmentId, tarDigest, now }) {
+      await sql`
+        insert into environment_tickets (digest, kind, environment_id, tar_digest, created_at)
+        values (${digest}, 'tree', ${environmentId}, ${tarDigest}, ${new Date(now)})
+        on conflict (digest) do nothing`.execute(db);
+    },
+    async findUsable(digest, kinds) {
+      const { rows } = await sql<{ kind: TicketKind; tar_digest: string | null }>`
+        select kind, tar_digest from environment_tickets
+         where digest = ${digest} and used_at is null
+           and kind in (select jsonb_array_elements_text(${JSON.stringify(kinds)}::jsonb))`.execute(db);
+      return rows[0] && { kind: rows[0].kind, tarDigest: rows[0].tar_digest };
+    },
+    async use(digest, sent, now) {
+      const { rows } = await sql`
+        update environment_tickets
+           set used_at = ${new Date(now)}, tar_digest = coalesce(${sent?.digest ?? null}, tar_digest),
+               tar_bytes = ${sent?.size ?? null}, file_count = ${sent?.files ?? null}, size_bytes = ${sent?.bytes ?? null}
+         where digest = ${digest} and used_at is null returning digest`.execute(db);
+      return rows.length > 0;
+    },
+    async outputOf(buildId) {
+      const { rows } = await sql<OutputRow>`
+        select tar_digest, tar_bytes::text, file_count, size_bytes::text from environment_tickets
+         where build_id = ${buildId} and kind = 'output' and used_at is not null`.execute(db);
+      const [row] = rows;
+      return (
+        row && {
+          digest: row.tar_digest,
+          size: Number(row.tar_bytes),
+          files: row.file_count,
+          bytes: Number(row.size_bytes),
+        }
+      );
+    },
+    async removeOfBuild(buildId) {
+      await sql`delete from environment_tickets where build_id = ${buildId}`.execute(db);
+    },
+    async removeOfEnvironment(environmentId) {
+      await sql`delete from environment_tickets where environment_id = ${environmentId}`.execute(db);
+    },
+    async removeLeft() {
+      await sql`
+        delete from environment_tickets t
+         where (t.build_id is not null
+                and not exists (select 1 from build_jobs b where b.id = t.build_id and b.ended_at is null))
+            or (t.environment_id is not null
+                and not exists (select 1 from environments e
+                                 where e.id = t.environment_id and e.status <> 'torn_down'))`.execute(db);
+    },
+  };
+}

@@ -1,0 +1,430 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { Sql } from '../../../platform/database/database.ts';
+import { searched, toDate, toMs } from '../../../platform/database/values.ts';
+import { keyAndPredecessors } from '../../keys/keys.ts';
+import type { Access } from '../../configuration-file/schema.ts';
+import {
+  type Creator,
+  type Environment,
+  type EnvironmentSort,
+  type EnvironmentService,
+  type EnvironmentStatus,
+  restingStatuses,
+  type ServiceChoice,
+  type ServiceKind,
+  type ServiceStatus,
+} from './environment.ts';
+
+export type EnvironmentFilter = {
+  /** Ids of the repositories that the caller reaches. */
+  readonly repositories: readonly string[] | 'all';
+  /** Sees Environments of its own whose access is `owner`; null sees none of them. */
+  readonly viewer: Creator | null;
+  /** An administrator sees those of others too. */
+  readonly seesEveryRow: boolean;
+  readonly exclude: readonly EnvironmentStatus[];
+  readonly isMine: boolean;
+  /** Part of the name or of the branch. */
+  readonly search?: string | undefined;
+  readonly trigger?: Environment['trigger'] | undefined;
+  readonly repositoryId?: string | undefined;
+  readonly hasReadyActiveService?: boolean | undefined;
+  /** Default: `createdAt`. */
+  readonly sort?: EnvironmentSort | undefined;
+};
+
+/** A creation as its client named it, so that a repeated request creates nothing. */
+export type CreationRequest = { readonly key: string; readonly digest: string };
+
+export type EnvironmentStore = {
+  /** `definitionId`: of the agent that creates it. @throws a unique violation when the name is taken */
+  insert(
+    environment: Environment,
+    request: CreationRequest | null,
+    definitionId?: string | null,
+  ): Promise<void>;
+  find(id: string): Promise<Environment | undefined>;
+  /** Of those that live. */
+  findByName(name: string): Promise<Environment | undefined>;
+  /** The Environment of an earlier request with this key, and that request's digest. */
+  findRequest(
+    creator: Creator,
+    key: string,
+  ): Promise<{ readonly environment: Environment; readonly digest: string } | undefined>;
+  /** Locks the row until the transaction ends. */
+  hold(id: string): Promise<Environment | undefined>;
+  /** True: this creator's own, as isOwn() below has it. */
+  isOwn(id: string, creator: Creator): Promise<boolean>;
+  /** Writes every changeable field, and increments the revision. */
+  update(environment: Environment): Promise<void>;
+  list(
+    filter: EnvironmentFilter,
+    page: number,
+    limit: number,
+  ): Promise<{ items: Environment[]; total: number }>;
+  /** Allows one creation at a time, so that quotas hold. */
+  lockCreations(): Promise<void>;
+  /** Environments that live: of the creator, those of them that agents of this definition created, and of everyone. */
+  count(
+    creator: Creator,
+    definitionId?: string | null,
+  ): Promise<{ own: number; ofDefinition: number; total: number }>;
+  addLabel(label: string, environmentId: string, now: number): Promise<void>;
+  retireLabels(environmentId: string, now: number): Promise<void>;
+  /** By Environment, in the order of the file, and those that were switched off last. */
+  services(environmentIds: readonly string[]): Promise<ReadonlyMap<string, readonly EnvironmentService[]>>;
+  /** Replaces all services. */
+  putServices(environmentId: string, services: readonly EnvironmentService[]): Promise<void>;
+  /** Ids of those whose lease has ended, the earliest first. */
+  expired(now: number, limit: number): Promise<string[]>;
+  /** Those that live, with an end of the lease after `after` and at `until` at the latest, in ms. */
+  expiringBetween(
+    after: number,
+    until: number,
+  ): Promise<Pick<Environment, 'id' | 'uuid' | 'creator' | 'createdAt' | 'expiresAt'>[]>;
+  /** Ids of those that something has to be done for: a deploy under way, or a teardown. */
+  unsettled(limit: number): Promise<string[]>;
+  /** Ids of those of which something may be there. */
+  living(): Promise<string[]>;
+  /** Status → number of Environments that are not torn down. */
+  counts(): Promise<Record<string, number>>;
+  /** Ids of those that have processes and are served, or whose first deploy failed: its processes are to be stopped. */
+  withProcesses(): Promise<Pick<Environment, 'id' | 'repositoryId' | 'revision'>[]>;
+  /** Of those, the ones that run since before, and may fall asleep. */
+  awakeSince(before: number): Promise<{ id: string; liveDeployId: string }[]>;
+  /** Environments whose branch Postern asks for new commits: the same rule as deploysPushes(). */
+  tracked(): Promise<TrackedEnvironment[]>;
+  /** Removes those that were torn down before. */
+  prune(before: number, limit: number): Promise<void>;
+};
+
+export type TrackedEnvironment = Pick<Environment, 'id' | 'repositoryId' | 'branch' | 'sha' | 'creator'> & {
+  /** The commit that is served, and the patterns of `environment.ignoreFiles` there. Null: there are none. */
+  readonly served: { readonly sha: string; readonly ignoreFiles: readonly string[] } | null;
+};
+
+type Row = {
+  id: string;
+  uuid: string;
+  repository_id: string;
+  repository: string;
+  branch: string;
+  pinned_sha: string | null;
+  sha: string | null;
+  creator_kind: Creator['kind'];
+  creator_id: string;
+  trigger: Environment['trigger'];
+  access: Access;
+  access_open: boolean;
+  label: string;
+  services: ServiceChoice[];
+  env: Record<string, string>;
+  init_env: Record<string, string>;
+  ttl_hours: number | null;
+  deploy_enabled: boolean;
+  auto_track: boolean | null;
+  track_default_branches: boolean;
+  status: EnvironmentStatus;
+  status_message: string | null;
+  live_deploy_id: string | null;
+  created_at: Date;
+  updated_at: Date;
+  expires_at: Date;
+  deleted_at: Date | null;
+  revision: string;
+};
+
+type ServiceRow = {
+  environment_id: string;
+  name: string;
+  kind: ServiceKind;
+  status: ServiceStatus;
+  reason: string | null;
+  is_exposed: boolean;
+  routes: Record<string, string>;
+  spa: boolean;
+  url: string | null;
+  artifact_id: string | null;
+  address: string | null;
+};
+
+const among = (texts: readonly string[]) =>
+  sql`(select jsonb_array_elements_text(${JSON.stringify(texts)}::jsonb))`;
+
+/** As hasProcess() has it, for one of the services. */
+const hasProcesses = sql`
+  exists (select 1 from environment_services s
+           where s.environment_id = e.id and s.kind = 'process' and s.status <> 'inactive')`;
+
+const columns = sql`
+  e.id, e.uuid, e.repository_id, coalesce(r.full_name, e.repository) as repository, e.branch, e.pinned_sha, e.sha, e.creator_kind,
+  e.creator_id, e.trigger, e.access, e.access_open, e.label, e.services, e.env, e.init_env, e.ttl_hours, e.deploy_enabled,
+  e.auto_track, e.track_default_branches, e.status, e.status_message, e.live_deploy_id, e.created_at, e.updated_at,
+  e.expires_at, e.deleted_at, e.revision::text`;
+const from = sql`environments e left join repositories r on r.id = e.repository_id`;
+
+/** Counts stop at as many as a person could page through. */
+const maxCounted = 2_000;
+
+export function environmentStore(db: Sql): EnvironmentStore {
+  async function many(query: RawBuilder<Row>): Promise<Environment[]> {
+    const { rows } = await query.execute(db);
+    return rows.map(toEnvironment);
+  }
+  const one = async (query: RawBuilder<Row>) => (await many(query))[0];
+  const ids = async (query: RawBuilder<{ id: string }>) => (await query.execute(db)).rows.map(({ id }) => id);
+
+  return {
+    async insert(environment, request, definitionId = null) {
+      await sql`
+        insert into environments (id, uuid, repository_id, repository, branch, pinned_sha, creator_kind, creator_id, trigger,
+          access, access_open, label, services, env, init_env, ttl_hours, deploy_enabled, auto_track, track_default_branches,
+          status, status_message, created_at, updated_at, expires_at, idempotency_key, request_digest,
+          agent_definition_id)
+        values (${environment.id}, ${environment.uuid}, ${environment.repositoryId}, ${environment.repository},
+          ${environment.branch}, ${environment.pinnedSha}, ${environment.creator.kind}, ${environment.creator.id},
+          ${environment.trigger}, ${environment.access}, ${environment.isAccessOpen}, ${environment.label},
+          ${JSON.stringify(environment.services)}::jsonb, ${JSON.stringify(environment.env)}::jsonb,
+          ${JSON.stringify(environment.initEnv)}::jsonb, ${environment.ttlHours}, ${environment.deployEnabled},
+          ${environment.autoTrack}, ${environment.trackDefaultBranches}, ${environment.status}, ${environment.statusMessage},
+          ${toDate(environment.createdAt)}, ${toDate(environment.updatedAt)}, ${toDate(environment.expiresAt)},
+          ${request?.key ?? null}, ${request?.digest ?? null}, ${definitionId})`.execute(db);
+    },
+    find: (id) => one(sql`select ${columns} from ${from} where e.id = ${id}`),
+    findByName: (name) =>
+      one(sql`select ${columns} from ${from} where e.uuid = ${name} and e.deleted_at is null`),
+    async findRequest(creator, key) {
+      const { rows } = await sql<Row & { request_digest: string }>`
+        select ${columns}, e.request_digest from ${from}
+         where ${isOwn(creator)} and e.idempotency_key = ${key}
+         order by e.created_at desc limit 1`.execute(db);
+      return rows[0] && { environment: toEnvironment(rows[0]), digest: rows[0].request_digest };
+    },
+    hold: (id) => one(sql`select ${columns} from ${from} where e.id = ${id} for update of e`),
+    async isOwn(id, creator) {
+      const { rows } =
+        await sql`select 1 from environments e where e.id = ${id} and ${isOwn(creator)}`.execute(db);
+      return rows.length > 0;
+    },
+    async update(environment) {
+      await sql`
+        update environments
+           set repository = ${environment.repository}, pinned_sha = ${environment.pinnedSha}, sha = ${environment.sha}, access = ${environment.access},
+               access_open = ${environment.isAccessOpen}, label = ${environment.label},
+               services = ${JSON.stringify(environment.services)}::jsonb, env = ${JSON.stringify(environment.env)}::jsonb,
+               init_env = ${JSON.stringify(environment.initEnv)}::jsonb, ttl_hours = ${environment.ttlHours}, deploy_enabled = ${environment.deployEnabled},
+               auto_track = ${environment.autoTrack}, track_default_branches = ${environment.trackDefaultBranches},
+               status = ${environment.status}, status_message = ${environment.statusMessage},
+               live_deploy_id = ${environment.liveDeployId}, updated_at = ${toDate(environment.updatedAt)},
+               expires_at = ${toDate(environment.expiresAt)}, deleted_at = ${toDate(environment.deletedAt)},
+               revision = revision + 1
+         where id = ${environment.id}`.execute(db);
+    },
+    async list(filter, page, limit) {
+      const where = sql.join([sql`true`, ...conditionsOf(filter)], sql` and `);
+      const order = filter.sort === 'expiresAt' ? sql`e.expires_at` : sql`e.created_at desc`;
+      const items = await many(sql`
+        select ${columns} from ${from} where ${where}
+         order by ${order}, e.id limit ${limit} offset ${(page - 1) * limit}`);
+      const { rows } = await sql<{ total: number }>`
+        select count(*)::int as total from (select 1 from environments e where ${where} limit ${maxCounted}) counted`.execute(
+        db,
+      );
+      return { items, total: rows[0]?.total ?? 0 };
+    },
+    async lockCreations() {
+      await sql`select pg_advisory_xact_lock(hashtextextended('environments:creations', 0))`.execute(db);
+    },
+    async count(creator, definitionId = null) {
+      const { rows } = await sql<{ own: number; of_definition: number; total: number }>`
+        select count(*)::int as total,
+               (count(*) filter (where ${isOwn(creator)}))::int as own,
+               (count(*) filter (where ${isOwn(creator)} and e.agent_definition_id = ${definitionId}))::int as of_definition
+          from environments e where status <> 'torn_down'`.execute(db);
+      const { own = 0, of_definition: ofDefinition = 0, total = 0 } = rows[0] ?? {};
+      return { own, ofDefinition, total };
+    },
+    async addLabel(label, environmentId, now) {
+      await sql`
+        insert into environment_labels (label, environment_id, created_at)
+        values (${label}, ${environmentId}, ${toDate(now)})`.execute(db);
+    },
+    async retireLabels(environmentId, now) {
+      await sql`
+        update environment_labels set retired_at = ${toDate(now)}
+         where environment_id = ${environmentId} and retired_at is null`.execute(db);
+    },
+    async services(environmentIds) {
+      const { rows } = await sql<ServiceRow>`
+        select environment_id, name, kind, status, reason, is_exposed, routes, spa, url, artifact_id, address
+          from environment_services
+         where environment_id in (select jsonb_array_elements_text(${JSON.stringify(environmentIds)}::jsonb))
+         order by environment_id, position`.execute(db);
+      const found = new Map<string, EnvironmentService[]>();
+      for (const row of rows) {
+        const services = found.get(row.environment_id) ?? [];
+        services.push(toService(row));
+        found.set(row.environment_id, services);
+      }
+      return found;
+    },
+    async putServices(environmentId, services) {
+      await sql`delete from environment_services where environment_id = ${environmentId}`.execute(db);
+      const rows = services.map((service, position) => ({ ...service, position }));
+      await sql`
+        insert into environment_services (environment_id, name, position, kind, status, reason, is_exposed, routes, spa, url,
+          artifact_id, address)
+        select ${environmentId}, name, position, kind, status, reason, "isExposed", routes, spa, url, "artifactId", address
+          from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as service (name text, position int, kind text, status text,
+            reason text, "isExposed" boolean, routes jsonb, spa boolean, url text, "artifactId" text, address text)`.execute(
+        db,
+      );
+    },
+    expired: (now, limit) =>
+      ids(sql`
+        select id from environments
+         where expires_at <= ${toDate(now)} and status not in ('tearing_down', 'torn_down')
+         order by expires_at limit ${limit}`),
+    expiringBetween: (after, until) =>
+      many(sql`
+        select ${columns} from ${from}
+         where e.expires_at > ${toDate(after)} and e.expires_at <= ${toDate(until)}
+           and e.status not in ('tearing_down', 'torn_down')
+         order by e.expires_at`),
+    unsettled: (limit) =>
+      ids(sql`
+        select id from environments where status = 'tearing_down'
+        union select environment_id from deploys where ended_at is null
+        limit ${limit}`),
+    living: () => ids(sql`select id from environments where status <> 'torn_down'`),
+    async counts() {
+      const { rows } = await sql<{ status: string; total: number }>`
+        select status, count(*)::int as total from environments
+         where status <> 'torn_down' group by status`.execute(db);
+      return Object.fromEntries(rows.map(({ status, total }) => [status, total]));
+    },
+    async withProcesses() {
+      const { rows } = await sql<Pick<Row, 'id' | 'repository_id' | 'revision'>>`
+        select e.id, e.repository_id, e.revision::text from environments e
+         where (e.live_deploy_id is not null or e.status = 'error') and e.status not in ('tearing_down', 'torn_down')
+           and ${hasProcesses}`.execute(db);
+      return rows.map((row) => ({
+        id: row.id,
+        repositoryId: row.repository_id,
+        revision: Number(row.revision),
+      }));
+    },
+    async awakeSince(before) {
+      const { rows } = await sql<{ id: string; live_deploy_id: string }>`
+        select e.id, e.live_deploy_id from environments e join deploys d on d.id = e.live_deploy_id
+         where e.status <> 'torn_down' and e.status in ${among(restingStatuses)} and d.ended_at <= ${toDate(before)}
+           and ${hasProcesses}`.execute(db);
+      return rows.map(({ id, live_deploy_id }) => ({ id, liveDeployId: live_deploy_id }));
+    },
+    async tracked() {
+      const { rows } = await sql<
+        Pick<Row, 'id' | 'repository_id' | 'branch' | 'sha' | 'creator_kind' | 'creator_id'> & {
+          served_sha: string | null;
+          ignore_files: string[] | null;
+        }
+      >`
+        select e.id, e.repository_id, e.branch, e.sha, e.creator_kind, e.creator_id,
+               d.sha as served_sha, d.plan::jsonb->'ignoreFiles' as ignore_files
+          from environments e left join deploys d on d.id = e.live_deploy_id
+         where (e.auto_track
+                or (e.live_deploy_id is null and e.pinned_sha is null and e.status in ('error', 'config_error')))
+           and e.deploy_enabled and e.status not in ('tearing_down', 'torn_down')
+         order by e.repository_id, e.id`.execute(db);
+      return rows.map(({ served_sha: servedSha, ignore_files: ignoreFiles, ...row }) => ({
+        id: row.id,
+        repositoryId: row.repository_id,
+        branch: row.branch,
+        sha: row.sha,
+        creator: { kind: row.creator_kind, id: row.creator_id },
+        served: servedSha === null || ignoreFiles === null ? null : { sha: servedSha, ignoreFiles },
+      }));
+    },
+    async prune(before, limit) {
+      await sql`
+        delete from environments where id in (
+          select id from environments where deleted_at < ${toDate(before)} order by deleted_at limit ${limit})`.execute(
+        db,
+      );
+    },
+  };
+}
+
+/** A rotation does not change the creator: the Environments of a service key are also those of its successors. */
+function isOwn({ kind, id }: Creator): RawBuilder<unknown> {
+  return kind === 'user'
+    ? sql`(e.creator_kind = 'user' and e.creator_id = ${id})`
+    : sql`(e.creator_kind = 'service_key' and e.creator_id in (${keyAndPredecessors(id)}))`;
+}
+
+function* conditionsOf(filter: EnvironmentFilter): Generator<RawBuilder<unknown>> {
+  const { repositories, viewer, exclude, search } = filter;
+  if (!filter.seesEveryRow)
+    yield viewer === null ? sql`e.access <> 'owner'` : sql`(e.access <> 'owner' or ${isOwn(viewer)})`;
+  if (repositories !== 'all') yield sql`e.repository_id = any(${[...repositories]}::text[])`;
+  // As shownStatus() has it.
+  const status = sql`case when e.deploy_enabled or e.status in ('tearing_down', 'torn_down') then e.status else 'paused' end`;
+  // So that PostgreSQL can use environments_living.
+  if (exclude.includes('torn_down')) yield sql`e.status <> 'torn_down'`;
+  if (exclude.length > 0) yield sql`${status} not in ${among(exclude)}`;
+  if (filter.isMine) yield viewer === null ? sql`false` : isOwn(viewer);
+  if (filter.trigger !== undefined) yield sql`e.trigger = ${filter.trigger}`;
+  if (filter.repositoryId !== undefined) yield sql`e.repository_id = ${filter.repositoryId}`;
+  if (search !== undefined)
+    yield sql`(e.uuid like ${searched(search)} or lower(e.branch) like ${searched(search)})`;
+  if (filter.hasReadyActiveService !== undefined) {
+    const ready = sql`exists (select 1 from environment_services s where s.environment_id = e.id and s.status = 'ready')`;
+    yield filter.hasReadyActiveService ? ready : sql`not ${ready}`;
+  }
+}
+
+function toEnvironment(row: Row): Environment {
+  return {
+    id: row.id,
+    uuid: row.uuid,
+    repositoryId: row.repository_id,
+    repository: row.repository,
+    branch: row.branch,
+    pinnedSha: row.pinned_sha,
+    sha: row.sha,
+    creator: { kind: row.creator_kind, id: row.creator_id },
+    trigger: row.trigger,
+    access: row.access,
+    isAccessOpen: row.access_open,
+    label: row.label,
+    services: row.services,
+    env: row.env,
+    initEnv: row.init_env,
+    ttlHours: row.ttl_hours,
+    deployEnabled: row.deploy_enabled,
+    autoTrack: row.auto_track,
+    trackDefaultBranches: row.track_default_branches,
+    status: row.status,
+    statusMessage: row.status_message,
+    liveDeployId: row.live_deploy_id,
+    createdAt: row.created_at.getTime(),
+    updatedAt: row.updated_at.getTime(),
+    expiresAt: row.expires_at.getTime(),
+    deletedAt: toMs(row.deleted_at),
+    revision: Number(row.revision),
+  };
+}
+
+function toService(row: ServiceRow): EnvironmentService {
+  return {
+    name: row.name,
+    kind: row.kind,
+    status: row.status,
+    reason: row.reason,
+    isExposed: row.is_exposed,
+    routes: row.routes,
+    spa: row.spa,
+    url: row.url,
+    artifactId: row.artifact_id,
+    address: row.address,
+  };
+}

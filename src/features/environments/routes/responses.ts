@@ -1,0 +1,125 @@
+import { timestamp, timestampOrNull } from '../../../core/clock.ts';
+import {
+  type Creator,
+  type Environment,
+  type EnvironmentService,
+  shownStatus,
+} from '../environment/environment.ts';
+import { didYouMean } from '../../configuration-file/nearest.ts';
+import { serviceLabel } from '../environment/labels.ts';
+import { type MetadataLink, renderLinks } from '../metadata-links/metadata-link.ts';
+
+/** Converts Environments to their wire form. */
+export type EnvironmentAddresses = {
+  /** `{base_url}/e/{id}`: stays the same when the hosts change. */
+  linkOf(id: string): string;
+  /** Where a client reads the Environment. */
+  statusUrlOf(id: string): string;
+  /** URL of a service, without a slash at the end. */
+  urlOf(service: string, label: string): string;
+};
+
+export type CreatorNames = (creators: readonly Creator[]) => Promise<ReadonlyMap<string, string>>;
+
+export function environmentAddresses(uiUrl: string, contentUrl: string): EnvironmentAddresses {
+  const { protocol, host } = new URL(contentUrl);
+  return {
+    linkOf: (id) => `${uiUrl}/e/${id}`,
+    statusUrlOf: (id) => `${uiUrl}/api/v2/environments/${id}`,
+    urlOf: (service, label) => `${protocol}//${serviceLabel(service, label)}.${host}`,
+  };
+}
+
+/** The metadata links of an Environment, or of one of its deploys, which has a branch and a commit of its own. */
+export function linksOf(
+  {
+    id,
+    uuid,
+    repository,
+    branch,
+    sha,
+    label,
+  }: Pick<Environment, 'id' | 'uuid' | 'repository' | 'branch' | 'sha' | 'label'>,
+  services: readonly EnvironmentService[],
+  { addresses, links }: { readonly addresses: EnvironmentAddresses; readonly links: readonly MetadataLink[] },
+) {
+  const first = services.find(({ isExposed }) => isExposed);
+  const url = first === undefined ? addresses.linkOf(id) : addresses.urlOf(first.name, label);
+  const urls = new Map(services.map((service) => [service.name, urlOf(service, { addresses, label })]));
+  return renderLinks(links, { id, name: uuid, repository, branch, sha: sha ?? '', url, services: urls });
+}
+
+/** Null: it has no address of its own. */
+function urlOf(
+  { name, isExposed, url }: EnvironmentService,
+  { addresses, label }: { readonly addresses: EnvironmentAddresses; readonly label: string },
+): string | null {
+  return url ?? (isExposed ? addresses.urlOf(name, label) : null);
+}
+
+/** Choices for services that postern.yaml does not have. Empty until Postern has read the file. */
+function unknownChoices({ services: choices }: Environment, services: readonly EnvironmentService[]) {
+  if (services.length === 0) return [];
+  const names = services.map(({ name }) => name);
+  return choices
+    .filter(({ name }) => !names.includes(name))
+    .map(({ name }) => {
+      const hint = didYouMean(name, names);
+      const words = `postern.yaml has no service ${name}, so the choice for it does nothing.`;
+      return hint === null ? words : `${words} ${hint}`;
+    });
+}
+
+export function toEnvironmentResponse(
+  environment: Environment,
+  services: readonly EnvironmentService[],
+  {
+    addresses,
+    links,
+    names,
+    namespace,
+  }: {
+    readonly addresses: EnvironmentAddresses;
+    readonly links: readonly MetadataLink[];
+    readonly names: ReadonlyMap<string, string>;
+    /** Null: it does not run on Kubernetes. */
+    readonly namespace: string | null;
+  },
+) {
+  const { id, uuid, branch, sha, label, creator } = environment;
+  const isActive = ({ status }: EnvironmentService) => status !== 'inactive';
+  return {
+    id,
+    uuid,
+    ...shownStatus(environment),
+    namespace,
+    trigger: environment.trigger,
+    repository: environment.repository,
+    branch,
+    sha,
+    access: environment.access,
+    deployEnabled: environment.deployEnabled,
+    // The default, until Postern has read postern.yaml.
+    autoTrack: environment.autoTrack ?? true,
+    trackDefaultBranches: environment.trackDefaultBranches,
+    expiresAt: timestamp(environment.expiresAt),
+    deletedAt: timestampOrNull(environment.deletedAt),
+    activeServiceCount: services.filter(isActive).length,
+    hasReadyActiveService: services.some(({ status }) => status === 'ready'),
+    createdBy: { ...creator, name: names.get(creator.id) ?? null },
+    createdAt: timestamp(environment.createdAt),
+    updatedAt: timestamp(environment.updatedAt),
+    warnings: unknownChoices(environment, services),
+    services: services.map((service) => ({
+      name: service.name,
+      kind: service.kind,
+      status: service.status,
+      url: urlOf(service, { addresses, label }),
+      reason: service.reason,
+      active: isActive(service),
+    })),
+    links: linksOf(environment, services, { addresses, links }),
+    link: addresses.linkOf(id),
+    statusUrl: addresses.statusUrlOf(id),
+  };
+}
