@@ -1,4 +1,4 @@
-import { publishedSchema } from '../src/features/environments/environments.ts';
+import { publishedSchema } from '../src/features/configuration-file/configuration-file.ts';
 
 /** The fields of postern.yaml for the reference: one section for each map of fields, from its JSON Schema. */
 export type FieldSection = {

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 import { expect, test } from 'vitest';
 import { errorCodes } from '../src/core/errors.ts';
 
@@ -32,7 +32,7 @@ const isBuilder = (path: string) => /^src\/(?:composition|operations)\//.test(pa
 /** `keys` of src/features/keys/…, `web` of src/surfaces/web/…; undefined elsewhere. */
 const part = (path: string) => /^src\/(?:features|surfaces)\/([^/]+)\//.exec(path)?.[1];
 const feature = (path: string) => (layer(path) === 2 ? part(path) : undefined);
-const isPublicFile = (path: string) => basename(path, '.ts') === basename(dirname(path));
+const isPublicFile = (path: string) => path === `src/features/${feature(path)}/${feature(path)}.ts`;
 const print = (found: { path: string; target: string }[]) =>
   found.map((one) => `${one.path} → ${one.target}`);
 
@@ -53,10 +53,11 @@ test('a feature uses another feature only through its public file', () => {
   expect(print(crossing.filter(({ target }) => !isPublicFile(target)))).toEqual([]);
 });
 
-test('features form no circle', () => {
+/** The circles of what `roomOf` names; edges from or to undefined do not count. */
+function circlesOf(roomOf: (path: string) => string | undefined): string[] {
   const uses = new Map<string, Set<string>>();
   for (const { path, target } of edges) {
-    const [from, to] = [feature(path), feature(target)];
+    const [from, to] = [roomOf(path), roomOf(target)];
     if (from && to && from !== to) uses.set(from, (uses.get(from) ?? new Set()).add(to));
   }
   const circles: string[] = [];
@@ -65,7 +66,18 @@ test('features form no circle', () => {
     for (const next of uses.get(name) ?? []) walk(next, [...path, name]);
   };
   for (const name of uses.keys()) walk(name, []);
-  expect(circles).toEqual([]);
+  return circles;
+}
+
+test('features form no circle', () => {
+  expect(circlesOf(feature)).toEqual([]);
+});
+
+test('the folders of Environments form no circle, and nothing but the public file lies beside them', () => {
+  const folder = (path: string) => /^src\/features\/environments\/([^/]+)\//.exec(path)?.[1];
+  expect(circlesOf(folder)).toEqual([]);
+  const loose = files.filter(({ path }) => feature(path) === 'environments' && folder(path) === undefined);
+  expect(loose.map(({ path }) => path)).toEqual(['src/features/environments/environments.ts']);
 });
 
 test('only composition/, and commands of operations/, construct what features and surfaces make', () => {

@@ -7,7 +7,7 @@ import type { V1Deployment } from '@kubernetes/client-node';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { type Cluster, type Kind, openCluster } from '../../src/features/engine/kubernetes/cluster.ts';
-import { createBuildLog } from '../../src/features/engine/build-log.ts';
+import { openBuildLog } from '../../src/features/engine/build-log.ts';
 import { createKubernetesEngine } from '../../src/features/engine/kubernetes/kubernetes-engine.ts';
 import { generousLimits } from '../engines/engine-contract.ts';
 import { run } from './cluster.ts';
@@ -248,7 +248,7 @@ test('a build and a service need no right that the page does not list', async ()
   expect(await kubernetes.address('env_1', 'api')).toBeNull();
 
   const cancelling = new AbortController();
-  const log = createBuildLog({ secrets: [], maxBytes: 1_000, now: Date.now, write: () => undefined });
+  const log = openBuildLog({ secrets: [], maxBytes: 1_000, now: Date.now, write: () => undefined });
   const build = {
     image: service.image,
     command: 'true',

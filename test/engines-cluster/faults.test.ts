@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createBuildLog, type LogLine } from '../../src/features/engine/build-log.ts';
+import { openBuildLog, type LogLine } from '../../src/features/engine/build-log.ts';
 import type { BuildJob, DesiredProcess } from '../../src/features/engine/contract.ts';
 import type { KubernetesEngine } from '../../src/features/engine/kubernetes/kubernetes-engine.ts';
 import { create, killNodeProgram } from '../cluster/cluster.ts';
@@ -37,7 +37,7 @@ function build(job: Partial<BuildJob>, onLine: (line: LogLine) => void = () => u
     lines.push(line.text);
     onLine(line);
   };
-  const log = createBuildLog({ secrets: [], maxBytes: 100_000, now: Date.now, write });
+  const log = openBuildLog({ secrets: [], maxBytes: 100_000, now: Date.now, write });
   const whole: BuildJob = {
     id: 'job_faults',
     image,

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createBuildLog, type LogLine } from '../../src/features/engine/build-log.ts';
+import { openBuildLog, type LogLine } from '../../src/features/engine/build-log.ts';
 import type { BuildJob, BuildLimits, Engine } from '../../src/features/engine/contract.ts';
 
 export type EngineHarness = {
@@ -68,7 +68,7 @@ export function engineContract({ open, left, isIsolated, image: ownImage }: Engi
   ) {
     const { engine, read } = await open(limits);
     const lines: LogLine[] = [];
-    const log = createBuildLog({
+    const log = openBuildLog({
       secrets: Object.values(secrets),
       maxBytes: 100_000,
       now: () => 0,
@@ -312,7 +312,7 @@ export function engineContract({ open, left, isIsolated, image: ownImage }: Engi
     const hasStarted = new Promise<void>((resolve) => {
       started = resolve;
     });
-    const log = createBuildLog({
+    const log = openBuildLog({
       secrets: [],
       maxBytes: 1_000,
       now: () => 0,
@@ -371,7 +371,7 @@ export function engineContract({ open, left, isIsolated, image: ownImage }: Engi
       await hasStarted;
       const { engine } = await open({});
       const lines: string[] = [];
-      const log = createBuildLog({
+      const log = openBuildLog({
         secrets: [],
         maxBytes: 100_000,
         now: () => 0,

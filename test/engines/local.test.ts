@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createBuildLog } from '../../src/features/engine/build-log.ts';
+import { openBuildLog } from '../../src/features/engine/build-log.ts';
 import { type BuildLimits, EngineUnavailable } from '../../src/features/engine/contract.ts';
 import { openGroups } from '../../src/features/engine/local/cgroups.ts';
 import { tenantUser } from '../../src/features/engine/local/tenant.ts';
@@ -63,7 +63,7 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
     const engine = local('bwrap', options);
     const isolation = await engine.prepare();
     const lines: string[] = [];
-    const log = createBuildLog({
+    const log = openBuildLog({
       secrets: [],
       maxBytes: 10_000,
       now: () => 0,

@@ -4,7 +4,7 @@ import { minute, second } from '../../core/clock.ts';
 import type { Random } from '../../core/ids.ts';
 import type { AuditWriter, Denials } from '../../features/audit/audit.ts';
 import type { EnvironmentPolicy } from '../../features/environments/policy/environment-policy.ts';
-import { environmentAddresses } from '../../features/environments/routes/responses.ts';
+import { environmentAddresses } from '../../features/environments/environment/addresses.ts';
 import { openingStore } from '../../features/environments/serving/opening-store.ts';
 import { servingStore } from '../../features/environments/serving/serving-store.ts';
 import { createEnvironmentLinks } from '../../features/grants/environment-links.ts';

@@ -41,7 +41,8 @@ import { createReconciler } from '../../features/environments/reconciler/reconci
 import { createTracking } from '../../features/environments/reconciler/tracking.ts';
 import { createOlderViews } from '../../features/environments/routes/older-clients/older-views.ts';
 import { olderClientRoutes } from '../../features/environments/routes/older-clients/routes.ts';
-import { type CreatorNames, environmentAddresses } from '../../features/environments/routes/responses.ts';
+import { environmentAddresses } from '../../features/environments/environment/addresses.ts';
+import type { CreatorNames } from '../../features/environments/routes/responses.ts';
 import { environmentRoutes } from '../../features/environments/routes/environment-routes.ts';
 import { createSleep } from '../../features/environments/sleep/sleep.ts';
 import type { SleepSignals } from '../../features/environments/sleep/sleep-signals.ts';

@@ -14,7 +14,7 @@ import {
   isGone,
   type LabelledEnvironment,
   type ServingStore,
-} from '../../features/environments/serving/serving.ts';
+} from '../../features/environments/environments.ts';
 import { createSleepSignals } from '../../features/environments/sleep/sleep-signals.ts';
 import { createKeyWatch } from '../../features/keys/key-watch.ts';
 import type { KeyFormat } from '../../features/keys/keys.ts';

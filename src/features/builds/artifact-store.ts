@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Blob } from '../../platform/blobs/blobs.ts';
 import type { Sql } from '../../platform/database/database.ts';
 import { fromStored, type Manifest, type StoredManifest, toStored } from '../sites/sites.ts';
-import type { ArtifactKey } from '../engine/artifact-key.ts';
+import type { ArtifactKey } from '../engine/engine.ts';
 
 /** SQL of artifacts, the results of builds. Their content is in the blob store (features/sites, ContentStore). */
 export type ArtifactStore = {

@@ -1,8 +1,6 @@
 import type { GitRemote } from '../../platform/git/git.ts';
-import type { DesiredBuild } from '../configuration-file/plan.ts';
-import type { ArtifactKey } from '../engine/artifact-key.ts';
-import type { LogStream } from '../engine/build-log.ts';
-import type { BuildFailureReason } from '../engine/contract.ts';
+import type { DesiredBuild } from '../configuration-file/configuration-file.ts';
+import type { ArtifactKey, BuildFailureReason, LogStream } from '../engine/engine.ts';
 
 /** What is built, what came of it, and the verbs on both. No I/O. */
 export type BuildRequest = {

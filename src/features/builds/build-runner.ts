@@ -2,13 +2,11 @@ import { minute, second } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Log } from '../../platform/log.ts';
-import type { LogLine } from '../engine/build-log.ts';
-import type { BuildFailure } from '../engine/contract.ts';
+import { type BuildFailure, openLogWriter, type LogLine, type LogWriter } from '../engine/engine.ts';
 import type { TakenBuild } from './build-job.ts';
 import type { BuildEnd, BuildStore } from './build-store.ts';
 import type { RetryCause } from './retry-cause.ts';
 import { keepOutput, type KeepDeps } from './keep-artifact.ts';
-import { createLogWriter, type LogWriter } from '../engine/log-writer.ts';
 import { type RunDeps, type RunEnd, runBuild } from './run-build.ts';
 
 /**
@@ -124,7 +122,7 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
   }
 
   function begin(build: TakenBuild): void {
-    const lines = createLogWriter({
+    const lines = openLogWriter({
       async write(some) {
         await tx(({ builds }) => builds.appendLog(build.id, holder, some));
         deps.onLogged(build.id);

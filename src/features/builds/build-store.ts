@@ -1,9 +1,14 @@
 import { sql } from 'kysely';
 import type { Sql } from '../../platform/database/database.ts';
 import { toDate, toMs } from '../../platform/database/values.ts';
-import type { ArtifactKey, BuildPlace } from '../engine/artifact-key.ts';
-import type { LogLine, LogStream } from '../engine/build-log.ts';
-import type { BuildFailure, BuildFailureReason } from '../engine/contract.ts';
+import type {
+  ArtifactKey,
+  BuildFailure,
+  BuildFailureReason,
+  BuildPlace,
+  LogLine,
+  LogStream,
+} from '../engine/engine.ts';
 import type { BuildInput, BuildJobState, BuildJobStatus, BuildLogLine, TakenBuild } from './build-job.ts';
 
 /** SQL of builds and their logs. */

@@ -4,9 +4,8 @@ import { AppError } from '../../core/errors.ts';
 import { newId, type Random } from '../../core/ids.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Git } from '../../platform/git/git.ts';
-import { type ArtifactKey, artifactKeyOf } from '../engine/artifact-key.ts';
-import type { Engine } from '../engine/contract.ts';
-import { errorOf, sourceFailure } from './git-failures.ts';
+import { type ArtifactKey, artifactKeyOf, type Engine } from '../engine/engine.ts';
+import { gitErrorOf, sourceFailure } from './git-failures.ts';
 import { type Secrets, secretsRefused } from './secrets.ts';
 import type { ArtifactStore } from './artifact-store.ts';
 import type { BuildInput, BuildRequest, Builds, Requested } from './build-job.ts';
@@ -20,6 +19,9 @@ import type { BuildStore } from './build-store.ts';
 export type { Builds } from './build-job.ts';
 export type { ArtifactStore } from './artifact-store.ts';
 export type { BuildStore } from './build-store.ts';
+export { gitErrorOf } from './git-failures.ts';
+export { type RetryCause, retryCauseOf } from './retry-cause.ts';
+export { type Secrets, secretsRefused } from './secrets.ts';
 
 /** A deploy records its build within this time after its request. */
 const recordedMs = 10 * second;
@@ -85,7 +87,7 @@ export function createBuilds(deps: {
       }
       const found = await git.treeOf(remote, { branch, sha, patterns: build.inputs });
       if (found.kind === 'failed')
-        return { kind: 'refused', ...sourceFailure(errorOf(found.reason, found.path)) };
+        return { kind: 'refused', ...sourceFailure(gitErrorOf(found.reason, found.path)) };
       const { tree } = found.value;
       const inputs = { planDigest: build.digest, tree, variables };
       const key = artifactKeyOf(inputs, { ...engine.place, repositoryId }, hmacKey);

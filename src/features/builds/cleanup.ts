@@ -3,10 +3,10 @@ import type { Tx } from '../../platform/database/database.ts';
 import { inBatches } from '../../platform/in-batches.ts';
 import type { Log } from '../../platform/log.ts';
 import type { ContentStore } from '../sites/sites.ts';
-import type { EnvironmentPolicy } from '../environments/policy/environment-policy.ts';
-import type { TicketStore } from '../engine/transfers/ticket-store.ts';
+import type { TicketStore } from '../engine/engine.ts';
 import type { ArtifactStore } from './artifact-store.ts';
 import type { BuildStore } from './build-store.ts';
+import type { BuildPolicy } from './run-build.ts';
 
 /** How long an artifact that nothing uses is kept to be used again. */
 const unusedMs = 14 * day;
@@ -31,7 +31,7 @@ export function createBuildCleanup(deps: {
     content: ContentStore;
     tickets: TicketStore;
   }>;
-  readonly policy: () => Promise<EnvironmentPolicy>;
+  readonly policy: () => Promise<Pick<BuildPolicy, 'artifactBytesPerRepository'>>;
   readonly clock: Clock;
   readonly log: Log;
 }): { run(): Promise<void> } {

@@ -71,7 +71,7 @@ const passing: readonly GitFailure[] = ['not_installed', 'host_not_found', 'time
 const ofConfiguration: readonly GitFailure[] = ['no_such_files', 'submodule', 'lfs_pointer', 'link_outside'];
 
 /** `path`: the file of the repository that is the reason. */
-export function errorOf(reason: GitFailure, path?: string): AppError {
+export function gitErrorOf(reason: GitFailure, path?: string): AppError {
   const [sentence, hint] = failures[reason];
   const message = path === undefined ? sentence : `${sentence} The file is ${path}.`;
   if (reason === 'branch_not_found') return new AppError('invalid_branch', { message, hint });

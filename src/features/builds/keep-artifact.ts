@@ -4,8 +4,7 @@ import type { Blob, Blobs } from '../../platform/blobs/blobs.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { KeyFormat } from '../keys/keys.ts';
 import { type ContentStore, type SitesConfig, takeFolder, type UploadProblem } from '../sites/sites.ts';
-import type { ArtifactKey } from '../engine/artifact-key.ts';
-import type { Artifact } from '../engine/contract.ts';
+import type { Artifact, ArtifactKey } from '../engine/engine.ts';
 import type { ArtifactContent, ArtifactStore } from './artifact-store.ts';
 import type { BuildEnd, BuildStore } from './build-store.ts';
 

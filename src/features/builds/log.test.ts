@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { openWorld } from '../../../test/environments/builds-world.ts';
 import type { LogLine } from '../engine/build-log.ts';
-import { createLogWriter } from '../engine/log-writer.ts';
+import { openLogWriter } from '../engine/log-writer.ts';
 
 const line = (text: string): LogLine => ({ at: 0, stream: 'stdout', text });
 
@@ -12,7 +12,7 @@ function openWriter() {
   const planned: (() => void)[] = [];
   const faults = { write: undefined as Error | undefined, wait: Promise.resolve() };
   const failures: unknown[] = [];
-  const writer = createLogWriter({
+  const writer = openLogWriter({
     async write(lines) {
       await faults.wait;
       if (faults.write !== undefined) throw faults.write;

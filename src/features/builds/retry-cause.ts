@@ -1,5 +1,5 @@
 import { AppError } from '../../core/errors.ts';
-import { EngineUnavailable } from '../engine/contract.ts';
+import { EngineUnavailable } from '../engine/engine.ts';
 
 /** Why a step failed that Postern retries. `mistake`: a defect of Postern. */
 export type RetryCause = 'engine' | 'git' | 'store' | 'mistake';

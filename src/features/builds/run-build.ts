@@ -2,15 +2,28 @@ import type { Clock } from '../../core/clock.ts';
 import { minute } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Git, GitRemote } from '../../platform/git/git.ts';
-import { type BuildLog, createBuildLog } from '../engine/build-log.ts';
-import type { BuildOutcome, Engine } from '../engine/contract.ts';
-import { EngineUnavailable } from '../engine/contract.ts';
-import { errorOf, sourceFailure } from './git-failures.ts';
+import {
+  type BuildLog,
+  type BuildOutcome,
+  openBuildLog,
+  type Engine,
+  EngineUnavailable,
+  type LogWriter,
+} from '../engine/engine.ts';
+import { gitErrorOf, sourceFailure } from './git-failures.ts';
 import { type RetryCause, retryCauseOf } from './retry-cause.ts';
-import type { EnvironmentPolicy } from '../environments/policy/environment-policy.ts';
 import type { Secrets } from './secrets.ts';
 import type { TakenBuild } from './build-job.ts';
-import type { LogWriter } from '../engine/log-writer.ts';
+
+/** The limits of builds in the policy of Environments. */
+export type BuildPolicy = {
+  readonly maxConcurrentBuilds: number;
+  readonly buildTimeoutMinutes: number;
+  /** For the log of one build. */
+  readonly logBytes: number;
+  readonly artifactBytesPerRepository: number;
+  readonly resources: { readonly maxMemoryBytes: number };
+};
 
 export type RunDeps = {
   readonly engine: Pick<Engine, 'place' | 'build' | 'sweep'>;
@@ -18,7 +31,7 @@ export type RunDeps = {
   readonly remoteOf: (repositoryId: string) => Promise<GitRemote | undefined>;
   readonly git: Pick<Git, 'checkOut'>;
   readonly secrets: Secrets;
-  readonly policy: () => Promise<EnvironmentPolicy>;
+  readonly policy: () => Promise<BuildPolicy>;
   readonly clock: Clock;
 };
 
@@ -47,7 +60,7 @@ export async function runBuild(
     if (stored.kind === 'missing') return failed(stored);
     const redacted = await secrets.readStored(key.repositoryId, input.redactedSecrets ?? []);
     const { buildTimeoutMinutes, logBytes, resources } = await policy();
-    const log: BuildLog = createBuildLog({
+    const log: BuildLog = openBuildLog({
       secrets: [...Object.values(stored.values), ...redacted],
       maxBytes: logBytes,
       now: () => clock.now(),
@@ -69,7 +82,7 @@ export async function runBuild(
       limits: { timeMs: buildTimeoutMinutes * minute, memoryBytes: resources.maxMemoryBytes },
       async fill(folder: string) {
         const found = await git.checkOut(remote, { branch, sha, patterns: build.inputs }, folder);
-        if (found.kind === 'failed') return sourceFailure(errorOf(found.reason, found.path));
+        if (found.kind === 'failed') return sourceFailure(gitErrorOf(found.reason, found.path));
         return found.value.tree === input.tree ? undefined : otherFiles;
       },
     };

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createBuildLog, type LogLine } from './build-log.ts';
+import { openBuildLog, type LogLine } from './build-log.ts';
 
 function openLog({
   secrets = [],
@@ -13,7 +13,7 @@ function openLog({
 } = {}) {
   const lines: LogLine[] = [];
   const clock = { now: 1_000 };
-  const log = createBuildLog({
+  const log = openBuildLog({
     secrets,
     maxBytes,
     ...(periodMs === undefined ? {} : { periodMs }),

@@ -33,7 +33,7 @@ const lastLines = 10;
 /** What a stored line takes beside its text: its time and stream, in bytes. Otherwise short lines take many times `maxBytes`. */
 const lineBytes = 32;
 
-export function createBuildLog(deps: {
+export function openBuildLog(deps: {
   /** Values that no line may show. */
   readonly secrets: readonly string[];
   /** Bytes of the output in UTF-8, and 32 for each line. */

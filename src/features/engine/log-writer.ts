@@ -26,7 +26,7 @@ const lineBytes = 100;
 
 const memoryOf = ({ text }: LogLine) => text.length + lineBytes;
 
-export function createLogWriter(deps: {
+export function openLogWriter(deps: {
   /** One row. */
   readonly write: (lines: readonly LogLine[]) => Promise<void>;
   /** Calls `work` once, after `ms`. */

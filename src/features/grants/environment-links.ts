@@ -6,7 +6,7 @@ import {
   type LabelledEnvironment,
   type OpeningStore,
   type ServingStore,
-} from '../environments/serving/serving.ts';
+} from '../environments/environments.ts';
 import type { IdentityCheck } from '../people/people.ts';
 
 /** Where the permanent link of an Environment leads. */

@@ -10,7 +10,7 @@ import {
   type OpeningStore,
   readServiceLabel,
   type ServingStore,
-} from '../environments/serving/serving.ts';
+} from '../environments/environments.ts';
 import type { HolderStore } from './holder-store.ts';
 import type { FoundTarget, GrantTargets } from './issuing.ts';
 import type { TargetStates } from './target-states.ts';

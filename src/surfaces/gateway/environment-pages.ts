@@ -1,4 +1,4 @@
-import { type LabelledEnvironment, type ServedService } from '../../features/environments/serving/serving.ts';
+import { type LabelledEnvironment, type ServedService } from '../../features/environments/environments.ts';
 import { type Html, html } from '../web/html.ts';
 import { page } from '../web/pages/layout.ts';
 import type { GatewayAnswer } from './answer.ts';

@@ -6,7 +6,7 @@ import {
   isRunning,
   type LabelledEnvironment,
   type ServedService,
-} from '../../features/environments/serving/serving.ts';
+} from '../../features/environments/environments.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { HttpRequest, HttpResponse } from '../../platform/fast-http/fast-server.ts';
 import type { PrivateAt, PrivateSteps, Verdict } from './access.ts';

@@ -1,5 +1,5 @@
 import { keepLastUsed } from '../../platform/last-used.ts';
-import { readServiceLabel } from '../../features/environments/serving/serving.ts';
+import { readServiceLabel } from '../../features/environments/environments.ts';
 import { visibilityOfLabel } from '../../features/sites/sites.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelcontextprotocol/server';
 import { AppError } from '../../core/errors.ts';
-import { publishedSchema } from '../../features/environments/environments.ts';
+import { publishedSchema } from '../../features/configuration-file/configuration-file.ts';
 import { toSelection } from '../../features/agents/definitions.ts';
 import type { ToolContext } from './tool.ts';
 

@@ -1,7 +1,7 @@
 import { totalmem } from 'node:os';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { CallResult } from '../../features/agents/call-result.ts';
-import type { RetryCause } from '../../features/builds/retry-cause.ts';
+import type { RetryCause } from '../../features/builds/builds.ts';
 
 /** The only file that knows the metrics library. Labels are route patterns, never addresses, ids or values. */
 export type RequestMetrics = {

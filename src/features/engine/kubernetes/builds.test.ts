@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { V1ContainerStatus, V1Job, V1Pod } from '@kubernetes/client-node';
 import { expect, onTestFinished, test } from 'vitest';
-import { createBuildLog } from '../build-log.ts';
+import { openBuildLog } from '../build-log.ts';
 import { type BuildOutcome, EngineUnavailable } from '../contract.ts';
 import { createBuilds } from './builds.ts';
 import type { Cluster } from './cluster.ts';
@@ -83,7 +83,7 @@ function opened(pod: V1Pod, { hasOutput = false, removes = true } = {}) {
     now: () => (now += 6_000),
     later: (work, ms) => void setTimeout(work, ms / 1_000),
   });
-  const log = createBuildLog({ secrets: [], maxBytes: 1_000, now: () => 0, write: () => undefined });
+  const log = openBuildLog({ secrets: [], maxBytes: 1_000, now: () => 0, write: () => undefined });
   const wanted = {
     id: 'job_one',
     image: 'node:24',

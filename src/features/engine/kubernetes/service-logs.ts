@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { V1ContainerStateTerminated, V1Pod } from '@kubernetes/client-node';
-import { createLogWriter, type LogWriter } from '../log-writer.ts';
-import { createBuildLog, type LogLine, roomIn } from '../build-log.ts';
+import { openLogWriter, type LogWriter } from '../log-writer.ts';
+import { openBuildLog, type LogLine, roomIn } from '../build-log.ts';
 import { type DesiredProcess, type Engine, EngineUnavailable } from '../contract.ts';
 import type { Cluster } from './cluster.ts';
 import { labels, revisionAnnotation } from './objects.ts';
@@ -94,7 +94,7 @@ export function createServiceLogs(deps: {
       recent: undefined,
       before: undefined,
       trimmedAfter: 0,
-      writer: createLogWriter({
+      writer: openLogWriter({
         async write(lines) {
           await store.append(environmentId, service, lines);
           await trimSometimes(environmentId, service, made, lines);
@@ -144,7 +144,7 @@ export function createServiceLogs(deps: {
     if (copied.recent?.revision !== revision) copied.recent = { revision, lines: [] };
     const { recent } = copied;
     let at = Math.max(earlier.at, pod.metadata?.creationTimestamp?.getTime() ?? 0);
-    const log = createBuildLog({
+    const log = openBuildLog({
       secrets: known.secrets,
       maxBytes: Math.ceil(known.logBytes / periodsInLog),
       periodMs,

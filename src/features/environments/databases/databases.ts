@@ -14,7 +14,7 @@ import {
   templatePrefix,
   verifierOf,
 } from './names.ts';
-import { runSeed, type SeedLimits } from '../../engine/seed.ts';
+import { runSeed, type SeedLimits } from '../../engine/engine.ts';
 import type { DatabaseServer } from './server.ts';
 
 /**

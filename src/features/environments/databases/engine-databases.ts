@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mac } from '../../../platform/encryption.ts';
 import { createFairQueue } from '../../../platform/fair-queue.ts';
-import type { Address, DesiredDatabase, EngineDatabases } from '../../engine/contract.ts';
+import type { Address, DesiredDatabase, EngineDatabases } from '../../engine/engine.ts';
 import type { DatabaseAddress } from './databases.ts';
 import { createMaking, type WantedDatabase } from './making.ts';
 import { databaseNameOf, passwordOf } from './names.ts';

@@ -1,8 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Sql } from '../../../platform/database/database.ts';
 import { toDate, toMs } from '../../../platform/database/values.ts';
-import type { DesiredEnvironment } from '../../configuration-file/plan.ts';
-import type { Problem } from '../../configuration-file/problem.ts';
+import type { DesiredEnvironment, Problem } from '../../configuration-file/configuration-file.ts';
 import type { Creator } from '../environment/environment.ts';
 import type { Deploy, DeployStatus, DeployStep, DeployTrigger, StepName, StepStatus } from './deploy.ts';
 

@@ -1,5 +1,4 @@
-import type { DesiredEnvironment } from '../../configuration-file/plan.ts';
-import type { Problem } from '../../configuration-file/problem.ts';
+import type { DesiredEnvironment, Problem } from '../../configuration-file/configuration-file.ts';
 import type { Creator } from '../environment/environment.ts';
 
 /** A deploy brings an Environment to one commit. Clients know it as a build. */

@@ -1,5 +1,5 @@
 import { timestamp } from '../../../core/clock.ts';
-import type { LogStream } from '../../engine/build-log.ts';
+import type { LogStream } from '../../engine/engine.ts';
 
 /** Logs as clients read them: those of several services, one after the other. */
 export type ServiceLog = {

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Sql } from '../../../platform/database/database.ts';
 import { searched, toDate, toMs } from '../../../platform/database/values.ts';
 import { keyAndPredecessors } from '../../keys/keys.ts';
-import type { Access } from '../../configuration-file/schema.ts';
+import type { Access } from '../../configuration-file/configuration-file.ts';
 import {
   type Creator,
   type Environment,

@@ -1,7 +1,8 @@
 import { type Caller, isSameOwner, type Owner, ownerOf } from '../../../core/caller.ts';
-import type { Access } from '../../configuration-file/schema.ts';
+import type { Access } from '../../configuration-file/configuration-file.ts';
 
 /** What an Environment is, and who may see and change it. No I/O. */
+
 /** `createdAt`: the newest first. `expiresAt`: the lease that ends next first. */
 export const environmentSorts = ['createdAt', 'expiresAt'] as const;
 export type EnvironmentSort = (typeof environmentSorts)[number];

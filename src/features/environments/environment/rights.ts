@@ -1,8 +1,12 @@
 import { canReachRepository } from '../../../core/authorize.ts';
 import { agentOf, type Caller, type CallerKey, ownerOf } from '../../../core/caller.ts';
 import { AppError } from '../../../core/errors.ts';
-import { type DesiredEnvironment, secretNamesOf } from '../../configuration-file/plan.ts';
-import { type Access, accessKinds } from '../../configuration-file/schema.ts';
+import {
+  type Access,
+  accessKinds,
+  type DesiredEnvironment,
+  secretNamesOf,
+} from '../../configuration-file/configuration-file.ts';
 import { type Creator, type Environment, isCreator, isEnding } from './environment.ts';
 import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
 

@@ -4,7 +4,7 @@ import { hour } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import { newId } from '../../../core/ids.ts';
 import { isUniqueViolation } from '../../../platform/database/database.ts';
-import type { Access } from '../../configuration-file/schema.ts';
+import type { Access } from '../../configuration-file/configuration-file.ts';
 import type { Creator, Environment, ServiceChoice } from '../environment/environment.ts';
 import type { Asked, EnvironmentDeps, EnvironmentStores } from '../deploys/environments-deps.ts';
 import { queueDeploy } from '../deploys/queue-deploy.ts';

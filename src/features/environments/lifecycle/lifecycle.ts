@@ -2,7 +2,7 @@ import { type AuditContext, ownerOf } from '../../../core/caller.ts';
 import { hour } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import type { AuditEntry } from '../../audit/audit.ts';
-import type { Access } from '../../configuration-file/schema.ts';
+import type { Access } from '../../configuration-file/configuration-file.ts';
 import { cancelDeploys } from '../deploys/cancel-deploys.ts';
 import type { Deploy } from '../deploys/deploy.ts';
 import { queueDeploy } from '../deploys/queue-deploy.ts';

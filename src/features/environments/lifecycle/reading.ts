@@ -5,7 +5,7 @@ import type { Repositories } from '../../repositories/repositories.ts';
 import type { AuditEventResponse } from '../../audit/audit.ts';
 import type { ServiceLog } from '../deploys/log.ts';
 import type { LogSource } from '../deploys/log-tail.ts';
-import type { Engine } from '../../engine/contract.ts';
+import type { Engine } from '../../engine/engine.ts';
 import {
   type Environment,
   type EnvironmentService,

@@ -1,4 +1,4 @@
-import type { Problem } from '../../configuration-file/problem.ts';
+import type { Problem } from '../../configuration-file/configuration-file.ts';
 import type { Deploy, DeployStep, StepName } from '../deploys/deploy.ts';
 import { type Environment, type EnvironmentService, isEnding } from '../environment/environment.ts';
 

@@ -2,9 +2,9 @@ import {
   type EnvironmentField,
   environmentFields,
   filled,
-  type Reference,
   readTemplate,
-} from '../../configuration-file/references.ts';
+  type Reference,
+} from '../../configuration-file/configuration-file.ts';
 
 /** Links that administrators define once and that every Environment shows, each with its own values. */
 export type MetadataLink = {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineRoute, type Route } from '../../../platform/http.ts';
 import { idParams, plainText } from '../../../platform/schemas.ts';
 import { byAdministrators } from '../../settings/settings.ts';
-import { environmentFields } from '../../configuration-file/references.ts';
+import { environmentFields } from '../../configuration-file/configuration-file.ts';
 import { linkIcons, type MetadataLink, mistakeInLink } from './metadata-link.ts';
 import { maxLinks, type MetadataLinks } from './metadata-links.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { accessKinds, maxServices, maxTtlHours } from '../../configuration-file/schema.ts';
+import { accessKinds, maxServices, maxTtlHours } from '../../configuration-file/configuration-file.ts';
 
 /**
  * The Environment policy, `/config/api-environments`: its shape, its bounds and its defaults. Every field is required,

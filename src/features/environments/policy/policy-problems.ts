@@ -1,5 +1,4 @@
-import type { DesiredEnvironment } from '../../configuration-file/plan.ts';
-import type { Finding } from '../../configuration-file/problem.ts';
+import type { DesiredEnvironment, Finding } from '../../configuration-file/configuration-file.ts';
 import type { EnvironmentPolicy } from './environment-policy.ts';
 
 type Limits = Pick<EnvironmentPolicy, 'maxServices' | 'resources'>;

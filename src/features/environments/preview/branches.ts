@@ -3,7 +3,7 @@ import type { Branch, Git, GitAnswer, GitRemote } from '../../../platform/git/gi
 import { createSharedAnswers } from '../../../platform/shared-answers.ts';
 import type { Repositories, Repository } from '../../repositories/repositories.ts';
 import { type FileOfBranch, readFileOfBranch } from './file-of-branch.ts';
-import { errorOf } from '../../builds/git-failures.ts';
+import { gitErrorOf } from '../../builds/builds.ts';
 
 /** What Environments read from the git server of a registered repository. A caller reads only repositories within reach. */
 export type Branches = {
@@ -59,5 +59,5 @@ function askerOf(caller: Caller): string {
 
 function orThrow<T>(answer: GitAnswer<T>): T {
   if (answer.kind === 'ok') return answer.value;
-  throw errorOf(answer.reason);
+  throw gitErrorOf(answer.reason);
 }

@@ -4,7 +4,7 @@ import {
   missingFile,
   otherFileName,
   type Problem,
-} from '../../configuration-file/problem.ts';
+} from '../../configuration-file/configuration-file.ts';
 
 /** `missing`: what people read where the commit has no such file. */
 export type FileOfBranch = Pick<FileAtCommit, 'sha' | 'subject'> &

@@ -1,13 +1,14 @@
 import {
   type DesiredEnvironment,
   type DesiredService,
+  firstOf,
+  inactiveAddresses,
   type Overrides,
   plan,
-} from '../../configuration-file/plan.ts';
-import { inactiveAddresses } from '../../configuration-file/inactive-addresses.ts';
-import { firstOf, type Problem } from '../../configuration-file/problem.ts';
-import { readConfigurationFile } from '../../configuration-file/read.ts';
-import { unsupportedIn } from '../../configuration-file/unsupported.ts';
+  type Problem,
+  readConfigurationFile,
+  unsupportedIn,
+} from '../../configuration-file/configuration-file.ts';
 import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
 import { refusedByPolicy } from '../policy/policy-problems.ts';
 

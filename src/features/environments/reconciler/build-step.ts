@@ -1,5 +1,5 @@
 import { AppError } from '../../../core/errors.ts';
-import { type DesiredBuild, secretNamesOf } from '../../configuration-file/plan.ts';
+import { type DesiredBuild, secretNamesOf } from '../../configuration-file/configuration-file.ts';
 import type { DeployStep, PlannedDeploy } from '../deploys/deploy.ts';
 import type { Environment } from '../environment/environment.ts';
 import type { ReconcilerDeps, StepOutcome } from './deps.ts';

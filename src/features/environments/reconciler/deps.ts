@@ -4,16 +4,14 @@ import type { Tx } from '../../../platform/database/database.ts';
 import type { Git } from '../../../platform/git/git.ts';
 import type { Log } from '../../../platform/log.ts';
 import type { Repositories, Repository } from '../../repositories/repositories.ts';
-import type { ArtifactStore, Builds } from '../../builds/builds.ts';
+import type { ArtifactStore, Builds, RetryCause, Secrets } from '../../builds/builds.ts';
 import type { Databases } from '../databases/databases.ts';
 import type { DatabasesOfEngine } from '../databases/engine-databases.ts';
-import type { Engine } from '../../engine/contract.ts';
+import type { Engine } from '../../engine/engine.ts';
 import type { EnvironmentStores } from '../deploys/environments-deps.ts';
 import type { Lifecycle } from '../lifecycle/lifecycle.ts';
 import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
-import type { EnvironmentAddresses } from '../routes/responses.ts';
-import type { RetryCause } from '../../builds/retry-cause.ts';
-import type { Secrets } from '../../builds/secrets.ts';
+import type { EnvironmentAddresses } from '../environment/addresses.ts';
 
 export type ReconcilerDeps = {
   readonly read: Pick<EnvironmentStores, 'environments' | 'deploys'>;

@@ -1,16 +1,16 @@
 import { hour } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import { maskKeys } from '../../../core/key-shape.ts';
-import type { Problem } from '../../configuration-file/problem.ts';
-import {
-  type DesiredEnvironment,
-  type DesiredService,
-  type Overrides,
-} from '../../configuration-file/plan.ts';
+import type {
+  DesiredEnvironment,
+  DesiredService,
+  Overrides,
+  Problem,
+} from '../../configuration-file/configuration-file.ts';
 import type { Deploy } from '../deploys/deploy.ts';
 import type { Environment, EnvironmentService } from '../environment/environment.ts';
 import { readFileOfBranch } from '../preview/file-of-branch.ts';
-import { errorOf } from '../../builds/git-failures.ts';
+import { gitErrorOf } from '../../builds/builds.ts';
 import { desiredOf } from '../preview/preview.ts';
 import { secretsBesideChoices } from '../environment/rights.ts';
 import type { ReconcilerDeps, StepOutcome } from './deps.ts';
@@ -33,7 +33,7 @@ export function fetchStep(deps: ReconcilerDeps) {
         hint: 'Register it again and create another Environment.',
       });
     const found = await readFileOfBranch(deps.git, remote, deploy.branch, deploy.sha);
-    if (found.kind === 'failed') throw errorOf(found.reason);
+    if (found.kind === 'failed') throw gitErrorOf(found.reason);
     const file = found.value;
     const { sha, text } = file;
     const subject = file.subject === null ? null : maskKeys(file.subject);

@@ -4,9 +4,9 @@ import { textOf } from '../../../platform/place.ts';
 import {
   type DesiredEnvironment,
   type DesiredService,
+  type Reference,
   secretNamesOf,
-} from '../../configuration-file/plan.ts';
-import type { Reference } from '../../configuration-file/references.ts';
+} from '../../configuration-file/configuration-file.ts';
 import type { DatabaseAddress } from '../databases/databases.ts';
 import type { DeployStep, PlannedDeploy } from '../deploys/deploy.ts';
 import type {
@@ -15,10 +15,9 @@ import type {
   DesiredProcess,
   Engine,
   ObservedProcess,
-} from '../../engine/contract.ts';
+} from '../../engine/engine.ts';
 import type { Environment } from '../environment/environment.ts';
-import { errorOf } from '../../builds/git-failures.ts';
-import { secretsRefused } from '../../builds/secrets.ts';
+import { gitErrorOf, secretsRefused } from '../../builds/builds.ts';
 import type { ReconcilerDeps } from './deps.ts';
 import { filledVariables, valuesOf } from './values.ts';
 
@@ -95,7 +94,7 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
     }
     if (found.reason === 'too_large')
       throw new AppError('config_invalid', { message: `${path} is larger than 1 MiB.`, hint });
-    throw errorOf(found.reason, path);
+    throw gitErrorOf(found.reason, path);
   }
 
   /** By service. None of a server while the Environment is asleep: nothing uses it. */

@@ -4,14 +4,14 @@ import { second } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import { createFairQueue } from '../../../platform/fair-queue.ts';
 import { type Deploy, isPlanned } from '../deploys/deploy.ts';
-import { EngineUnavailable } from '../../engine/contract.ts';
+import { EngineUnavailable } from '../../engine/engine.ts';
 import type { Environment, EnvironmentStatus } from '../environment/environment.ts';
 import { buildStep } from './build-step.ts';
 import type { ReconcilerDeps, StepOutcome } from './deps.ts';
 import { fetchStep } from './fetch-step.ts';
 import { failed, recording } from './record.ts';
 import { createProcesses } from './processes.ts';
-import { retryCauseOf } from '../../builds/retry-cause.ts';
+import { retryCauseOf } from '../../builds/builds.ts';
 import { serveStep } from './serve-step.ts';
 import { watching } from './watch.ts';
 

@@ -1,6 +1,6 @@
 import { minute } from '../../../core/clock.ts';
 import type { DeployStep, PlannedDeploy } from '../deploys/deploy.ts';
-import type { ObservedProcess } from '../../engine/contract.ts';
+import type { ObservedProcess } from '../../engine/engine.ts';
 import { type Environment, hasProcess } from '../environment/environment.ts';
 import type { ReconcilerDeps, StepOutcome } from './deps.ts';
 import { rowsOf, waiting } from './fetch-step.ts';

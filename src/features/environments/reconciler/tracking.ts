@@ -8,7 +8,7 @@ import type { Git } from '../../../platform/git/git.ts';
 import type { Log } from '../../../platform/log.ts';
 import type { Repositories } from '../../repositories/repositories.ts';
 import { queueDeploy } from '../deploys/queue-deploy.ts';
-import { configurationFileName } from '../../configuration-file/problem.ts';
+import { configurationFileName } from '../../configuration-file/configuration-file.ts';
 import { type Creator, deploysPushes, isEnding } from '../environment/environment.ts';
 import type { TrackedEnvironment } from '../environment/environment-store.ts';
 import type { EnvironmentStores } from '../deploys/environments-deps.ts';

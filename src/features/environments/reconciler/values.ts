@@ -1,7 +1,11 @@
-import { filled, type Reference } from '../../configuration-file/references.ts';
-import type { DesiredBuild, DesiredEnvironment } from '../../configuration-file/plan.ts';
+import {
+  type DesiredBuild,
+  type DesiredEnvironment,
+  filled,
+  type Reference,
+} from '../../configuration-file/configuration-file.ts';
 import type { Environment } from '../environment/environment.ts';
-import type { EnvironmentAddresses } from '../routes/responses.ts';
+import type { EnvironmentAddresses } from '../environment/addresses.ts';
 
 /** Where a process or a database is reached by its siblings. */
 export type InternalAddress = {

@@ -1,6 +1,6 @@
 import { keepLastUsed } from '../../../platform/last-used.ts';
 import { isPlanned } from '../deploys/deploy.ts';
-import { EngineUnavailable } from '../../engine/contract.ts';
+import { EngineUnavailable } from '../../engine/engine.ts';
 import {
   type Environment,
   type EnvironmentService,

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { callerKinds, type RequestOrigin } from '../../../core/caller.ts';
 import { defineRoute, type Route } from '../../../platform/http.ts';
+import { publishedSchema, readConfigurationFile } from '../../configuration-file/configuration-file.ts';
 import type { Branches } from '../preview/branches.ts';
-import { publishedSchema, readConfigurationFile } from '../environments.ts';
 import {
   branchValidationSchema,
   repositoryName,

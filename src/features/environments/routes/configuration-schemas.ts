@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { rules } from '../../configuration-file/problem.ts';
-import { accessKinds } from '../../configuration-file/schema.ts';
+import { accessKinds, rules } from '../../configuration-file/configuration-file.ts';
 
 export const validateSchema = z
   .strictObject({

@@ -7,7 +7,7 @@ import {
   queryFlag,
   timestampSchema,
 } from '../../../platform/schemas.ts';
-import { accessKinds, maxServices, maxTtlHours } from '../../configuration-file/schema.ts';
+import { accessKinds, maxServices, maxTtlHours } from '../../configuration-file/configuration-file.ts';
 import { linkIcons } from '../metadata-links/metadata-link.ts';
 import {
   environmentSorts,

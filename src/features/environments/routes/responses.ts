@@ -5,30 +5,12 @@ import {
   type EnvironmentService,
   shownStatus,
 } from '../environment/environment.ts';
-import { didYouMean } from '../../configuration-file/nearest.ts';
-import { serviceLabel } from '../environment/labels.ts';
+import { didYouMean } from '../../configuration-file/configuration-file.ts';
+import type { EnvironmentAddresses } from '../environment/addresses.ts';
 import { type MetadataLink, renderLinks } from '../metadata-links/metadata-link.ts';
 
 /** Converts Environments to their wire form. */
-export type EnvironmentAddresses = {
-  /** `{base_url}/e/{id}`: stays the same when the hosts change. */
-  linkOf(id: string): string;
-  /** Where a client reads the Environment. */
-  statusUrlOf(id: string): string;
-  /** URL of a service, without a slash at the end. */
-  urlOf(service: string, label: string): string;
-};
-
 export type CreatorNames = (creators: readonly Creator[]) => Promise<ReadonlyMap<string, string>>;
-
-export function environmentAddresses(uiUrl: string, contentUrl: string): EnvironmentAddresses {
-  const { protocol, host } = new URL(contentUrl);
-  return {
-    linkOf: (id) => `${uiUrl}/e/${id}`,
-    statusUrlOf: (id) => `${uiUrl}/api/v2/environments/${id}`,
-    urlOf: (service, label) => `${protocol}//${serviceLabel(service, label)}.${host}`,
-  };
-}
 
 /** The metadata links of an Environment, or of one of its deploys, which has a branch and a commit of its own. */
 export function linksOf(

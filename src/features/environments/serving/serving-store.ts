@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Sql } from '../../../platform/database/database.ts';
-import type { Access } from '../../configuration-file/schema.ts';
+import type { Access } from '../../configuration-file/configuration-file.ts';
 import type { EnvironmentService, EnvironmentStatus } from '../environment/environment.ts';
 
 /** A service as the gateway sees it. */

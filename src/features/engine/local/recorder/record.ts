@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createBuildLog } from '../../build-log.ts';
+import { openBuildLog } from '../../build-log.ts';
 import { EngineUnavailable } from '../../contract.ts';
 import { writeJson } from '../json-files.ts';
 import { openLogFiles } from '../log-files.ts';
@@ -18,7 +18,7 @@ const folderMs = 5_000;
 export async function record(task: Task, onStarted: () => void): Promise<void> {
   const { folder, command, sandbox, redacted, logBytes, graceMs } = task;
   const log = openLogFiles(join(folder, files.log), logBytes);
-  const lines = createBuildLog({
+  const lines = openBuildLog({
     secrets: redacted,
     maxBytes: Math.ceil(logBytes / periodsInLog),
     periodMs,

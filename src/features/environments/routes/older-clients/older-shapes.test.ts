@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { newStep } from '../../reconciler/record.ts';
-import { environmentAddresses, toEnvironmentResponse } from '../responses.ts';
+import { environmentAddresses } from '../../environment/addresses.ts';
+import { toEnvironmentResponse } from '../responses.ts';
 import {
   type Environment,
   type EnvironmentService,

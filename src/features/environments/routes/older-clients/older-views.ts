@@ -6,7 +6,8 @@ import type { Environment } from '../../environment/environment.ts';
 import type { Lifecycle } from '../../lifecycle/lifecycle.ts';
 import type { MetadataLinks } from '../../metadata-links/metadata-links.ts';
 import type { EnvironmentReading } from '../../lifecycle/reading.ts';
-import { type EnvironmentAddresses, linksOf, toEnvironmentResponse } from '../responses.ts';
+import type { EnvironmentAddresses } from '../../environment/addresses.ts';
+import { linksOf, toEnvironmentResponse } from '../responses.ts';
 import {
   isBuildOf,
   toBuildJob,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { idParams, timestampSchema } from '../../../../platform/schemas.ts';
-import { maxServices } from '../../../configuration-file/schema.ts';
+import { maxServices } from '../../../configuration-file/configuration-file.ts';
 import { choiceSchema, environmentParams, variables } from '../environment-schemas.ts';
 import { linkIcons } from '../../metadata-links/metadata-link.ts';
 import { olderJobStatuses, olderServiceStatuses, olderServiceTypes, olderStatuses } from './older-shapes.ts';

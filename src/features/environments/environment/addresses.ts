@@ -1,0 +1,19 @@
+import { serviceLabel } from './labels.ts';
+
+export type EnvironmentAddresses = {
+  /** `{base_url}/e/{id}`: stays the same when the hosts change. */
+  linkOf(id: string): string;
+  /** Where a client reads the Environment. */
+  statusUrlOf(id: string): string;
+  /** URL of a service, without a slash at the end. */
+  urlOf(service: string, label: string): string;
+};
+
+export function environmentAddresses(uiUrl: string, contentUrl: string): EnvironmentAddresses {
+  const { protocol, host } = new URL(contentUrl);
+  return {
+    linkOf: (id) => `${uiUrl}/e/${id}`,
+    statusUrlOf: (id) => `${uiUrl}/api/v2/environments/${id}`,
+    urlOf: (service, label) => `${protocol}//${serviceLabel(service, label)}.${host}`,
+  };
+}
