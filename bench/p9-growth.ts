@@ -5,7 +5,7 @@ import { systemRandom } from '../src/core/ids.ts';
 import { createAudit } from '../src/features/audit/audit.ts';
 import { auditStore } from '../src/features/audit/audit-store.ts';
 import { keyStore } from '../src/features/keys/key-store.ts';
-import { type SiteStore, siteStore } from '../src/features/sites/site-store.ts';
+import { type SiteStore, siteStore } from '../src/features/sites/stores/site-store.ts';
 import type { Database } from '../src/platform/database/database.ts';
 import { migrate } from '../src/platform/database/migrate.ts';
 import type { BenchOptions, Figure } from './figures.ts';

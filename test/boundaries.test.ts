@@ -73,12 +73,16 @@ test('features form no circle', () => {
   expect(circlesOf(feature)).toEqual([]);
 });
 
-test('the folders of Environments form no circle, and nothing but the public file lies beside them', () => {
-  const folder = (path: string) => /^src\/features\/environments\/([^/]+)\//.exec(path)?.[1];
-  expect(circlesOf(folder)).toEqual([]);
-  const loose = files.filter(({ path }) => feature(path) === 'environments' && folder(path) === undefined);
-  expect(loose.map(({ path }) => path)).toEqual(['src/features/environments/environments.ts']);
-});
+test.each(['environments', 'sites'])(
+  'the folders of %s form no circle, and nothing but the public file lies beside them',
+  (name) => {
+    const folder = (path: string) => (feature(path) === name ? path.split('/')[3] : undefined);
+    expect(circlesOf((path) => folder(path)?.replace(/.*\.ts$/, ''))).toEqual([]);
+    expect(files.map(({ path }) => folder(path)).filter((one) => one?.endsWith('.ts'))).toEqual([
+      `${name}.ts`,
+    ]);
+  },
+);
 
 test('only composition/, and commands of operations/, construct what features and surfaces make', () => {
   const made = edges.filter(
@@ -99,7 +103,7 @@ test('a part of the composition imports features of its own group; from other fe
     identity: ['accounts', 'keycloak', 'oidc-provider', 'people'],
     agents: ['agents', 'connections', 'oidc-provider', 'settings'],
     sites: ['grants', 'settings', 'sites'],
-    environments: ['environments', 'grants', 'settings', 'sites'],
+    environments: ['builds', 'engine', 'environments', 'grants', 'settings', 'sites'],
     gateway: ['environments', 'grants', 'keys', 'rate-limit', 'settings', 'sites'],
     web: ['settings'],
     'encrypted-tables': ['connections', 'oidc-provider', 'people', 'repositories'],

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { defaultKeyPolicy } from '../../src/features/keys/key-policy.ts';
 import { documentStore } from '../../src/features/settings/settings.ts';
-import { defaultSitesConfig } from '../../src/features/sites/sites-config.ts';
+import { defaultSitesConfig } from '../../src/features/sites/site/sites-config.ts';
 import { type Harness, openHarness, type Person, type TestKey } from '../harness.ts';
 import { page, upload } from './sites/uploads.ts';
 

@@ -25,12 +25,12 @@ const nextSource = [
     '    nextRule: z.boolean(),\n    rateLimitPerMinute: z',
   ],
   [
-    'src/features/sites/sites-config.ts',
+    'src/features/sites/site/sites-config.ts',
     '    cleanup: z.strictObject({ ',
     '    next: z.strictObject({ isOn: z.boolean() }),\n    cleanup: z.strictObject({ nextMinutes: whole(1, 60), ',
   ],
   [
-    'src/features/sites/sites-config.ts',
+    'src/features/sites/site/sites-config.ts',
     '  cleanup: { intervalMinutes: 15 },',
     '  next: { isOn: true },\n  cleanup: { nextMinutes: 1, intervalMinutes: 15 },',
   ],

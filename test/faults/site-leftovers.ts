@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { hour } from '../../src/core/clock.ts';
-import { contentStore } from '../../src/features/sites/content/content-store.ts';
+import { contentStore } from '../../src/features/sites/stores/content-store.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
 import { embeddedDatabase } from '../../src/platform/database/embedded.ts';
 import { ensureDatabaseFolder } from '../../src/platform/data-dir.ts';

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { hour } from '../../src/core/clock.ts';
 import { systemRandom } from '../../src/core/ids.ts';
-import { generateLabel } from '../../src/features/sites/labels.ts';
+import { generateLabel } from '../../src/features/sites/site/labels.ts';
 import { type Harness, openHarness, type Person } from '../harness.ts';
 import { upload } from '../api/sites/uploads.ts';
 import { browserOf, navigation, privateSite, subresource } from './private.ts';

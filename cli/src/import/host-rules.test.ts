@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseHeaders, parseRedirects } from '../../../src/features/sites/serving/site-rules.ts';
+import { parseHeaders, parseRedirects } from '../../../src/features/sites/content/site-rules.ts';
 import type { HostFile } from './host-rules.ts';
 import { fromNetlify } from './netlify.ts';
 import { fromVercel } from './vercel.ts';

@@ -5,7 +5,7 @@ import { transferRoutes } from '../../features/engine/transfers/routes.ts';
 import { createTicketRequests } from '../../features/engine/transfers/ticket-requests.ts';
 import { ticketStore } from '../../features/engine/transfers/ticket-store.ts';
 import { createTransfers, type Transfers } from '../../features/engine/transfers/transfers.ts';
-import { contentStore } from '../../features/sites/content/content-store.ts';
+import { contentStore } from '../../features/sites/stores/content-store.ts';
 import type { Blobs } from '../../platform/blobs/blobs.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { mac } from '../../platform/encryption.ts';

@@ -19,7 +19,7 @@ import { keyFormat } from '../../features/keys/key-value.ts';
 import { createDocumentReader } from '../../features/settings/reader.ts';
 import { documentStore } from '../../features/settings/settings.ts';
 import { defaultSitesConfig } from '../../features/sites/sites.ts';
-import { sitesConfigSchema } from '../../features/sites/sites-config.ts';
+import { sitesConfigSchema } from '../../features/sites/site/sites-config.ts';
 import type { Blobs } from '../../platform/blobs/blobs.ts';
 import { createChangeFeed } from '../../platform/database/change-feed.ts';
 import type { Database } from '../../platform/database/database.ts';

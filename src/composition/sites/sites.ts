@@ -17,20 +17,20 @@ import {
   createDocument,
   type DocumentStores,
 } from '../../features/settings/document.ts';
-import { sitesConfigRoutes } from '../../features/sites/config-routes.ts';
+import { sitesConfigRoutes } from '../../features/sites/routes/config-routes.ts';
 import { createSiteCleanup } from '../../features/sites/lifecycle/cleanup.ts';
-import { contentStore } from '../../features/sites/content/content-store.ts';
-import { createEncoder, type EncodingQueue } from '../../features/sites/content/encode.ts';
-import { versionsToEncode } from '../../features/sites/content/versions-to-encode.ts';
+import { contentStore } from '../../features/sites/stores/content-store.ts';
+import { createEncoder, type EncodingQueue } from '../../features/sites/lifecycle/encode.ts';
+import { versionsToEncode } from '../../features/sites/lifecycle/versions-to-encode.ts';
 import { createSiteExpiry } from '../../features/sites/lifecycle/expiry.ts';
-import { previewStore } from '../../features/sites/preview-store.ts';
-import type { OwnerNames, SiteAddresses } from '../../features/sites/responses.ts';
-import { siteOversightRoutes } from '../../features/sites/oversight-routes.ts';
-import { oversightStore } from '../../features/sites/oversight-store.ts';
-import { siteRoutes } from '../../features/sites/routes.ts';
-import { siteStore } from '../../features/sites/site-store.ts';
-import { uploadRoutes } from '../../features/sites/publish/digest-upload-routes.ts';
-import { uploadStore } from '../../features/sites/publish/digest-upload-store.ts';
+import { previewStore } from '../../features/sites/stores/preview-store.ts';
+import type { OwnerNames, SiteAddresses } from '../../features/sites/routes/responses.ts';
+import { siteOversightRoutes } from '../../features/sites/routes/oversight-routes.ts';
+import { oversightStore } from '../../features/sites/stores/oversight-store.ts';
+import { siteRoutes } from '../../features/sites/routes/site-routes.ts';
+import { siteStore } from '../../features/sites/stores/site-store.ts';
+import { uploadRoutes } from '../../features/sites/routes/digest-upload-routes.ts';
+import { uploadStore } from '../../features/sites/stores/digest-upload-store.ts';
 import {
   createSites,
   defaultSitesConfig,
@@ -38,8 +38,8 @@ import {
   type SitesDeps,
   type SiteStores,
 } from '../../features/sites/sites.ts';
-import { sitesConfigSchema } from '../../features/sites/sites-config.ts';
-import { type SwitchStore, switchStore } from '../../features/sites/switch-store.ts';
+import { sitesConfigSchema } from '../../features/sites/site/sites-config.ts';
+import { type SwitchStore, switchStore } from '../../features/sites/stores/switch-store.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { StoresOf } from '../../platform/database/stores.ts';
 import type { TemporaryFiles } from '../../platform/temporary-files.ts';

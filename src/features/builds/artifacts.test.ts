@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { format as keys, openWorld, type World } from '../../../test/environments/builds-world.ts';
 import { day, hour, minute } from '../../core/clock.ts';
 import { systemRandom } from '../../core/ids.ts';
-import { createEncoder } from '../sites/content/encode.ts';
+import { createEncoder } from '../sites/lifecycle/encode.ts';
 import { artifactsToEncode } from './artifacts-to-encode.ts';
 
 type Files = Readonly<Record<string, string | Buffer>>;

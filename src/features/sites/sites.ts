@@ -4,9 +4,9 @@ import { uploads } from './publish/digest-uploads.ts';
 import { publishing } from './publish/publishing.ts';
 import { versionReports } from './publish/version-reports.ts';
 import { createUploadReservations } from './publish/upload-reservations.ts';
-import { reading } from './reading.ts';
-import type { Sites } from './site-verbs.ts';
-import type { SitesDeps } from './sites-deps.ts';
+import { reading } from './verbs/reading.ts';
+import type { Sites } from './verbs/site-verbs.ts';
+import type { SitesDeps } from './verbs/sites-deps.ts';
 
 /**
  * Sites: static files that are uploaded, checked, published and served (contract 6). Promises: an upload goes live as a
@@ -14,27 +14,27 @@ import type { SitesDeps } from './sites-deps.ts';
  * private one exists. Every change commits with its audit event. Leaves serving to the gateway, and access to private
  * sites to features/grants.
  */
-export type { ContentStore } from './content/content-store.ts';
-export type { EncodingQueue } from './content/encode.ts';
+export type { ContentStore } from './stores/content-store.ts';
+export type { EncodingQueue } from './lifecycle/encode.ts';
 export type { UploadProblem } from './content/judge.ts';
 export { fromStored, type Manifest, type StoredManifest, toStored } from './content/manifest.ts';
 export { checkUpload, takeFolder, type UploadKind, uploadKindOf } from './content/whole-upload.ts';
-export { type Site, siteStatusOf } from './site.ts';
-export { visibilityOfLabel } from './labels.ts';
+export { type Site, siteStatusOf } from './site/site.ts';
+export { visibilityOfLabel } from './site/labels.ts';
 export { type Catalog, type Served, servedContent } from './serving/catalog.ts';
 export { mediaTypeOf } from './serving/media-types.ts';
 export { resolve, type ServedContent, type ServedFile } from './serving/resolve.ts';
-export { featuresOff } from './serving/site-rules.ts';
-export type { SiteStore } from './site-store.ts';
-export { defaultSitesConfig, type SitesConfig } from './sites-config.ts';
+export { featuresOff } from './content/site-rules.ts';
+export type { SiteStore } from './stores/site-store.ts';
+export { defaultSitesConfig, type SitesConfig } from './site/sites-config.ts';
 export type {
   Capabilities,
   Received,
   Sites,
   Upload,
   UploadState,
-} from './site-verbs.ts';
-export type { SitesDeps, SiteStores } from './sites-deps.ts';
+} from './verbs/site-verbs.ts';
+export type { SitesDeps, SiteStores } from './verbs/sites-deps.ts';
 
 /** Bodies read at the same time. One owner's requests beyond the limit are refused: they would wait with open connections. */
 const uploadsAtOnce = { width: 512, perSender: 64, queue: 0 };

@@ -7,7 +7,7 @@ import type {
   deployQueuedSchema,
   extendedSchema,
 } from '../../features/environments/routes/environment-schemas.ts';
-import { siteStatuses } from '../../features/sites/site.ts';
+import { siteStatuses } from '../../features/sites/site/site.ts';
 import { buildId } from './build-tools.ts';
 import { type Published, publishedSite, type Site, toSiteAfter } from './published-site.ts';
 import { archiveOf, type InlineFile } from './inline-files.ts';

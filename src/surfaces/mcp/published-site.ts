@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { publishedSiteSchema, siteSchema } from '../../features/sites/schemas.ts';
+import type { publishedSiteSchema, siteSchema } from '../../features/sites/routes/schemas.ts';
 
 export type Site = z.infer<typeof siteSchema>;
 export type Published = z.infer<typeof publishedSiteSchema>;

@@ -11,8 +11,8 @@ import {
 import type { environmentSchema } from '../../features/environments/routes/environment-schemas.ts';
 import type { policyForEveryoneSchema } from '../../features/environments/policy/environment-policy.ts';
 import { repositorySchema } from '../../features/repositories/schemas.ts';
-import type { capabilitiesSchema, versionReportSchema } from '../../features/sites/schemas.ts';
-import { siteStatuses } from '../../features/sites/site.ts';
+import type { capabilitiesSchema, versionReportSchema } from '../../features/sites/routes/schemas.ts';
+import { siteStatuses } from '../../features/sites/site/site.ts';
 import type { RouteAnswer } from './call-route.ts';
 import type { Site } from './published-site.ts';
 import { cursorInput, defineTool, nextCursor, pageOf, type Tool } from './tool.ts';

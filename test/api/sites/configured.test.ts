@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { systemAuditContext } from '../../../src/core/caller.ts';
 import { day, hour } from '../../../src/core/clock.ts';
-import { defaultSitesConfig, type SitesConfig } from '../../../src/features/sites/sites-config.ts';
+import { defaultSitesConfig, type SitesConfig } from '../../../src/features/sites/site/sites-config.ts';
 import { type Harness, openHarness, type TestKey } from '../../harness.ts';
 import { formOf, page, replace, upload } from './uploads.ts';
 

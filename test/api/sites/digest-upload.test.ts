@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { day } from '../../../src/core/clock.ts';
 import { systemAuditContext } from '../../../src/core/caller.ts';
-import { contentStore } from '../../../src/features/sites/content/content-store.ts';
+import { contentStore } from '../../../src/features/sites/stores/content-store.ts';
 import { tarBlocks, tarEnd, type TarPart } from '../../archives/tar.ts';
 import { type Answer, type Harness, openHarness, type Person, type TestKey } from '../../harness.ts';
 import { announced, type Files, page, send, sha256, start, upload } from './uploads.ts';

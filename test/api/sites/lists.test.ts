@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { minute } from '../../../src/core/clock.ts';
-import { ordered, othersOf, placeOf, siteSorts } from '../../../src/features/sites/site-list.ts';
+import { ordered, othersOf, placeOf, siteSorts } from '../../../src/features/sites/site/site-list.ts';
 import { type Harness, openHarness, type Person } from '../../harness.ts';
 import { page, replace, upload } from './uploads.ts';
 

@@ -4,7 +4,7 @@ import { defaultKeyPolicy } from '../../../src/features/keys/key-policy.ts';
 import { defaultAgentModels } from '../../../src/features/agents/agent-models.ts';
 import { defaultMcpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { defaultEnvironmentPolicy } from '../../../src/features/environments/policy/environment-policy.ts';
-import { defaultSitesConfig } from '../../../src/features/sites/sites-config.ts';
+import { defaultSitesConfig } from '../../../src/features/sites/site/sites-config.ts';
 import { actorInWords, eventInWords, reasonInWords } from './audit/event-words.ts';
 import { modelSections } from './agents/model-fields.ts';
 import { fieldsOf, valueInWords } from './documents/fields.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { systemRandom } from '../../../core/ids.ts';
-import { visibilityOfLabel } from '../../sites/labels.ts';
+import { visibilityOfLabel } from '../../sites/site/labels.ts';
 import { generateEnvironmentLabel, readServiceLabel, serviceLabel } from './labels.ts';
 
 test('a host name of a service is one DNS label, and no site has such a name', () => {

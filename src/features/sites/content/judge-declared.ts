@@ -1,5 +1,5 @@
 import { setImmediate as othersFirst } from 'node:timers/promises';
-import type { UploadLimits } from '../upload-limits.ts';
+import type { UploadLimits } from './upload-limits.ts';
 import { judged, type JudgeDeps, type Received } from './judge.ts';
 import type { Manifest } from './manifest.ts';
 

@@ -9,7 +9,7 @@ import {
   maxProblems,
   totalProblem,
   type UploadLimits,
-} from '../upload-limits.ts';
+} from './upload-limits.ts';
 import { createNameRegister, nameEntry, type PathProblemCode } from './paths.ts';
 
 export type UploadProblem = {

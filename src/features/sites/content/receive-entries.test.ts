@@ -12,7 +12,7 @@ import { zipOf } from '../../../../test/archives/zip.ts';
 import { systemRandom } from '../../../core/ids.ts';
 import { fileBlobs } from '../../../platform/blobs/file-blobs.ts';
 import { keyFormat } from '../../keys/key-value.ts';
-import type { UploadLimits } from '../upload-limits.ts';
+import type { UploadLimits } from './upload-limits.ts';
 import { keyScan, lookBudget } from './key-scan.ts';
 import { receive } from './receive-entries.ts';
 import { readTarGz } from './tar.ts';

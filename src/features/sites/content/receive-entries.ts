@@ -1,11 +1,11 @@
 import { finished, Readable, Transform } from 'node:stream';
 import type { Blob, BlobBatch, Blobs } from '../../../platform/blobs/blobs.ts';
 import { type ArchiveEntry, ArchiveRefused } from './archive.ts';
-import type { LimitProblem, UploadLimits } from '../upload-limits.ts';
+import type { LimitProblem, UploadLimits } from './upload-limits.ts';
 import { type Judge, type JudgeDeps, judged, keyInContent, type Received } from './judge.ts';
 import { keyScan, type LookBudget, scanned } from './key-scan.ts';
 import { mayHoldRules, rulesIn } from './version-rules.ts';
-import { maxRulesBytes } from '../serving/site-rules.ts';
+import { maxRulesBytes } from './site-rules.ts';
 import { type SiteWarning, warningsOf } from './warnings.ts';
 
 /**

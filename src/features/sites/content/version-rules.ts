@@ -7,7 +7,7 @@ import {
   type RedirectRule,
   redirectsFile,
   type RuleProblem,
-} from '../serving/site-rules.ts';
+} from './site-rules.ts';
 import type { Manifest } from './manifest.ts';
 
 /** What the files `_redirects` and `_headers` of a version say, and which of their lines are not applied. */

@@ -1,7 +1,7 @@
 import { setImmediate as othersFirst } from 'node:timers/promises';
 import { safeText } from '../../../core/safe-text.ts';
-import { followRedirects } from '../serving/site-rules.ts';
-import type { Site } from '../site.ts';
+import { followRedirects } from './site-rules.ts';
+import type { Site } from '../site/site.ts';
 import type { LeftOut } from './judge.ts';
 import type { Manifest } from './manifest.ts';
 import { maxListed, type VersionReport } from './report.ts';

@@ -5,13 +5,13 @@ import type { Tx } from '../../../platform/database/database.ts';
 import { inBatches } from '../../../platform/in-batches.ts';
 import type { Log } from '../../../platform/log.ts';
 import type { ConfigDocument } from '../../settings/settings.ts';
-import type { ContentStore } from '../content/content-store.ts';
+import type { ContentStore } from '../stores/content-store.ts';
 import { dropSurplus, dropVersion } from '../publish/publishing.ts';
-import type { Site } from '../site.ts';
-import type { SiteStore } from '../site-store.ts';
-import type { SiteStores } from '../sites-deps.ts';
-import type { SitesConfig } from '../sites-config.ts';
-import { type UploadStore, uploadLivesMs } from '../publish/digest-upload-store.ts';
+import type { Site } from '../site/site.ts';
+import type { SiteStore } from '../stores/site-store.ts';
+import type { SiteStores } from '../verbs/sites-deps.ts';
+import type { SitesConfig } from '../site/sites-config.ts';
+import { type UploadStore, uploadLivesMs } from '../stores/digest-upload-store.ts';
 
 /**
  * Removes what nobody can restore: deleted and expired sites after their retention, sites that never had a version,

@@ -7,9 +7,9 @@ import {
   recipientOf,
   type SiteExpiryNoticeKind,
 } from '../../notices/notices.ts';
-import type { Site } from '../site.ts';
-import type { SiteStores } from '../sites-deps.ts';
-import type { SiteStore } from '../site-store.ts';
+import type { Site } from '../site/site.ts';
+import type { SiteStores } from '../verbs/sites-deps.ts';
+import type { SiteStore } from '../stores/site-store.ts';
 
 /**
  * The consequences of a site's expiry. The expiry itself needs no job: every process that serves a site compares times

@@ -3,8 +3,8 @@ import { day, timestamp } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import type { AuditEntry } from '../../audit/audit.ts';
 import { type NewSiteNotice, recipientOf, type SiteOversightNoticeKind } from '../../notices/notices.ts';
-import { mustExtend } from '../lifetime.ts';
-import { generateLabel } from '../labels.ts';
+import { mustExtend } from '../site/lifetime.ts';
+import { generateLabel } from '../site/labels.ts';
 import { siteFacts } from '../publish/publishing.ts';
 import {
   holdCredential,
@@ -13,11 +13,11 @@ import {
   requireNotDeleted,
   requireOwner,
   requireQuota,
-} from '../rights.ts';
-import { type Site, siteStatusOf } from '../site.ts';
-import type { Sites } from '../site-verbs.ts';
-import type { SitesDeps, SiteStores } from '../sites-deps.ts';
-import { chooseVisibility } from '../visibility.ts';
+} from '../verbs/rights.ts';
+import { type Site, siteStatusOf } from '../site/site.ts';
+import type { Sites } from '../verbs/site-verbs.ts';
+import type { SitesDeps, SiteStores } from '../verbs/sites-deps.ts';
+import { chooseVisibility } from '../site/visibility.ts';
 
 /** Changes to a site other than its content: rename, visibility, extension, deletion, take-down. */
 type Lifecycle = Pick<

@@ -16,14 +16,19 @@ import { readTar } from '../content/tar.ts';
 import { limited } from '../content/whole-upload.ts';
 import { warningsOf } from '../content/warnings.ts';
 import { rejected, sizeOf } from './publishing.ts';
-import { holdCredential, owned, requireCurrent, requireEnabled, requireOwner } from '../rights.ts';
-import type { Site, SiteOwner } from '../site.ts';
-import type { Received, Sites, UploadState } from '../site-verbs.ts';
-import type { SitesDeps } from '../sites-deps.ts';
-import type { SitesConfig } from '../sites-config.ts';
-import { maxProblems, maxTarBytes, maxUnpublishedBytes, requireAnnouncedBytes } from '../upload-limits.ts';
+import { holdCredential, owned, requireCurrent, requireEnabled, requireOwner } from '../verbs/rights.ts';
+import type { Site, SiteOwner } from '../site/site.ts';
+import type { Received, Sites, UploadState } from '../verbs/site-verbs.ts';
+import type { SitesDeps } from '../verbs/sites-deps.ts';
+import type { SitesConfig } from '../site/sites-config.ts';
+import {
+  maxProblems,
+  maxTarBytes,
+  maxUnpublishedBytes,
+  requireAnnouncedBytes,
+} from '../content/upload-limits.ts';
 import type { Reservation, UploadReservations } from './upload-reservations.ts';
-import { type SiteUpload, uploadLivesMs } from './digest-upload-store.ts';
+import { type SiteUpload, uploadLivesMs } from '../stores/digest-upload-store.ts';
 
 /**
  * Digest uploads (contract 6): a client announces the files of the new version, sends the missing contents, and

@@ -9,15 +9,15 @@ import { keyInNameProblems, type UploadProblem } from '../content/judge.ts';
 import { lookBudget } from '../content/key-scan.ts';
 import { takeUpload } from '../content/whole-upload.ts';
 import { begun, overWithout } from '../content/reference-counts.ts';
-import { generateLabel, generateSiteId } from '../labels.ts';
-import { expiryAfterPublish, firstExpiry } from '../lifetime.ts';
+import { generateLabel, generateSiteId } from '../site/labels.ts';
+import { expiryAfterPublish, firstExpiry } from '../site/lifetime.ts';
 import {
   limitProblems,
   maxUnpublishedBytes,
   requireStoredBytes,
   requireUploadBytes,
-} from '../upload-limits.ts';
-import { chooseVisibility } from '../visibility.ts';
+} from '../content/upload-limits.ts';
+import { chooseVisibility } from '../site/visibility.ts';
 import {
   holdCredential,
   owned,
@@ -26,12 +26,12 @@ import {
   requireOwner,
   requireQuota,
   requireVersionMatch,
-} from '../rights.ts';
-import type { Site, SiteOwner, SiteVersion } from '../site.ts';
+} from '../verbs/rights.ts';
+import type { Site, SiteOwner, SiteVersion } from '../site/site.ts';
 import type { UploadReservations } from './upload-reservations.ts';
-import type { Received, Sites, Upload } from '../site-verbs.ts';
-import type { SitesDeps, SiteStores } from '../sites-deps.ts';
-import type { SitesConfig } from '../sites-config.ts';
+import type { Received, Sites, Upload } from '../verbs/site-verbs.ts';
+import type { SitesDeps, SiteStores } from '../verbs/sites-deps.ts';
+import type { SitesConfig } from '../site/sites-config.ts';
 
 /** Content becomes a version, and a version goes live, in one short transaction after all bytes are stored (contract 6). */
 type Publishing = Pick<Sites, 'mayPublish' | 'receive' | 'create' | 'replace' | 'publishVersion' | 'preview'>;

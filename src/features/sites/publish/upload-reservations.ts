@@ -1,7 +1,7 @@
 import { type Clock, hour } from '../../../core/clock.ts';
 import type { Blob } from '../../../platform/blobs/blobs.ts';
-import type { SiteOwner } from '../site.ts';
-import { requireUnpublishedBytes } from '../upload-limits.ts';
+import type { SiteOwner } from '../site/site.ts';
+import { requireUnpublishedBytes } from '../content/upload-limits.ts';
 
 /**
  * Bytes on the disk that no quota counts yet: uploads under way, and complete contents of unpublished uploads, which

@@ -6,9 +6,9 @@ import { reportOf, type VersionReport } from '../content/report.ts';
 import { pageWarnings, type SiteReport, warningsFor, warningsOf } from '../content/warnings.ts';
 import { resolve, type ServedContent } from '../serving/resolve.ts';
 import { rulesIn, type VersionRules } from '../content/version-rules.ts';
-import type { Site } from '../site.ts';
-import type { Sites } from '../site-verbs.ts';
-import type { SitesDeps } from '../sites-deps.ts';
+import type { Site } from '../site/site.ts';
+import type { Sites } from '../verbs/site-verbs.ts';
+import type { SitesDeps } from '../verbs/sites-deps.ts';
 
 /** Analyses a version on request. A version never changes, so its findings are cached for a while. */
 const maxKept = 50;

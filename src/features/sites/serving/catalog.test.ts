@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Change } from '../../../platform/database/change-feed.ts';
-import type { ContentStore } from '../content/content-store.ts';
-import type { Site } from '../site.ts';
-import type { SiteStore } from '../site-store.ts';
+import type { ContentStore } from '../stores/content-store.ts';
+import type { Site } from '../site/site.ts';
+import type { SiteStore } from '../stores/site-store.ts';
 import { createCatalog } from './catalog.ts';
 
 const me = () => '192.0.2.1';

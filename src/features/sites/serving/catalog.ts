@@ -5,9 +5,9 @@ import type { ChangeFeed } from '../../../platform/database/change-feed.ts';
 import { createFeedCache, type FeedCache } from '../../../platform/database/feed-cache.ts';
 import type { Manifest } from '../content/manifest.ts';
 import { rulesIn } from '../content/version-rules.ts';
-import type { ContentStore } from '../content/content-store.ts';
-import type { Site } from '../site.ts';
-import type { LabelRow, SiteStore } from '../site-store.ts';
+import type { ContentStore } from '../stores/content-store.ts';
+import type { Site } from '../site/site.ts';
+import type { LabelRow, SiteStore } from '../stores/site-store.ts';
 import { isHashed } from './paths.ts';
 import type { ServedContent, ServedFile } from './resolve.ts';
 

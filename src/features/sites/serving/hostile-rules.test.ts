@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { resolve, type ServedContent } from './resolve.ts';
-import { parseHeaders, parseRedirects } from './site-rules.ts';
+import { parseHeaders, parseRedirects } from '../content/site-rules.ts';
 
 /** One site's rules and one long address must not keep everyone else waiting: one that did would outlast its test. */
 const content = (redirects = ''): ServedContent => ({

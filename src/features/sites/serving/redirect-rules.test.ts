@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { resolve, type ServedContent } from './resolve.ts';
-import { followRedirects, parseRedirects } from './site-rules.ts';
+import { followRedirects, parseRedirects } from '../content/site-rules.ts';
 
 const words = (text: string) => text.split(' ');
 

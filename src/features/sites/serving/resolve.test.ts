@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { nameEntry } from '../content/paths.ts';
 import { filePathOf } from './paths.ts';
 import { resolve, type Resolved, type ServedContent, type ServedFile } from './resolve.ts';
-import { headersFile, parseRedirects, redirectsFile } from './site-rules.ts';
+import { headersFile, parseRedirects, redirectsFile } from '../content/site-rules.ts';
 
 const words = (text: string) => text.split(' ');
 

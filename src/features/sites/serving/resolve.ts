@@ -6,7 +6,7 @@ import {
   headersFile,
   type RedirectRule,
   redirectsFile,
-} from './site-rules.ts';
+} from '../content/site-rules.ts';
 
 /** Which file an address serves. Pure: takes a version's files and rules, and returns one outcome (contract 6, Gateway). */
 export type ServedFile = {

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { expect, test, vi } from 'vitest';
 import { foldedName as foldedOnServer, nameEntry } from '../../../../src/features/sites/content/paths.ts';
 import { readTar } from '../../../../src/features/sites/content/tar.ts';
-import { extensionProblem } from '../../../../src/features/sites/upload-limits.ts';
+import { extensionProblem } from '../../../../src/features/sites/content/upload-limits.ts';
 import { extensionOf, foldedName, nameFile } from './names.ts';
 import { sha256Of } from './sha256.ts';
 import { tarGzOf, tarOf } from './tar.ts';

@@ -1,20 +1,20 @@
-import type { AuditContext, CallerKey } from '../../core/caller.ts';
-import type { Clock } from '../../core/clock.ts';
-import type { Random } from '../../core/ids.ts';
-import type { Blobs } from '../../platform/blobs/blobs.ts';
-import type { ChangeStore } from '../../platform/database/change-feed.ts';
-import type { Tx } from '../../platform/database/database.ts';
-import type { TemporaryFiles } from '../../platform/temporary-files.ts';
-import type { AuditWriter } from '../audit/audit.ts';
-import type { KeyFormat } from '../keys/keys.ts';
-import type { NoticeWriter } from '../notices/notices.ts';
-import type { ConfigDocument } from '../settings/settings.ts';
-import type { ContentStore } from './content/content-store.ts';
-import type { PreviewStore } from './preview-store.ts';
-import type { UploadStore } from './publish/digest-upload-store.ts';
-import type { Site } from './site.ts';
-import type { SiteStore } from './site-store.ts';
-import type { SitesConfig } from './sites-config.ts';
+import type { AuditContext, CallerKey } from '../../../core/caller.ts';
+import type { Clock } from '../../../core/clock.ts';
+import type { Random } from '../../../core/ids.ts';
+import type { Blobs } from '../../../platform/blobs/blobs.ts';
+import type { ChangeStore } from '../../../platform/database/change-feed.ts';
+import type { Tx } from '../../../platform/database/database.ts';
+import type { TemporaryFiles } from '../../../platform/temporary-files.ts';
+import type { AuditWriter } from '../../audit/audit.ts';
+import type { KeyFormat } from '../../keys/keys.ts';
+import type { NoticeWriter } from '../../notices/notices.ts';
+import type { ConfigDocument } from '../../settings/settings.ts';
+import type { ContentStore } from '../stores/content-store.ts';
+import type { PreviewStore } from '../stores/preview-store.ts';
+import type { UploadStore } from '../stores/digest-upload-store.ts';
+import type { Site } from '../site/site.ts';
+import type { SiteStore } from '../stores/site-store.ts';
+import type { SitesConfig } from '../site/sites-config.ts';
 
 /** What the verbs of sites need: their tables, the file store, and the features around them. */
 export type SiteStores = {

@@ -4,15 +4,10 @@ import { callerKinds } from '../../../core/caller.ts';
 import { type Clock, timestamp } from '../../../core/clock.ts';
 import { AppError, type ErrorCode } from '../../../core/errors.ts';
 import { defineRoute, type RequestUpload, type Route } from '../../../platform/http.ts';
-import { examplePublished, exampleUpload, exampleUploadStart } from '../examples.ts';
-import { type OwnerNames, type SiteAddresses, toPublishedAnswer } from '../responses.ts';
-import {
-  publishedSiteSchema,
-  uploadPublishSchema,
-  uploadStartSchema,
-  uploadStateSchema,
-} from '../schemas.ts';
-import type { SentBytes } from '../site-verbs.ts';
+import { examplePublished, exampleUpload, exampleUploadStart } from './examples.ts';
+import { type OwnerNames, type SiteAddresses, toPublishedAnswer } from './responses.ts';
+import { publishedSiteSchema, uploadPublishSchema, uploadStartSchema, uploadStateSchema } from './schemas.ts';
+import type { SentBytes } from '../verbs/site-verbs.ts';
 import type { Sites, UploadState } from '../sites.ts';
 
 /** Digest uploads: the client announces the files of the new version, sends what is missing, and publishes (contract 6). */

@@ -1,16 +1,16 @@
 import type { Readable } from 'node:stream';
-import type { AuditContext, Caller } from '../../core/caller.ts';
-import type { SiteActions } from './actions.ts';
-import type { FileChange } from './content/file-changes.ts';
-import type { LeftOut } from './content/judge.ts';
-import type { Manifest } from './content/manifest.ts';
-import type { SiteReport, SiteWarning } from './content/warnings.ts';
-import type { UploadKind } from './content/whole-upload.ts';
-import type { Site, SiteVersion, Visibility } from './site.ts';
-import type { SiteFilter } from './site-list.ts';
-import type { SitesConfig } from './sites-config.ts';
+import type { AuditContext, Caller } from '../../../core/caller.ts';
+import type { SiteActions } from '../site/actions.ts';
+import type { FileChange } from '../content/file-changes.ts';
+import type { LeftOut } from '../content/judge.ts';
+import type { Manifest } from '../content/manifest.ts';
+import type { SiteReport, SiteWarning } from '../content/warnings.ts';
+import type { UploadKind } from '../content/whole-upload.ts';
+import type { Site, SiteVersion, Visibility } from '../site/site.ts';
+import type { SiteFilter } from '../site/site-list.ts';
+import type { SitesConfig } from '../site/sites-config.ts';
 import type { SiteStores } from './sites-deps.ts';
-import type { VisibilityChoice } from './visibility.ts';
+import type { VisibilityChoice } from '../site/visibility.ts';
 
 /** What the product does with sites: the verbs that routes call, and what they take and return. */
 export type SiteRequest = {

@@ -1,11 +1,11 @@
-import type { Caller } from '../../core/caller.ts';
-import { AppError } from '../../core/errors.ts';
-import { actionsFor } from './actions.ts';
-import { changesBetween } from './content/file-changes.ts';
+import type { Caller } from '../../../core/caller.ts';
+import { AppError } from '../../../core/errors.ts';
+import { actionsFor } from '../site/actions.ts';
+import { changesBetween } from '../content/file-changes.ts';
 import { requireEnabled, requireOwner, seen, owned } from './rights.ts';
 import type { Sites } from './site-verbs.ts';
 import type { SitesDeps } from './sites-deps.ts';
-import { visibilityFor } from './visibility.ts';
+import { visibilityFor } from '../site/visibility.ts';
 
 type Reading = Pick<
   Sites,

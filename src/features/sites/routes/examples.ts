@@ -1,4 +1,4 @@
-import { defaultSitesConfig } from './sites-config.ts';
+import { defaultSitesConfig } from '../site/sites-config.ts';
 
 /** Examples of the reference. */
 const digest = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08';

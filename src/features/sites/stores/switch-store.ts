@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Sql } from '../../platform/database/database.ts';
+import type { Sql } from '../../../platform/database/database.ts';
 
 /** SQL of how often Sites was switched off: grants issued under an earlier number stay invalid (contract 6). */
 export type SwitchStore = {

@@ -1,10 +1,10 @@
-import { type Caller, ownerOf } from '../../core/caller.ts';
-import { AppError } from '../../core/errors.ts';
-import type { ConfigDocument } from '../settings/settings.ts';
-import { type Site, type SiteOwner, sightOf } from './site.ts';
+import { type Caller, ownerOf } from '../../../core/caller.ts';
+import { AppError } from '../../../core/errors.ts';
+import type { ConfigDocument } from '../../settings/settings.ts';
+import { type Site, type SiteOwner, sightOf } from '../site/site.ts';
 import type { SiteStores } from './sites-deps.ts';
-import type { SitesConfig } from './sites-config.ts';
-import { requireSiteCount } from './upload-limits.ts';
+import type { SitesConfig } from '../site/sites-config.ts';
+import { requireSiteCount } from '../content/upload-limits.ts';
 
 /**
  * Who may do what with a site, with each rule in one place. What a caller may not see does not exist: the response is

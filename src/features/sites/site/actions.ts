@@ -1,5 +1,5 @@
-import { type Caller, isSameOwner, ownerOf } from '../../core/caller.ts';
-import { day } from '../../core/clock.ts';
+import { type Caller, isSameOwner, ownerOf } from '../../../core/caller.ts';
+import { day } from '../../../core/clock.ts';
 import { extended } from './lifetime.ts';
 import { visibilityFor } from './visibility.ts';
 import { type Site, siteStatusOf } from './site.ts';

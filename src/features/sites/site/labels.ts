@@ -1,4 +1,4 @@
-import { type Random, randomFrom } from '../../core/ids.ts';
+import { type Random, randomFrom } from '../../../core/ids.ts';
 import type { Visibility } from './site.ts';
 
 /**

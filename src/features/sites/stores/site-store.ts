@@ -1,11 +1,19 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Sql } from '../../platform/database/database.ts';
-import { toDate, toMs } from '../../platform/database/values.ts';
-import type { LeftOut } from './content/judge.ts';
-import { fromStored, type Manifest, type StoredManifest, toStored } from './content/manifest.ts';
-import { createManifestCache } from './content/manifest-cache.ts';
-import type { ContentOwner, Site, SiteOwner, SiteVersion, Visibility } from './site.ts';
-import { mineOf, ordered, othersOf, placeOf, type SiteFilter, statusIs, usualOrder } from './site-list.ts';
+import type { Sql } from '../../../platform/database/database.ts';
+import { toDate, toMs } from '../../../platform/database/values.ts';
+import type { LeftOut } from '../content/judge.ts';
+import { fromStored, type Manifest, type StoredManifest, toStored } from '../content/manifest.ts';
+import { createManifestCache } from '../content/manifest-cache.ts';
+import type { ContentOwner, Site, SiteOwner, SiteVersion, Visibility } from '../site/site.ts';
+import {
+  mineOf,
+  ordered,
+  othersOf,
+  placeOf,
+  type SiteFilter,
+  statusIs,
+  usualOrder,
+} from '../site/site-list.ts';
 
 /** SQL of sites, their labels and versions. */
 export type WaitingVersion = { readonly siteId: string; readonly number: number; readonly owner: string };

@@ -5,7 +5,7 @@ import type { Sql } from '../../../platform/database/database.ts';
 import { toMs } from '../../../platform/database/values.ts';
 import type { LeftOut } from '../content/judge.ts';
 import type { Manifest } from '../content/manifest.ts';
-import type { SiteOwner } from '../site.ts';
+import type { SiteOwner } from '../site/site.ts';
 
 /** How long sent content waits to be published, and with it a site without a version. */
 export const uploadLivesMs = day;

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { administratorSession, type RoutePolicy } from '../../core/authorize.ts';
-import { type Caller, callerKinds } from '../../core/caller.ts';
-import { type Clock, timestamp, timestampOrNull } from '../../core/clock.ts';
-import { AppError, type ErrorCode } from '../../core/errors.ts';
-import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
-import { idParams, pageQuery, plainText } from '../../platform/schemas.ts';
+import { administratorSession, type RoutePolicy } from '../../../core/authorize.ts';
+import { type Caller, callerKinds } from '../../../core/caller.ts';
+import { type Clock, timestamp, timestampOrNull } from '../../../core/clock.ts';
+import { AppError, type ErrorCode } from '../../../core/errors.ts';
+import { defineRoute, pagePagination, type Route } from '../../../platform/http.ts';
+import { idParams, pageQuery, plainText } from '../../../platform/schemas.ts';
 import {
   exampleActions,
   exampleCapabilities,
@@ -45,11 +45,11 @@ import {
   takenDownSchema,
   versionReportSchema,
 } from './schemas.ts';
-import type { Site } from './site.ts';
-import { usualDirection } from './site-list.ts';
-import type { Received, Sites } from './sites.ts';
-import { requireReceipt } from './publish/publishing.ts';
-import { contentTypes, readUpload } from './publish/upload-input.ts';
+import type { Site } from '../site/site.ts';
+import { usualDirection } from '../site/site-list.ts';
+import type { Received, Sites } from '../sites.ts';
+import { requireReceipt } from '../publish/publishing.ts';
+import { contentTypes, readUpload } from './upload-input.ts';
 
 /** Every person's identity is checked, also for reads (contract 5). */
 const readers: RoutePolicy = {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type { Sql } from '../../platform/database/database.ts';
-import type { SiteOwner } from './site.ts';
+import type { Sql } from '../../../platform/database/database.ts';
+import type { SiteOwner } from '../site/site.ts';
 
 /**
  * What an administrator may know about everyone's sites: how much storage they use, and which were taken down. Never

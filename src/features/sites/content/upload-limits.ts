@@ -1,6 +1,6 @@
-import { AppError } from '../../core/errors.ts';
-import { bareName } from './content/paths.ts';
-import type { SitesConfig, UploadRules } from './sites-config.ts';
+import { AppError } from '../../../core/errors.ts';
+import { bareName } from './paths.ts';
+import type { SitesConfig, UploadRules } from '../site/sites-config.ts';
 
 /**
  * The limits of an upload and of what an owner stores, and what Postern answers beyond each. Judged while bytes arrive,

@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import type { Sql } from '../../../platform/database/database.ts';
 import type { Blob } from '../../../platform/blobs/blobs.ts';
 import { toDate } from '../../../platform/database/values.ts';
-import type { ContentOwner } from '../site.ts';
-import { ownerLock } from '../site-store.ts';
+import type { ContentOwner } from '../site/site.ts';
+import { ownerLock } from './site-store.ts';
 
 /** SQL of content ownership: what each owner keeps, what may be removed, and the compressed forms. */
 export type Encoding = 'br' | 'zstd' | 'gzip';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../core/clock.ts';
 import type { Tx } from '../../../platform/database/database.ts';
-import { type SiteStore, versionName } from '../site-store.ts';
-import type { SiteStores } from '../sites-deps.ts';
+import { type SiteStore, versionName } from '../stores/site-store.ts';
+import type { SiteStores } from '../verbs/sites-deps.ts';
 import type { EncodingQueue } from './encode.ts';
 
 /** Versions of sites that have no compressed forms yet. */

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { searched } from '../../platform/database/values.ts';
+import { searched } from '../../../platform/database/values.ts';
 import type { SiteOwner, SiteStatus, Visibility } from './site.ts';
 
 /** Which sites a list shows and in which order, as SQL. The table `sites` has the alias `s`. */

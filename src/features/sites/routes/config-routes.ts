@@ -1,9 +1,14 @@
-import { timestampOrNull } from '../../core/clock.ts';
-import type { Route } from '../../platform/http.ts';
-import { byAdministrators, type ConfigDocument, documentRoutes, type InForce } from '../settings/settings.ts';
+import { timestampOrNull } from '../../../core/clock.ts';
+import type { Route } from '../../../platform/http.ts';
+import {
+  byAdministrators,
+  type ConfigDocument,
+  documentRoutes,
+  type InForce,
+} from '../../settings/settings.ts';
 import { exampleConfigVersion } from './examples.ts';
 import { sitesConfigChangeSchema, sitesConfigVersionSchema } from './schemas.ts';
-import { defaultSitesConfig, type SitesConfig, sitesConfigSchema } from './sites-config.ts';
+import { defaultSitesConfig, type SitesConfig, sitesConfigSchema } from '../site/sites-config.ts';
 
 /** What a configuration would change today for those who have sites. */
 export type SitesDryRun = { readonly sitesOffline: number; readonly ownersOverQuota: number };

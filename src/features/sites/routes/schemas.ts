@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { pageQuery, plainText, queryFlag, timestampSchema } from '../../platform/schemas.ts';
-import type { SiteAction } from './actions.ts';
-import { fileChangeKinds } from './content/file-changes.ts';
-import { warningCodes } from './content/warnings.ts';
-import { siteStatuses } from './site.ts';
-import { siteSorts } from './site-list.ts';
-import { sitesConfigSchema } from './sites-config.ts';
+import { pageQuery, plainText, queryFlag, timestampSchema } from '../../../platform/schemas.ts';
+import type { SiteAction } from '../site/actions.ts';
+import { fileChangeKinds } from '../content/file-changes.ts';
+import { warningCodes } from '../content/warnings.ts';
+import { siteStatuses } from '../site/site.ts';
+import { siteSorts } from '../site/site-list.ts';
+import { sitesConfigSchema } from '../site/sites-config.ts';
 
 /** Wire shapes of Sites. An unknown field is refused: a typing mistake must not make a site public. */
 const visibility = z.enum(['public', 'private']);

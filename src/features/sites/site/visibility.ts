@@ -1,5 +1,5 @@
-import { type Caller, ownerOf } from '../../core/caller.ts';
-import { AppError } from '../../core/errors.ts';
+import { type Caller, ownerOf } from '../../../core/caller.ts';
+import { AppError } from '../../../core/errors.ts';
 import type { Visibility } from './site.ts';
 import type { SitesConfig } from './sites-config.ts';
 

@@ -1,4 +1,4 @@
-import { type Caller, isSameOwner, type Owner, ownerOf } from '../../core/caller.ts';
+import { type Caller, isSameOwner, type Owner, ownerOf } from '../../../core/caller.ts';
 
 /** What a site is, and who may see and change it. No I/O. */
 export type Visibility = 'public' | 'private';

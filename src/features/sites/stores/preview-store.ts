@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Sql } from '../../platform/database/database.ts';
+import type { Sql } from '../../../platform/database/database.ts';
 
 /** SQL of previews: labels of one version that expire by themselves (site-store.ts has all other labels). */
 export type PreviewStore = {

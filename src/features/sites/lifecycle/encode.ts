@@ -7,8 +7,8 @@ import { type Clock, minute } from '../../../core/clock.ts';
 import type { Blob, Blobs } from '../../../platform/blobs/blobs.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { Log } from '../../../platform/log.ts';
-import type { Manifest } from './manifest.ts';
-import type { ContentStore, Encoding, Variant } from './content-store.ts';
+import type { Manifest } from '../content/manifest.ts';
+import type { ContentStore, Encoding, Variant } from '../stores/content-store.ts';
 
 /**
  * Creates the compressed forms of published content, once for each content and never on request (threat T54). A publish

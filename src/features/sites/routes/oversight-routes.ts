@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { administratorSession } from '../../core/authorize.ts';
-import { timestamp } from '../../core/clock.ts';
-import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
-import { pageQuery, timestampSchema } from '../../platform/schemas.ts';
-import type { OversightStore, OwnerStorage } from './oversight-store.ts';
+import { administratorSession } from '../../../core/authorize.ts';
+import { timestamp } from '../../../core/clock.ts';
+import { defineRoute, pagePagination, type Route } from '../../../platform/http.ts';
+import { pageQuery, timestampSchema } from '../../../platform/schemas.ts';
+import type { OversightStore, OwnerStorage } from '../stores/oversight-store.ts';
 import type { OwnerNames } from './responses.ts';
 
 const ownerSchema = z.strictObject({

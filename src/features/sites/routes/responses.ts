@@ -1,11 +1,11 @@
-import { type Caller, isSameOwner, ownerOf } from '../../core/caller.ts';
-import { timestamp, timestampOrNull } from '../../core/clock.ts';
-import type { SiteActions } from './actions.ts';
-import type { FileChange } from './content/file-changes.ts';
-import { type SiteReport, type SiteWarning, warningsFor } from './content/warnings.ts';
-import { versionEtag } from './rights.ts';
-import { type Site, type SiteOwner, type SiteVersion, siteStatusOf } from './site.ts';
-import type { Capabilities, Received } from './sites.ts';
+import { type Caller, isSameOwner, ownerOf } from '../../../core/caller.ts';
+import { timestamp, timestampOrNull } from '../../../core/clock.ts';
+import type { SiteActions } from '../site/actions.ts';
+import type { FileChange } from '../content/file-changes.ts';
+import { type SiteReport, type SiteWarning, warningsFor } from '../content/warnings.ts';
+import { versionEtag } from '../verbs/rights.ts';
+import { type Site, type SiteOwner, type SiteVersion, siteStatusOf } from '../site/site.ts';
+import type { Capabilities, Received } from '../sites.ts';
 
 /** Converts the domain's sites to their wire form. */
 export type SiteAddresses = {

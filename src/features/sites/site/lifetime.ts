@@ -1,5 +1,5 @@
-import { day, hour } from '../../core/clock.ts';
-import { AppError } from '../../core/errors.ts';
+import { day, hour } from '../../../core/clock.ts';
+import { AppError } from '../../../core/errors.ts';
 import type { Site } from './site.ts';
 import type { SitesConfig } from './sites-config.ts';
 
