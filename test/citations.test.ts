@@ -69,6 +69,24 @@ test('a citation that leads nowhere is named, and a time is no citation', () => 
   ]);
 });
 
+test('a file that a document names exists, and only one file fits the name', () => {
+  const sources = ['src', 'ui', 'cli', 'test', 'bench', 'scripts'].flatMap((top) =>
+    (readdirSync(join(root, top), { recursive: true }) as string[])
+      .filter((name) => !name.includes('node_modules'))
+      .map((name) => `/${top}/${name}`),
+  );
+  const documents = ['ARCHITECTURE.md', 'CONTRIBUTING.md', 'bench/README.md'].concat(
+    files.filter((path) => path.endsWith('.md')),
+  );
+  const unclear = documents.flatMap((path) =>
+    [...read(path).matchAll(/`([\w./-]+\.tsx?)`/g)]
+      .map(([, name = '']) => ({ name, fits: sources.filter((one) => one.endsWith(`/${name}`)).length }))
+      .filter(({ fits }) => fits !== 1)
+      .map(({ name, fits }) => `${path} names ${name}, which fits ${fits} files`),
+  );
+  expect(unclear).toEqual([]);
+});
+
 test('the security matrix names the checks that no test is titled after', () => {
   const tests = files
     .filter((path) => path.includes('.test.'))
