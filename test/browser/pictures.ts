@@ -1,14 +1,18 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
+import { newRepository } from '../git-repository.ts';
 import { create, fillIn, signIn, store, valueShown } from './app-pages.ts';
 import { openProgram } from './real-ports.ts';
 
-// Takes the pictures of docs/tutorial.md and docs/how-to/connect-an-agent.md again, from the real program: npm run pictures. No value of a key is on one.
+// Takes the pictures of README.md, docs/tutorial.md and docs/how-to/connect-an-agent.md again, from the real program: npm run pictures. No value of a key is on one.
 const folder = join(import.meta.dirname, '../../docs/pictures');
 const person = { name: 'Ada', email: 'ada@example.com', password: 'correct horse battery staple' };
 
-const program = await openProgram();
+const program = await openProgram({
+  ENVIRONMENTS_ENGINE: 'local',
+  ENVIRONMENTS_ALLOW_FILE_REPOSITORIES: 'true',
+});
 try {
   const context = await program.browser.newContext({
     viewport: { width: 1100, height: 760 },
@@ -85,4 +89,62 @@ async function tellStory(page: Page): Promise<void> {
   await page.getByLabel('Purpose').fill('Publishes the handbook');
   await page.evaluate('document.activeElement.blur(); scrollTo(0, 0)');
   await picture(page, 'agent-definition');
+
+  await deployBranch(page);
+  await page.getByText('Ready').nth(1).waitFor();
+  await picture(page, 'environment-live');
+}
+
+/** Leaves the page at an Environment of a branch with a page and an API, both ready. */
+async function deployBranch(page: Page): Promise<void> {
+  const repository = newRepository();
+  repository.commit(
+    {
+      'postern.yaml': `version: 1
+services:
+  web:
+    build: { image: node:24, directory: web, command: mkdir dist && cp index.html dist, output: dist }
+    static: {}
+    routes: { /api: api }
+  api:
+    build: { image: node:24, directory: api }
+    run: { command: node server.js, port: 8080 }
+`,
+      'web/index.html': '<!doctype html><title>Shop</title><h1>Shop</h1>',
+      'api/server.js': "require('node:http').createServer((_, answer) => answer.end('ok')).listen(8080)",
+    },
+    'new-checkout',
+  );
+  await send(page, 'POST', '/repositories', {
+    fullName: 'acme/shop',
+    cloneUrl: repository.url,
+    defaultBranch: 'main',
+  });
+  const stored = await send(page, 'GET', '/config/api-environments');
+  await send(page, 'PUT', '/config/api-environments', { ...stored.data.policy, enabled: true }, stored.etag);
+  const made = await send(page, 'POST', '/environments', {
+    repository: 'acme/shop',
+    branch: 'new-checkout',
+    name: 'new-checkout',
+  });
+  await page.goto(`${program.origin}/environments/${made.data.id}`);
+}
+
+type Sent = { readonly etag: string | null; readonly data: { readonly id: string; readonly policy: object } };
+
+/** A request of the signed-in page to the API. */
+function send(page: Page, method: string, path: string, body?: object, etag: string | null = null) {
+  return page.evaluate(
+    async (sent): Promise<Sent> => {
+      const answer = await fetch(`/api/v2${sent.path}`, {
+        method: sent.method,
+        headers: { 'content-type': 'application/json', ...(sent.etag && { 'if-match': sent.etag }) },
+        ...(sent.body && { body: JSON.stringify(sent.body) }),
+      });
+      if (!answer.ok) throw new Error(await answer.text());
+      const { data } = (await answer.json()) as Pick<Sent, 'data'>;
+      return { etag: answer.headers.get('etag'), data };
+    },
+    { method, path, body, etag },
+  );
 }

@@ -59,9 +59,14 @@ export type RealProgram = Program & {
   close(): Promise<void>;
 };
 
-export async function openProgram(): Promise<RealProgram> {
+export async function openProgram(settings: Readonly<Record<string, string>> = {}): Promise<RealProgram> {
   const folder = await mkdtemp(join(tmpdir(), 'postern-browser-'));
-  const program = await startProgram({ dataDir: folder, ports: await freePorts(), isUnattended: true });
+  const program = await startProgram({
+    dataDir: folder,
+    ports: await freePorts(),
+    isUnattended: true,
+    settings,
+  });
   const browser = await launch();
   return {
     ...program,
