@@ -61,7 +61,9 @@ const wholeTree = ['completion', 'llms'];
  */
 export function createProgram(io: Io, first?: string): Command {
   const program = new SafeCommand('postern')
-    .description('Postern: API keys people can trust, and sites and Environments that stay private.')
+    .description(
+      'The command line of Postern: API keys, private and public sites, and a URL for every branch.',
+    )
     .version(verbs.version, '-V, --version', 'Print the version.')
     .helpOption('-h, --help', 'Print this help.')
     .configureHelp({ helpWidth: 100, visibleCommands: ({ commands }) => [...commands] })

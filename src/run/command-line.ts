@@ -71,7 +71,9 @@ export function createCommandLine({ onSettings, onExit }: Hooks): Command {
   const commands = () => import('../operations/commands.ts');
 
   const program = new SafeCommand('npm start --')
-    .description('Postern: API keys people can trust, and static sites that stay private.')
+    .description(
+      'Postern: one server for API keys you can trust, private and public sites, and a URL for every branch.',
+    )
     .version(version, '-V, --version', 'Print the version.')
     .helpOption('-h, --help', 'Print this help.')
     // Without "help [command]", which works everywhere and says no more than --help.
