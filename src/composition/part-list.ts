@@ -176,7 +176,7 @@ export function createParts(settings: AppSettings, backends: AppBackends, routes
     workload: settings.workload ?? 'all',
     hasOtherProvider: provider === null,
     exposed,
-    otherContent: createArtifactQueue({ read, tx, feed, clock }),
+    otherContent: createArtifactQueue({ read, tx, clock }),
     names: audit.services.names,
   });
   const { sitesServices } = sites.services;

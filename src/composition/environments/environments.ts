@@ -241,7 +241,6 @@ function createEnvironmentServices(deps: EnvironmentServicesDeps) {
     sleep: createSleep({
       read,
       tx,
-      feed,
       policy,
       signals: deps.sleepSignals,
       reconciler,

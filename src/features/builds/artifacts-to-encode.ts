@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
-import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
+import type { ChangeStore } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { EncodingQueue } from '../sites/sites.ts';
 import type { ArtifactStore } from './artifact-store.ts';
@@ -8,10 +8,9 @@ import type { ArtifactStore } from './artifact-store.ts';
 export function artifactsToEncode(deps: {
   readonly read: { readonly artifacts: ArtifactStore };
   readonly tx: Tx<{ artifacts: ArtifactStore; changes: ChangeStore }>;
-  readonly feed: Pick<ChangeFeed, 'announce'>;
   readonly clock: Clock;
 }): EncodingQueue {
-  const { read, tx, feed, clock } = deps;
+  const { read, tx, clock } = deps;
   return {
     async waiting(but, limit) {
       const artifacts = await read.artifacts.waitingForForms(but, limit);
@@ -21,14 +20,11 @@ export function artifactsToEncode(deps: {
         files: () => read.artifacts.manifest(id),
         encodedBefore: () => read.artifacts.manifestEncodedBefore(id),
         async markEncoded(hasForms) {
-          const changes = await tx(async (stores) => {
+          await tx(async (stores) => {
             await stores.artifacts.markEncoded(id, clock.now());
             const served = hasForms ? await stores.artifacts.servedBy(id) : [];
-            const announced = served.map((subject) => ({ topic: 'environment', subject }) as const);
-            for (const change of announced) await stores.changes.publish(change);
-            return announced;
+            for (const subject of served) await stores.changes.publish({ topic: 'environment', subject });
           });
-          for (const change of changes) feed.announce(change);
         },
       }));
     },

@@ -228,21 +228,16 @@ test('builds that ended go after 30 days, with their logs', async () => {
   expect(await world.builds.job(waiting)).toBeDefined();
 });
 
-test('static files get their compressed forms, and the Environments that serve them are announced', async () => {
+test('static files get their compressed forms, and the change of the Environments that serve them is published', async () => {
   const world = await openWorld();
   const page = '<p>hello</p>'.repeat(100);
   const first = await artifact(world, { 'index.html': page });
   await artifact(world, { 'server.js': page }, { kind: 'process', variables: { N: '2' } });
   await insertEnvironment(world, 'env_one', { served: first });
-  const announced: string[] = [];
   const asked: string[] = [];
   const { read, tx, clock, blobs } = world;
-  const feed = {
-    announce: ({ topic, subject }: { topic: string; subject: string }) =>
-      void announced.push(`${topic} ${subject}`),
-  };
   const encoder = createEncoder({
-    queues: [artifactsToEncode({ read, tx, feed, clock })],
+    queues: [artifactsToEncode({ read, tx, clock })],
     tx,
     blobs: {
       write: blobs.write,
@@ -257,7 +252,10 @@ test('static files get their compressed forms, and the Environments that serve t
   await encoder.run();
   const digest = (await read.artifacts.manifest(first))?.get('index.html')?.digest ?? '';
   expect((await read.content.variantsOf([digest])).get(digest)?.length).toBe(3);
-  expect(announced).toEqual(['environment env_one']);
+  const published = sql`select topic, subject from changes where topic = 'environment'`;
+  expect((await published.execute(world.database.sql)).rows).toEqual([
+    { topic: 'environment', subject: 'env_one' },
+  ]);
   expect(await read.artifacts.waitingForForms([], 10)).toEqual([]);
   // What an earlier artifact of the repository has is not compressed again.
   clock.advance(minute);

@@ -4,10 +4,7 @@ import { expect, test } from 'vitest';
 import { readConfigurationFile } from './read.ts';
 import { unsupportedIn } from './unsupported.ts';
 
-const page = readFileSync(
-  join(import.meta.dirname, '../../../../docs/how-to/write-a-postern-yaml.md'),
-  'utf8',
-);
+const page = readFileSync(join(import.meta.dirname, '../../../docs/how-to/write-a-postern-yaml.md'), 'utf8');
 const examples = [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, text = '']) => text);
 
 test('every example of the guide is valid, and uses nothing that comes later', () => {

@@ -21,7 +21,7 @@ export type Deploys = ReturnType<typeof deploying>;
 
 /** What callers do with deploys, which they know as builds. */
 export function deploying(deps: EnvironmentDeps & { readonly builds: Pick<Builds, 'log'> }) {
-  const { read, tx, feed, builds, clock, random } = deps;
+  const { read, tx, builds, clock, random } = deps;
 
   /** One that the caller may see: whoever sees the Environment. @throws AppError build_not_found */
   async function find(
@@ -119,7 +119,6 @@ export function deploying(deps: EnvironmentDeps & { readonly builds: Pick<Builds
         await stores.changes.publish({ topic: 'environment', subject: held.id });
         return { ...deploy, status: 'cancelled', endedAt: now } as const;
       });
-      feed.announce({ topic: 'environment', subject: environment.id });
       return cancelled;
     },
 
@@ -147,7 +146,6 @@ export function deploying(deps: EnvironmentDeps & { readonly builds: Pick<Builds
         await stores.changes.publish({ topic: 'environment', subject: held.id });
         return next;
       });
-      feed.announce({ topic: 'environment', subject: environment.id });
       return queued;
     },
   };

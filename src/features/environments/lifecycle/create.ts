@@ -41,7 +41,7 @@ export type Creation = {
 export type Created = { readonly environment: Environment; readonly isReplay: boolean };
 
 export function creating(deps: EnvironmentDeps) {
-  const { read, tx, feed, repositories, branches, clock, random } = deps;
+  const { read, tx, repositories, branches, clock, random } = deps;
 
   async function earlier(
     { environments }: Pick<EnvironmentStores, 'environments'>,
@@ -170,7 +170,6 @@ export function creating(deps: EnvironmentDeps) {
     } catch (error) {
       throw isUniqueViolation(error) ? nameTaken(environment.uuid) : error;
     }
-    feed.announce({ topic: 'environment', subject: environment.id });
     return { environment, isReplay: false };
   };
 }

@@ -181,7 +181,6 @@ export function lifecycle(deps: EnvironmentDeps) {
         await stores.changes.publish({ topic: 'environment', subject: held.id });
         return next;
       });
-      feed.announce({ topic: 'environment', subject: before.id });
       return queued;
     },
 

@@ -16,7 +16,7 @@ import type { EnvironmentAddresses } from '../environment/addresses.ts';
 export type ReconcilerDeps = {
   readonly read: Pick<EnvironmentStores, 'environments' | 'deploys'>;
   readonly tx: Tx<EnvironmentStores>;
-  readonly feed: Pick<ChangeFeed, 'announce' | 'subscribe'>;
+  readonly feed: Pick<ChangeFeed, 'subscribe'>;
   readonly policy: () => Promise<EnvironmentPolicy>;
   readonly repositories: Pick<Repositories, 'find' | 'remoteOf'>;
   readonly git: Pick<Git, 'readFile'>;

@@ -130,7 +130,6 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
       });
       await stores.changes.publish({ topic: 'environment', subject: id });
     });
-    feed.announce({ topic: 'environment', subject: id });
     return 'waiting';
   }
 
@@ -179,14 +178,12 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
   /** Why a teardown waits, such as for an engine that is away. */
   async function sayOfTeardown(id: string, error: unknown): Promise<void> {
     const words = `${wordsOf(error, 'remove')} Postern tries again.`;
-    const isWritten = await deps.tx(async (stores) => {
+    await deps.tx(async (stores) => {
       const environment = await stores.environments.hold(id);
-      if (environment?.status !== 'tearing_down' || environment.statusMessage === words) return false;
+      if (environment?.status !== 'tearing_down' || environment.statusMessage === words) return;
       await stores.environments.update({ ...environment, statusMessage: words, updatedAt: clock.now() });
       await stores.changes.publish({ topic: 'environment', subject: id });
-      return true;
     });
-    if (isWritten) feed.announce({ topic: 'environment', subject: id });
   }
 
   async function inTurn(id: string): Promise<void> {

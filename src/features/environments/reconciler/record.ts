@@ -12,27 +12,24 @@ type Rows = { readonly environment: Environment; readonly deploy: Deploy };
  * Writes what a step came to, unless the deploy has ended meanwhile: cancelled, superseded by a newer one, or torn down. Then
  * nothing is written, and the result is false.
  */
-export function recording({ tx, feed, clock }: Pick<ReconcilerDeps, 'tx' | 'feed' | 'clock'>) {
+export function recording({ tx, clock }: Pick<ReconcilerDeps, 'tx' | 'clock'>) {
   return async (
     deploy: Deploy,
     work: (rows: Rows, stores: EnvironmentStores, now: number) => Promise<Rows> | Rows,
   ): Promise<boolean> => {
-    const written = await tx(async (stores) => {
+    return await tx(async (stores) => {
       const environment = await stores.environments.hold(deploy.environmentId);
       const current = await stores.deploys.hold(deploy.id);
-      if (environment === undefined || current === undefined) return undefined;
-      if (hasEnded(current) || isEnding(environment)) return undefined;
+      if (environment === undefined || current === undefined) return false;
+      if (hasEnded(current) || isEnding(environment)) return false;
       const now = clock.now();
       const after = await work({ environment, deploy: current }, stores, now);
       if (hasEnded(after.deploy)) await recordOutcome(after, stores);
       await stores.deploys.update(after.deploy);
       await stores.environments.update({ ...after.environment, updatedAt: now });
       await stores.changes.publish({ topic: 'environment', subject: environment.id });
-      return environment.id;
+      return true;
     });
-    if (written === undefined) return false;
-    feed.announce({ topic: 'environment', subject: written });
-    return true;
   };
 }
 

@@ -20,7 +20,7 @@ function world({ isEnabled = true } = {}) {
   const tracking = createTracking({
     read: { environments: { tracked: async () => tracked } as never },
     tx: () => Promise.reject(new Error('Nothing is to be deployed.')),
-    feed: { announce: () => undefined, subscribe: (listener) => void listeners.push(listener) },
+    feed: { subscribe: (listener) => void listeners.push(listener) },
     repositories: {
       remoteOf: async (id) => ({ id, cloneUrl: 'https://git.example.com/x', credential: null }),
     },

@@ -32,7 +32,7 @@ export type Tracking = {
 export function createTracking(deps: {
   readonly read: Pick<EnvironmentStores, 'environments'>;
   readonly tx: Tx<EnvironmentStores>;
-  readonly feed: Pick<ChangeFeed, 'announce' | 'subscribe'>;
+  readonly feed: Pick<ChangeFeed, 'subscribe'>;
   readonly repositories: Pick<Repositories, 'remoteOf'>;
   readonly git: Pick<Git, 'branches' | 'treeOf'>;
   readonly isEnabled: () => Promise<boolean>;
@@ -69,21 +69,19 @@ export function createTracking(deps: {
 
   /** A commit is deployed once: also when its deploy failed, it is not tried again without a new commit. */
   async function deploy(id: string, head: string): Promise<void> {
-    const isQueued = await tx(async (stores) => {
+    await tx(async (stores) => {
       const environment = await stores.environments.hold(id);
-      if (environment === undefined || isEnding(environment)) return false;
-      if (!deploysPushes(environment) || !environment.deployEnabled) return false;
+      if (environment === undefined || isEnding(environment)) return;
+      if (!deploysPushes(environment) || !environment.deployEnabled) return;
       // One that has not read the branch yet may come to this commit.
-      if ((await stores.deploys.underWay(id))?.sha === null) return false;
-      if (await stores.deploys.knows(id, head)) return false;
+      if ((await stores.deploys.underWay(id))?.sha === null) return;
+      if (await stores.deploys.knows(id, head)) return;
       const how = { trigger: 'push', creator: null, sha: head } as const;
       const now = clock.now();
       const queued = await queueDeploy(stores, systemAuditContext, environment, how, { random, now });
       await stores.environments.update(queued.environment);
       await stores.changes.publish({ topic: 'environment', subject: id });
-      return true;
     });
-    if (isQueued) feed.announce({ topic: 'environment', subject: id });
   }
 
   /** Git's hashes of what counts at a commit. Undefined: git cannot say, such as of a commit that the branch lost. */

@@ -16,7 +16,7 @@ import type { Processes, Running } from './processes.ts';
  * stopped; their logs stay.
  */
 export function watching(deps: ReconcilerDeps, processes: Processes | null) {
-  const { read, tx, feed } = deps;
+  const { read, tx } = deps;
   /** What ran when the rows were last compared with it. To read the rows of 200 Environments costs 1,000 queries a second. */
   const compared = keepLastUsed<string>(10_000);
 
@@ -63,17 +63,15 @@ export function watching(deps: ReconcilerDeps, processes: Processes | null) {
   ): Promise<void> {
     const before = (await read.environments.services([id])).get(id) ?? [];
     if (JSON.stringify(before) === JSON.stringify(now(before))) return;
-    const isWritten = await tx(async (stores) => {
+    await tx(async (stores) => {
       const held = await stores.environments.hold(id);
-      if (held === undefined || isEnding(held) || held.liveDeployId !== liveDeployId) return false;
+      if (held === undefined || isEnding(held) || held.liveDeployId !== liveDeployId) return;
       // It fell asleep meanwhile: an address that is written now would never be withdrawn.
-      if (held.status === 'asleep') return false;
+      if (held.status === 'asleep') return;
       const services = (await stores.environments.services([id])).get(id) ?? [];
       await stores.environments.putServices(id, now(services));
       await stores.changes.publish({ topic: 'environment', subject: id });
-      return true;
     });
-    if (isWritten) feed.announce({ topic: 'environment', subject: id });
   }
 
   type Known = Pick<Environment, 'id' | 'revision'>;

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => h.close());
 
 const everyKind = readFileSync(
-  join(import.meta.dirname, 'configuration-file/golden/every-kind.yaml'),
+  join(import.meta.dirname, '../../configuration-file/golden/every-kind.yaml'),
   'utf8',
 );
 const validate = (content: unknown, as: Parameters<Harness['call']>[2] = { as: ada }) =>

@@ -1,7 +1,6 @@
 import { systemAuditContext } from '../../../core/caller.ts';
 import { type Clock, minute } from '../../../core/clock.ts';
 import type { Random } from '../../../core/ids.ts';
-import type { ChangeFeed } from '../../../platform/database/change-feed.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import { isPlanned } from '../deploys/deploy.ts';
 import { queueDeploy } from '../deploys/queue-deploy.ts';
@@ -26,24 +25,23 @@ export type Sleep = {
 export function createSleep(deps: {
   readonly read: Pick<EnvironmentStores, 'environments'>;
   readonly tx: Tx<EnvironmentStores>;
-  readonly feed: Pick<ChangeFeed, 'announce'>;
   readonly policy: () => Promise<Pick<EnvironmentPolicy, 'sleepAfterMinutes'>>;
   readonly signals: Pick<SleepSignals, 'lastUses' | 'takeAsked'>;
   readonly reconciler: Pick<Reconciler, 'look'>;
   readonly random: Random;
   readonly clock: Clock;
 }): Sleep {
-  const { read, tx, feed, signals, reconciler, random, clock } = deps;
+  const { read, tx, signals, reconciler, random, clock } = deps;
   /** The embedded store forgets with its process when something was used. */
   const startedAt = clock.now();
   const waking = new Set<string>();
 
   async function putToSleep(id: string, liveDeployId: string, minutes: number): Promise<void> {
-    const isAsleep = await tx(async (stores) => {
+    await tx(async (stores) => {
       const held = await stores.environments.hold(id);
-      if (held === undefined || held.liveDeployId !== liveDeployId) return false;
-      if (!restingStatuses.includes(held.status)) return false;
-      if ((await stores.deploys.underWay(id)) !== undefined) return false;
+      if (held === undefined || held.liveDeployId !== liveDeployId) return;
+      if (!restingStatuses.includes(held.status)) return;
+      if ((await stores.deploys.underWay(id)) !== undefined) return;
       const services = (await stores.environments.services([id])).get(id) ?? [];
       await stores.environments.putServices(id, services.map(asleep));
       await stores.environments.update({
@@ -60,9 +58,7 @@ export function createSleep(deps: {
         details: { minutes },
       });
       await stores.changes.publish({ topic: 'environment', subject: id });
-      return true;
     });
-    if (isAsleep) feed.announce({ topic: 'environment', subject: id });
   }
 
   /** Begins with the processes: what the deploy before read and built is used again. */
@@ -94,9 +90,7 @@ export function createSleep(deps: {
       await stores.changes.publish({ topic: 'environment', subject: id });
       return true;
     });
-    if (!isWaking) return;
-    feed.announce({ topic: 'environment', subject: id });
-    waking.add(id);
+    if (isWaking) waking.add(id);
   }
 
   return {
