@@ -1,16 +1,16 @@
 import { createHash, createHmac } from 'node:crypto';
 
-/** What a build reads. Two builds with the same inputs give the same artifact, so the second is not run. */
+/** Inputs of a build. Two builds with the same inputs give the same artifact, so the second does not run. */
 type BuildInputs = {
-  /** `digest` of the planned build: everything in the file that decides about the result. */
+  /** `digest` of the planned build: everything in the file that affects the result. */
   readonly planDigest: string;
   /** Git's hash of the folder of inputs, in hexadecimal digits. */
   readonly tree: string;
-  /** With their references replaced. */
+  /** Variables after their references were replaced. */
   readonly variables: Readonly<Record<string, string>>;
 };
 
-/** Where an artifact may be used again: never in another repository, and never by an engine that builds differently. */
+/** Identifies a reusable artifact. Another repository, or an engine that builds differently, never reuses it. */
 export type ArtifactKey = {
   readonly repositoryId: string;
   readonly engine: 'local' | 'kubernetes';
@@ -20,12 +20,12 @@ export type ArtifactKey = {
   readonly digest: string;
 };
 
-/** What an engine makes fits engines of the same place alone. */
+/** Only engines with the same place can use an artifact. */
 export type BuildPlace = Pick<ArtifactKey, 'engine' | 'platform'>;
 
 /**
- * The key under which an artifact is found again. Its digest holds an HMAC-SHA-256 of each value under `hmacKey`, so that values
- * cannot be guessed from a stored digest. Values of secrets are not part of it.
+ * Key for looking up an artifact. Its digest covers an HMAC-SHA-256 of each value under `hmacKey`, so that values
+ * cannot be guessed from a stored digest. It does not cover values of secrets.
  */
 export function artifactKeyOf(
   { planDigest, tree, variables }: BuildInputs,

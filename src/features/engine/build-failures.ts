@@ -1,7 +1,7 @@
 import type { BuildLog } from './build-log.ts';
 import type { BuildFailure, BuildFailureReason, BuildLimits, BuildOutcome } from './contract.ts';
 
-/** How builds fail on every engine, in the same words. */
+/** A failure of a build. Every engine uses the same messages. */
 export type Failure = Omit<BuildFailure, 'lastLines'>;
 
 /** A limit that a build exceeded. */
@@ -10,7 +10,7 @@ export type Stop = Extract<
   'timed_out' | 'too_many_processes' | 'out_of_memory' | 'disk_full'
 >;
 
-/** How many threads the processes of a build or service may have together. */
+/** Maximum threads of all processes of a build or service together. */
 export function threadsFor({ processes }: Pick<BuildLimits, 'processes'>): number {
   return 4 * processes;
 }
@@ -18,7 +18,7 @@ export function threadsFor({ processes }: Pick<BuildLimits, 'processes'>): numbe
 /** 128 and the number of SIGXFSZ. */
 const fileTooLarge = 153;
 
-/** Runs the build, ends its log, and completes a failure with the last lines. */
+/** Runs the build, ends its log, and adds the last lines to a failure. */
 export async function endingLog(
   log: BuildLog,
   build: () => Promise<BuildOutcome | Failure>,
@@ -37,7 +37,7 @@ export async function endingLog(
   return outcome as BuildOutcome;
 }
 
-/** `status`: as a shell reports it. */
+/** `status`: the exit status as a shell reports it. */
 export function exited(
   status: number,
   durationMs: number,

@@ -138,7 +138,7 @@ test('wherever the chunks end, the lines are the same and without secrets', () =
   );
 });
 
-test('where output was not read, no half of a line is kept, and what follows is a line of its own', () => {
+test('after skipped output, no part of a line is kept, and the next output begins a new line', () => {
   const { log, out, clock, texts } = openLog({ maxBytes: 38, periodMs: 1_000 });
   expect(log.cuts).toBe(0);
   out('first\nsecond\nhalf of a sec');

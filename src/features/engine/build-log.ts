@@ -1,15 +1,15 @@
 import { StringDecoder } from 'node:string_decoder';
 import { createRedactor } from './redaction.ts';
 
-/** Where a line comes from. `postern`: what the engine says itself. */
+/** Source of a line. `postern`: a message of the engine. */
 export type LogStream = 'stdout' | 'stderr' | 'postern';
 
 /** `at`: when the line ended, in ms. `text` has no line break and no NUL, which PostgreSQL cannot store. */
 export type LogLine = { readonly at: number; readonly stream: LogStream; readonly text: string };
 
 /**
- * The log of one build, or of one start of a service: from the bytes of its processes to lines without secrets. It keeps the
- * first `maxBytes`, of a service for each period; of the rest it keeps the last lines, in which a command usually says why it
+ * The log of one build, or of one start of a service: turns the bytes of its processes into lines without secrets. It keeps
+ * the first `maxBytes` (for a service, in each period) and the last lines of the rest, which usually say why a command
  * fails. The reader of the output pauses until `room`, so that a command that prints fast waits.
  */
 export type BuildLog = {
@@ -17,30 +17,30 @@ export type BuildLog = {
   readonly room: Promise<void> | undefined;
   output(stream: 'stdout' | 'stderr', chunk: Buffer): void;
   say(text: string): void;
-  /** How often the output was cut: since then, only the last lines of the period are kept. */
+  /** Number of cuts in the output. After a cut, only the last lines of the period are kept. */
   readonly cuts: number;
-  /** After a cut: output is missing here, and what comes next begins a line. */
+  /** Call it after a cut: output is missing here, and the next output begins a line. */
   skip(): void;
-  /** Writes what is left, and returns the last lines of the output. Call it once, after the last output. */
+  /** Writes the remaining lines and returns the last ones. Call it once, after the last output. */
   end(): readonly string[];
 };
 
-/** In characters. A longer line becomes several. */
+/** Maximum characters of a line. A longer one is split. */
 const maxLineLength = 8_192;
-/** Of each stream, after the log was cut, in bytes. */
+/** Bytes kept of each stream after the log was cut. */
 const tailBytes = 8_192;
 const lastLines = 10;
-/** What a stored line takes beside its text: its time and stream, in bytes. Otherwise short lines take many times `maxBytes`. */
+/** Bytes of a stored line besides its text: time and stream. Otherwise short lines would take many times `maxBytes`. */
 const lineBytes = 32;
 
 export function openBuildLog(deps: {
-  /** Values that no line may show. */
+  /** Values that must not appear in any line. */
   readonly secrets: readonly string[];
-  /** Bytes of the output in UTF-8, and 32 for each line. */
+  /** Maximum bytes of the output in UTF-8, plus 32 for each line. */
   readonly maxBytes: number;
-  /** Length of a period in ms. Absent: all of the output is one. */
+  /** Length of a period in ms. Absent: the whole output is one period. */
   readonly periodMs?: number;
-  /** In ms. */
+  /** Current time in ms. */
   readonly now: () => number;
   readonly write: (line: LogLine) => void;
   /** See BuildLog.room. Absent: write() keeps nothing in memory. */
@@ -59,7 +59,7 @@ export function openBuildLog(deps: {
     let redactor = createRedactor(deps.secrets);
     let line = '';
     let tail: Buffer = Buffer.alloc(0);
-    /** The last lines that were left out are in `tail`. */
+    /** `tail` holds the last lines that were left out. */
     let isBehind = false;
 
     const write = (text: string) => {
@@ -79,7 +79,7 @@ export function openBuildLog(deps: {
       write(rest);
     };
     const writePiece = (text: string) => {
-      // Half of a character of two code units is no valid text.
+      // Half of a surrogate pair is not valid text.
       const length = /[\ud800-\udbff]/.test(text.charAt(maxLineLength - 1))
         ? maxLineLength - 1
         : maxLineLength;
@@ -90,12 +90,12 @@ export function openBuildLog(deps: {
       if (line !== '') take('\n');
     };
     return {
-      /** True when all of it fits. */
+      /** Returns whether the whole chunk fits. */
       push(chunk: Buffer) {
         let next = chunk;
         if (isBehind && !isCut) {
           next = Buffer.concat([tail, chunk]);
-          // A part of a secret would not be found, so it continues with a complete line.
+          // Part of a secret would not be recognized, so the output continues with a complete line.
           const start = next.indexOf('\n') + 1;
           tail = start > 0 ? Buffer.alloc(0) : next.subarray(-tailBytes);
           if (start === 0) return true;
@@ -108,12 +108,12 @@ export function openBuildLog(deps: {
         tail = Buffer.concat([tail, next.subarray(fits).subarray(-tailBytes)]).subarray(-tailBytes);
         return fits === next.length;
       },
-      /** Without the line under way: a part of a secret would not be found. */
+      /** Drops the current line: part of a secret would not be recognized. */
       skip() {
         tail = tail.subarray(0, tail.lastIndexOf('\n') + 1);
         if (tail.length === 0) tail = Buffer.from('\n');
       },
-      /** Without what the redactor holds back: the beginning of a secret would not be found. */
+      /** Drops what the redactor holds back: the beginning of a secret would not be recognized. */
       cut() {
         endLine();
         decoder = new StringDecoder('utf8');
@@ -164,7 +164,7 @@ export function openBuildLog(deps: {
   };
 }
 
-/** How many of the first bytes cost at most `room`, and what they cost. */
+/** Number of leading bytes that cost at most `room`, and their cost. */
 function fitting(chunk: Buffer, room: number): { readonly fits: number; readonly cost: number } {
   let cost = 0;
   for (let at = 0; at < chunk.length; ) {

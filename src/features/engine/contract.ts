@@ -4,11 +4,11 @@ import type { BuildLog, LogLine } from './build-log.ts';
 
 /**
  * Builds and runs services of Environments. When build() resolves, every process of the build has ended, unless its
- * machine is lost, and only the artifact is left. The caller decides what is built and run, when, and who may see the result.
+ * machine is lost, and only the artifact remains. The caller decides what to build and run, when, and who may see the result.
  */
 export type Engine = {
   readonly place: BuildPlace;
-  /** Absent: it runs no databases. */
+  /** Absent: the engine runs no databases. */
   readonly databases?: EngineDatabases;
   /**
    * Runs the build, writes its output to `log` and ends the log. An aborted `signal` cancels the build. Rejects with
@@ -16,34 +16,34 @@ export type Engine = {
    */
   build(job: BuildJob, log: BuildLog, signal: AbortSignal): Promise<BuildOutcome>;
   /**
-   * Makes what runs of this Environment equal to `desired`: starts, replaces and stops. Resolves when it has begun, and
-   * observe() tells the result. The same again changes nothing. Rejects with EngineUnavailable.
+   * Starts, replaces and stops processes of this Environment until they match `desired`. Resolves when it has begun;
+   * observe() returns the result. Repeating a call changes nothing. Rejects with EngineUnavailable.
    */
   apply(desired: DesiredProcesses): Promise<void>;
-  /** In the order of their names. Empty: nothing of the Environment is here. */
+  /** Processes by name. Empty: this engine has nothing of the Environment. */
   observe(environmentId: string): Promise<readonly ObservedProcess[]>;
   /** Lines with an id above `after`, oldest first, at most `limit`. Ids of a service only grow. Old lines are removed. */
   logs(environmentId: string, service: string, after: number, limit: number): Promise<readonly LogEntry[]>;
   /**
-   * Where the gateway, and the other services of the Environment, reach it now. Null: it is not ready, or its process has
-   * ended.
+   * Address at which the gateway and the other services of the Environment reach the service now. Null: it is not ready, or
+   * its process has ended.
    */
   address(environmentId: string, service: string): Promise<Address | null>;
-  /** Ends every process and removes everything of the Environment. When it resolves, nothing is left. */
+  /** Ends every process and removes everything of the Environment before it resolves. */
   remove(environmentId: string): Promise<void>;
   /**
-   * Ends and removes every build and Environment that is not known; builds under way here stay. Returns the ids of what it
-   * removed. Calls `known` after it has looked at what is here, so that it leaves alone what begins meanwhile.
+   * Ends and removes every build and Environment that is not known, except builds running in this process. Returns the
+   * removed ids. It calls `known` after listing what exists, so that it skips what starts meanwhile.
    */
   sweep(known: () => Promise<Known>): Promise<readonly string[]>;
 };
 
-/** Databases in folders of their Environment. The data stays until remove(), whatever runs. */
+/** Databases in folders of their Environment. The data stays until remove(), whether or not they run. */
 export type EngineDatabases = {
-  /** Whether it is complete, so that apply() can run it. */
+  /** Whether the database is complete, so that apply() can run it. */
   isMade(environmentId: string, service: string): Promise<boolean>;
   /**
-   * Makes it, unless it is complete. What was half made before is made again. remove() ends this.
+   * Creates the database unless it is complete. An incomplete one is created again. remove() cancels this.
    * @throws AppError config_invalid when the seed cannot be used; EngineUnavailable
    */
   make(wanted: WantedDatabase): Promise<void>;
@@ -52,13 +52,13 @@ export type EngineDatabases = {
 export type WantedDatabase = {
   readonly environmentId: string;
   readonly service: string;
-  /** SQL that fills it, and where the repository has it. Null: it is empty. */
+  /** SQL that fills the database, and its path in the repository. Null: the database is empty. */
   readonly seed: { readonly path: string; readonly text: string } | null;
-  /** Resident memory while it is filled. */
+  /** Maximum resident memory while the seed runs. */
   readonly memoryBytes: number;
 };
 
-/** A database that is complete. Only services of its Environment reach it, with the password, at its address. */
+/** A complete database. Only services of its Environment reach it, at its address and with the password. */
 export type DesiredDatabase = Pick<
   DesiredProcess,
   'service' | 'revision' | 'memoryBytes' | 'logBytes' | 'isAsleep'
@@ -69,9 +69,9 @@ export type Known = { readonly builds: ReadonlySet<string>; readonly environment
 export type DesiredProcesses = {
   /** Letters, digits, `_` and `-`. */
   readonly environmentId: string;
-  /** No two have the same service. The engine ends and removes all others of the Environment that are not in `kept`. */
+  /** One for each service. The engine ends and removes all other processes of the Environment that are not in `kept`. */
   readonly processes: readonly DesiredProcess[];
-  /** Absent: none. observe(), logs() and address() are about them too. */
+  /** Absent: none. observe(), logs() and address() include them. */
   readonly databases?: readonly DesiredDatabase[];
   /** Services that stay as they are, whether they run or not. Absent: none. */
   readonly kept?: readonly string[];
@@ -80,66 +80,66 @@ export type DesiredProcesses = {
 export type DesiredProcess = {
   /** A DNS label. */
   readonly service: string;
-  /** The engine replaces what runs exactly when this changes. */
+  /** The engine replaces the running process only when this changes. */
   readonly revision: string;
   readonly artifact: Pick<Artifact, 'digest' | 'size'>;
-  /** Container image in which it runs. Null, or an engine without containers: on the machine of the engine. */
+  /** Container image. Null, or an engine without containers: the process runs on the engine's machine. */
   readonly image: string | null;
-  /** Runs in a POSIX shell in the tree of the artifact. */
+  /** Shell command (POSIX), run in the tree of the artifact. */
   readonly command: string;
   /** `run.port` of postern.yaml. The engine may choose another port; the variable PORT names the one in use. */
   readonly port: number;
-  /** Path of a page that answers 2xx or 3xx when the service is ready. Null: it is ready when it listens. */
+  /** Path that answers 2xx or 3xx when the service is ready. Null: the service is ready when it listens. */
   readonly health: string | null;
   readonly variables: Readonly<Record<string, string>>;
   /** More variables: name → value. They replace variables of the same name. */
   readonly secrets: Readonly<Record<string, string>>;
-  /** More values that no line of the log shows, beside those of `secrets`. */
+  /** Values to redact from the log in addition to those of `secrets`. */
   readonly redacted: readonly string[];
-  /** Resident memory of its processes together. */
+  /** Maximum resident memory of all processes together. */
   readonly memoryBytes: number;
   readonly milliCpu: number;
-  /** Of its log, in which the newest lines stay. */
+  /** Maximum bytes of the log, which keeps the newest lines. */
   readonly logBytes: number;
-  /** True: it is stopped, and its files stay. */
+  /** True: the process is stopped, and its files stay. */
   readonly isAsleep: boolean;
 };
 
 export type ObservedProcess = {
   readonly service: string;
   readonly revision: string;
-  /** `failed`: it starts again by itself, after a pause that grows from 1 s to 60 s. */
+  /** `failed`: the engine restarts it after a pause that grows from 1 s to 60 s. */
   readonly state: 'starting' | 'ready' | 'failed' | 'stopped';
-  /** Why it is not ready, in words without a capital or a full stop: "exited with 1 after 3 s". */
+  /** Why the process is not ready, as a phrase without a capital or a full stop: "exited with 1 after 3 s". */
   readonly reason: string | null;
-  /** Of the output of this revision, without secrets. */
+  /** Last lines of this revision's output, without secrets. */
   readonly lastLines: readonly string[];
-  /** Starts of this revision after the first. */
+  /** Restarts of this revision. */
   readonly restarts: number;
 };
 
 export type LogEntry = LogLine & { readonly id: number };
 
-/** The other services of its Environment reach it at host and port, the gateway through the relay where there is one. */
+/** Other services of the Environment use host and port; the gateway uses the relay if there is one. */
 export type Address = Place;
 
 export type BuildJob = {
-  /** Letters, digits, `_` and `-`. No two builds under way have the same. */
+  /** Letters, digits, `_` and `-`; unique among running builds. */
   readonly id: string;
-  /** Container image in which the command runs. Null, or an engine without containers: on the machine of the engine. */
+  /** Container image. Null, or an engine without containers: the command runs on the engine's machine. */
   readonly image: string | null;
-  /** Runs in a POSIX shell in `directory`. Null: the files are the result as they are. */
+  /** Shell command (POSIX), run in `directory`. Null: the files themselves are the result. */
   readonly command: string | null;
-  /** From the root of the repository. */
+  /** Path relative to the root of the repository. */
   readonly directory: string;
-  /** From `directory`. */
+  /** Path relative to `directory`. */
   readonly output: string;
   readonly variables: Readonly<Record<string, string>>;
   /** Files in the folder that the variable BUILD_SECRETS_DIR names: name → content. */
   readonly secrets: Readonly<Record<string, string>>;
-  /** In place of those of the engine. */
+  /** Replace the limits of the engine. */
   readonly limits?: Partial<Pick<BuildLimits, 'timeMs' | 'memoryBytes'>>;
-  /** Writes the inputs into an empty folder, the root of the repository. Undefined: done. */
+  /** Writes the inputs into an empty folder, the root of the repository. Undefined: success. */
   readonly fill: (folder: string) => Promise<Omit<BuildFailure, 'kind' | 'lastLines'> | undefined>;
 };
 
@@ -150,11 +150,11 @@ export type BuildJob = {
 export type Artifact = {
   /** SHA-256 of the tar, in hexadecimal digits. */
   readonly digest: string;
-  /** Of the tar, in bytes. */
+  /** Bytes of the tar. */
   readonly size: number;
-  /** Links included, folders not. */
+  /** Number of files and links, without folders. */
   readonly files: number;
-  /** Of the files together. */
+  /** Total bytes of the files. */
   readonly bytes: number;
 };
 
@@ -163,7 +163,7 @@ export type BuildOutcome =
   | BuildFailure
   | { readonly kind: 'cancelled' };
 
-/** In words that people see. `lastLines`: of the output, without secrets. */
+/** Messages are for people. `lastLines`: last lines of the output, without secrets. */
 export type BuildFailure = {
   readonly kind: 'failed';
   readonly reason: BuildFailureReason;
@@ -176,7 +176,7 @@ export type BuildFailureReason =
   | 'no_source'
   /** postern.yaml names files that cannot be inputs. */
   | 'wrong_inputs'
-  /** The build names none, or it cannot be pulled. */
+  /** The build names no image, or its image cannot be pulled. */
   | 'no_image'
   | 'no_directory'
   | 'exited'
@@ -188,22 +188,22 @@ export type BuildFailureReason =
   | 'unsafe_output'
   | 'output_too_large';
 
-/** Of one build. */
+/** Limits of one build. */
 export type BuildLimits = {
   readonly timeMs: number;
   readonly processes: number;
-  /** Resident memory of its processes together. */
+  /** Maximum resident memory of all processes together. */
   readonly memoryBytes: number;
-  /** Of its largest file. */
+  /** Maximum bytes of one file. */
   readonly fileBytes: number;
-  /** Of its folder: inputs, output and temporary files. */
+  /** Maximum bytes of its folder: inputs, output and temporary files. */
   readonly diskBytes: number;
   readonly outputFiles: number;
 };
 
-/** The engine cannot run anything: its programs are missing, or the machine does not let them. */
+/** The engine cannot run anything: programs are missing, or the machine does not allow them. */
 export class EngineUnavailable extends Error {
-  /** True: the build may be the cause, after many of these. */
+  /** True: if this error repeats, the build may be its cause. */
   readonly isItsOwn: boolean;
   constructor(
     message: string,

@@ -1,6 +1,6 @@
 /**
- * What builds and runs the services of Environments: on this machine (local/) or in Kubernetes (kubernetes/), behind one
- * contract. It keeps no rows of Environments: each call says what should run.
+ * Builds and runs the services of Environments on this machine (local/) or in Kubernetes (kubernetes/), behind one
+ * contract. It has no rows of Environments: each call says what should run.
  */
 export { type ArtifactKey, artifactKeyOf, type BuildPlace } from './artifact-key.ts';
 export { type BuildLog, openBuildLog, type LogLine, type LogStream } from './build-log.ts';

@@ -2,32 +2,32 @@ import { second } from '../../core/clock.ts';
 import type { LogLine } from './build-log.ts';
 
 /**
- * Collects the lines of a build and writes many at once: the first ones immediately, and then at most four times a second.
- * It never drops a line: a later write contains what an earlier one could not write. Few lines wait, when the caller of add()
- * stops reading until `room`.
+ * Collects the lines of a build and writes them in batches: the first immediately, then at most four times a second. It never
+ * drops a line: a later write includes what an earlier one could not write. Memory is bounded if the caller of add() stops
+ * reading until `room`.
  */
 export type LogWriter = {
   add(line: LogLine): void;
-  /** Resolves when few lines wait. Undefined: they are few now. */
+  /** Resolves when few lines wait. Undefined: few lines wait now. */
   readonly room: Promise<void> | undefined;
-  /** Writes everything that was added. Rejects when it cannot; nothing is lost then. */
+  /** Writes all added lines. If it rejects, no line is lost. */
   flush(): Promise<void>;
-  /** Forgets what could not be written, and tries no more. */
+  /** Discards unwritten lines and stops retrying. */
   end(): void;
 };
 
 const everyMs = second / 4;
-/** Of the lines in one row, in characters. */
+/** Maximum characters of the lines in one row. */
 const maxChunkLength = 64 * 1024;
-/** Memory of the waiting lines, in bytes: when it is above the first, there is no room until it is below the second. */
+/** Bytes of waiting lines. Above the first limit, there is no room until they fall below the second. */
 const [full, emptied] = [2 * 1024 ** 2, 512 * 1024];
-/** Memory of a line beside its text, in bytes. */
+/** Memory of a line besides its text, in bytes. */
 const lineBytes = 100;
 
 const memoryOf = ({ text }: LogLine) => text.length + lineBytes;
 
 export function openLogWriter(deps: {
-  /** One row. */
+  /** Writes one row. */
   readonly write: (lines: readonly LogLine[]) => Promise<void>;
   /** Calls `work` once, after `ms`. */
   readonly later: (work: () => void, ms: number) => void;
@@ -51,7 +51,7 @@ export function openLogWriter(deps: {
       room = undefined;
     }
   }
-  /** One at a time: the lines keep their order. */
+  /** Writes one row at a time, so that the lines keep their order. */
   function flush(): Promise<void> {
     writing = writing.catch(() => undefined).then(writeAll);
     return writing;
@@ -62,7 +62,7 @@ export function openLogWriter(deps: {
     isResting = true;
     flush().catch((error: unknown) => {
       deps.onFailure(error);
-      // The next line causes the next try. While its command waits for room, there is none.
+      // The next line triggers a retry. While its command waits for room, no line comes.
       if (room !== undefined) writeSoon();
     });
     deps.later(() => {
@@ -92,7 +92,7 @@ export function openLogWriter(deps: {
   };
 }
 
-/** How many of the first lines one row takes: at least one. */
+/** Number of leading lines that fit in one row: at least one. */
 function chunkLength(lines: readonly LogLine[]): number {
   let length = 0;
   const end = lines.findIndex(

@@ -17,17 +17,17 @@ type Entry = { readonly name: string } & (
 );
 type Output = { readonly kind: 'found'; readonly folder: string; readonly entries: readonly Entry[] };
 
-/** What a build may make. `outputFiles`: folders included. */
+/** Maximum output of a build. `outputFiles` includes folders. */
 export const maxOutput = { outputFiles: 200_000, bytes: 10 * 1024 ** 3 } as const;
 
-/** The folder `path` in `root`, without links on the way out of it; undefined when there is none. */
+/** The folder `path` in `root`. Undefined: it does not exist, or a link leads out of `root`. */
 async function folderIn(root: string, path: string): Promise<string | undefined> {
   if (!(await staysInside(root, path))) return undefined;
   const folder = await realpath(join(root, path)).catch(() => undefined);
   return folder !== undefined && (await lstat(folder)).isDirectory() ? folder : undefined;
 }
 
-/** Where the command of a build runs. `root`: the folder with its inputs. */
+/** Folder in which the command of a build runs. `root`: folder of the inputs. */
 export async function directoryIn(
   root: string,
   { directory }: Pick<BuildJob, 'directory'>,
@@ -42,7 +42,7 @@ export async function directoryIn(
   };
 }
 
-/** Where the output of a build is, once its command has ended. */
+/** Folder of the output after the command has ended. */
 export async function outputIn(
   root: string,
   { directory, output }: Pick<BuildJob, 'directory' | 'output'>,
@@ -57,7 +57,7 @@ export async function outputIn(
   };
 }
 
-/** Reads what a build made. Every process of the build has ended, so nothing changes meanwhile. */
+/** Reads the output of a build. Every process of the build has ended, so nothing changes meanwhile. */
 export async function findOutput(
   folder: string,
   { outputFiles, nameChars = maxNames }: { readonly outputFiles: number; readonly nameChars?: number },
@@ -66,10 +66,10 @@ export async function findOutput(
   let names = 0;
   const ahead = [''];
   for (let at = ahead.shift(); at !== undefined; at = ahead.shift()) {
-    // In an order of its own, so that the same files give the same tar.
+    // A fixed order, so that the same files give the same tar.
     for (const base of (await readdir(join(folder, at))).toSorted()) {
       const name = join(at, base);
-      // What Node shows for bytes that are not UTF-8.
+      // Node decodes bytes that are not UTF-8 to this character.
       if (base.includes('\ufffd')) return unsafe(name, 'has a name that is not UTF-8');
       if (entries.length >= outputFiles) return tooLarge(`more than ${outputFiles} files`);
       names += name.length;
@@ -118,7 +118,7 @@ export async function storeOutput(
   blobs: Pick<Blobs, 'write'>,
 ): Promise<Artifact> {
   const tar = pack();
-  // `stored` has the failure. Without a listener it would end the process.
+  // `stored` rejects with this error. Without a listener, it would end the process.
   tar.on('error', () => undefined);
   const compressed = tar.pipe(createGzip());
   const stored = blobs.write(compressed);

@@ -79,7 +79,7 @@ test('a word without an end is not held', () => {
 });
 
 const word = fc.string({ minLength: 4, maxLength: 12, unit: fc.constantFrom('a', 'b', 'ä', '/', ' ', '😀') });
-/** Output made of secrets, parts of secrets and other text, and where it is cut into chunks. */
+/** Output of secrets, parts of secrets and other text, and where it is split into chunks. */
 const output = fc.array(word, { minLength: 1, maxLength: 3 }).chain((secrets) =>
   fc.record({
     secrets: fc.constant(secrets),

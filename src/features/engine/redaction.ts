@@ -1,21 +1,21 @@
 import { maskKeys } from '../../core/key-shape.ts';
 
 /**
- * Replaces secrets in the output of a program: each value as it is, in base64, URL-encoded and as JSON escapes it, each line
- * of a value that has many, and text shaped like a Postern key. This prevents accidents. It is not a boundary: a program
- * that knows a secret can print it in a form that nothing recognizes.
+ * Replaces secrets in the output of a program: each value verbatim, in base64, URL-encoded and JSON-escaped, each line
+ * of a multi-line value, and text shaped like a Postern key. This prevents accidents. It is not a security boundary: a program
+ * that knows a secret can print it in an unrecognized form.
  */
 export type Redactor = {
-  /** The output that is safe to show, all complete lines included. The rest may be the beginning of a secret. */
+  /** Returns output that is safe to show, including all complete lines. The rest may be the beginning of a secret. */
   push(text: string): string;
-  /** What push() held back. */
+  /** Returns what push() held back. */
   end(): string;
 };
 
 const replacement = '[redacted]';
-/** In characters. Shorter values occur in ordinary words: to replace them would spoil the log and reveal the value. */
+/** Minimum characters. Shorter values occur in ordinary words: replacing them would spoil the log and reveal the value. */
 const minLength = 4;
-/** In characters. No key is longer, and a longer word is not held back for one. */
+/** Maximum characters of a key. A longer word is not held back. */
 const maxKeyLength = 128;
 /** Line lengths of the programs base64 and openssl. */
 const base64Widths = [76, 64];
@@ -24,11 +24,11 @@ export function createRedactor(values: readonly string[]): Redactor {
   const needles = [...new Set(values.flatMap(formsOf))].filter(({ length }) => length >= minLength);
   const maxHeld = Math.max(1, ...needles.map(({ length }) => length)) - 1;
   let held = '';
-  /** Characters of `held`, from its start, that an earlier replacement covers. */
+  /** Number of leading characters of `held` that an earlier replacement covers. */
   let covered = 0;
   let word = '';
 
-  /** Shows `held` up to `until`. */
+  /** Returns `held` up to `until`, redacted. */
   function show(until: number): string {
     let shown = '';
     let at = covered;
@@ -60,7 +60,7 @@ export function createRedactor(values: readonly string[]): Redactor {
   };
 }
 
-/** Where needles are, from the first on. They can overlap. */
+/** Positions of all needles, in order. They can overlap. */
 function startsIn(text: string, needles: readonly string[]): { at: number; length: number }[] {
   const found: { at: number; length: number }[] = [];
   for (const needle of needles)
@@ -69,7 +69,7 @@ function startsIn(text: string, needles: readonly string[]): { at: number; lengt
   return found.toSorted((one, other) => one.at - other.at);
 }
 
-/** Without line breaks: a value of many lines is found line by line. */
+/** Returns forms without line breaks: a value of many lines is found line by line. */
 function formsOf(value: string): string[] {
   const lines = value.split(/[\r\n]+/).map((line) => line.trim());
   const json = JSON.stringify(value).slice(1, -1);
@@ -83,14 +83,14 @@ function formsOf(value: string): string[] {
     url,
     url.replaceAll('%20', '+'),
     url.replaceAll(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
-    // Also encodes what encodeURIComponent leaves (RFC 3986 section 2.2).
+    // Also encodes what encodeURIComponent does not (RFC 3986 section 2.2).
     url.replaceAll(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`),
   ];
 }
 
 /**
- * In both alphabets (RFC 4648), and inside a longer text: three bytes are four characters, so a value has one form for each
- * place in such a group. Characters that depend on the bytes around the value are left out.
+ * Returns the value in both base64 alphabets (RFC 4648), also as part of a longer text: three bytes are four characters, so a
+ * value has one form for each offset in a group. Characters that depend on neighbouring bytes are left out.
  */
 function base64Of(value: string): string[] {
   const bytes = Buffer.from(value);

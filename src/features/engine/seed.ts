@@ -1,22 +1,22 @@
 import pg from 'pg';
 import { AppError } from '../../core/errors.ts';
 
-/** Of one seed. Its text is bounded by what git reads. */
+/** Limits of one seed. What git reads bounds its text. */
 export type SeedLimits = {
   readonly timeMs: number;
-  /** Of the database that it fills. */
+  /** Maximum bytes of the database that it fills. */
   readonly databaseBytes: number;
-  /** Of what the server sends back, such as rows of a query. */
+  /** Maximum bytes that the server sends back, such as rows of a query. */
   readonly answerBytes: number;
 };
 
-/** Between two looks at the size of the database, in ms. */
+/** Interval between checks of the database size, in ms. */
 const lookMs = 500;
 
 /**
- * Runs the SQL of a repository over this connection, in one transaction. It may be hostile, so the caller gives it a role that
- * can reach nothing else, and ends its session afterwards: statements that were stopped may still run.
- * @throws AppError config_invalid, in words for the author of the seed
+ * Runs the SQL of a repository over this connection, in one transaction. The SQL may be hostile, so the caller uses a role that
+ * can reach nothing else, and ends its session afterwards: cancelled statements may still run.
+ * @throws AppError config_invalid, with a message for the author of the seed
  */
 export async function runSeed(
   client: pg.Client,
@@ -48,7 +48,7 @@ export async function runSeed(
       (bytes) => {
         if (bytes > limits.databaseBytes) stop(`makes more than ${mebibytes(limits.databaseBytes)} of data`);
       },
-      // The next look may succeed, and the deadline holds anyway.
+      // The next check may succeed, and the deadline applies anyway.
       () => undefined,
     );
   }, lookMs);
@@ -69,12 +69,12 @@ export async function runSeed(
   }
 }
 
-/** SQLSTATE of a server that ends, or has no space or connection left: not the fault of the seed, unlike the memory it uses. */
+/** SQLSTATE of a server that shuts down or has no space or connection left. The seed did not cause these, unlike its memory use. */
 const isEnding = /^(?:57P|53[013])/;
-/** Of PostgreSQL's message, in characters. */
+/** Maximum characters of PostgreSQL's message. */
 const maxWords = 500;
 
-/** COMMIT: otherwise a seed with a BEGIN of its own, and no COMMIT, would leave nothing. */
+/** Adds COMMIT: without it, a seed with BEGIN but no COMMIT would leave nothing. */
 async function execute(client: pg.Client, text: string): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const query = new pg.Query(`${text}\n;commit`);
@@ -86,7 +86,7 @@ async function execute(client: pg.Client, text: string): Promise<void> {
   });
 }
 
-/** PostgreSQL's message, with the line of the seed that it is about. */
+/** PostgreSQL's message with the line of the seed. */
 export function wordsOf(
   { path, text }: { readonly path: string; readonly text: string },
   { message, position }: { readonly message: string; readonly position?: string | undefined },
@@ -96,7 +96,7 @@ export function wordsOf(
   return `${path}${line === undefined ? '' : `, line ${line}`}: ${words}`;
 }
 
-/** `position`: of a character, from 1. */
+/** `position`: position of a character, starting at 1. */
 function lineOf(text: string, position: string | undefined): number | undefined {
   if (position === undefined) return undefined;
   const before = Array.from(text).slice(0, Number(position) - 1);

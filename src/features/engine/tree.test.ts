@@ -28,7 +28,7 @@ function openFolder(name: string): string {
   return join(root, name);
 }
 
-/** Unpacks a tar with these entries into `tree`, beside which nothing else is. */
+/** Unpacks a tar with these entries into `tree`, the only entry of its folder. */
 async function unpack(...entries: Header[]): Promise<void> {
   const tree = openFolder('tree');
   const tar = pack();

@@ -8,10 +8,10 @@ import { createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { leadsInside } from '../../platform/links.ts';
 
-/** `outputFiles`: links and folders included. `bytes`: of the tar without compression. */
+/** `outputFiles` includes links and folders. `bytes`: size of the uncompressed tar. */
 export type TreeLimits = { readonly outputFiles: number; readonly bytes: number };
 
-/** The tar is not as storeOutput() writes it, or it is above a limit. The message is a sentence for people. */
+/** The tar does not have the form that storeOutput() writes, or exceeds a limit. The message is a sentence for people. */
 export class WrongTree extends Error {
   readonly reason: 'unsafe_output' | 'output_too_large';
   constructor(message: string, reason: WrongTree['reason'] = 'unsafe_output') {
@@ -26,29 +26,29 @@ export type TreeEntry = { readonly path: string } & (
   | {
       readonly kind: 'file';
       readonly isProgram: boolean;
-      /** In bytes. */
+      /** Bytes of the file. */
       readonly size: number;
-      /** What is left of it is skipped when the next entry is requested. */
+      /** Unread content is skipped when the next entry is requested. */
       readonly content: AsyncIterable<unknown>;
     }
 );
 
-/** Of Linux: nothing longer could be unpacked. */
+/** Maximum path length of Linux: a longer path could not be unpacked. */
 const maxPath = 4_096;
-/** Of all names and targets of links together, so that they fit into memory. In characters. */
+/** Maximum characters of all names and link targets together, so that they fit into memory. */
 export const maxNames = 64 * 1024 * 1024;
-/** Steps along all links together. A tree with more was made to keep its reader busy. */
+/** Maximum steps along all links together. A tree with more is meant to keep its reader busy. */
 const maxLinkSteps = 500_000;
-/** After so many of them the process does something else. */
+/** Steps after which the event loop gets a turn. */
 const stepsAtOnce = 1_000;
 
 /**
- * Reads a compressed tar, which is not trusted. The folder of an entry was an entry before it, and no two have the same path.
- * Only when the last one is read is it known that every link stays inside. Throws WrongTree, and the errors of `source` and of its readers.
+ * Reads an untrusted compressed tar. It checks that the folder of an entry comes before it and that no two entries have the same
+ * path. Links are checked after the last entry. Throws WrongTree, and the errors of `source` and of its readers.
  */
 export async function* entriesOf(source: Readable, limits: TreeLimits): AsyncGenerator<TreeEntry> {
   const reader = extract();
-  // The loop below gets a failure. It ends well only when gzip has checked the whole content.
+  // The loop below gets errors. It completes only after gzip has verified the whole content.
   pipeline(source, createGunzip(), atMost(limits.bytes), reader).catch(() => undefined);
   const known = new Map<string, TreeEntry['kind']>([['.', 'directory']]);
   const links = new Map<string, string>();
@@ -100,7 +100,7 @@ async function requireInside(links: ReadonlyMap<string, string>): Promise<void> 
       throw new WrongTree(`The archive has a link that leads out of it: ${shown(link)}.`);
 }
 
-/** Fails instead of passing on more bytes. */
+/** Fails after this many bytes. */
 function atMost(bytes: number): Transform {
   let left = bytes;
   return new Transform({
@@ -114,14 +114,14 @@ function atMost(bytes: number): Transform {
 
 const unlimited: TreeLimits = { outputFiles: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
 
-/** Unpacks a tar into an empty folder. Throws as entriesOf(): then nothing of the folder may be used. */
+/** Unpacks a tar into an empty folder. When it throws an error of entriesOf(), nothing in the folder may be used. */
 export async function unpackTree(source: Readable, folder: string): Promise<void> {
   for await (const entry of entriesOf(source, unlimited)) {
     const at = join(folder, entry.path);
     if (entry.kind === 'directory') await mkdir(at, { mode: 0o755 });
     else if (entry.kind === 'link') await symlink(entry.to, at);
     else {
-      // Never through a link, and never over another entry (open(2), O_EXCL).
+      // Never writes through a link or over another entry (open(2), O_EXCL).
       const mode = entry.isProgram ? 0o755 : 0o644;
       await pipeline(entry.content, createWriteStream(at, { flags: 'wx', mode }));
     }

@@ -11,7 +11,7 @@ import { labels } from './objects.ts';
 
 const artifact = { digest: '0'.repeat(64), size: 1, files: 1, bytes: 1 };
 
-/** Kubernetes with one build, whose time passes by itself: 6 s at each look at the clock. */
+/** Kubernetes with one build. Each read of the clock advances it by 6 s. */
 function opened(pod: V1Pod, { hasOutput = false, removes = true } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'postern-builds-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -42,7 +42,7 @@ function opened(pod: V1Pod, { hasOutput = false, removes = true } = {}) {
     async list(kind: string, selector: string) {
       return { items: kind === 'pods' && selector.includes('job_one') ? left : [], version: '1' };
     },
-    // A log of a node that is lost: no byte comes, and no end.
+    // The log of a lost node: it sends nothing and never ends.
     async log(_source: unknown, _onChunk: unknown, signal: AbortSignal) {
       await new Promise<void>((resolve) => {
         if (signal.aborted) resolve();

@@ -32,27 +32,27 @@ import {
 import { createTimedLines } from './timed-lines.ts';
 import type { View } from './view.ts';
 
-/** Runs builds, each as a Job, which owns everything else of it. */
+/** Runs each build as a Job, which owns all other objects of the build. */
 export type Builds = Pick<Engine, 'build'> & {
-  /** Ids of those that have a Job, asked for now. */
+  /** IDs of builds that have a Job, read from Kubernetes now. */
   found(): Promise<readonly string[]>;
-  /** Ends and removes those of these builds that are not under way here. Returns their ids. */
+  /** Ends and removes these builds, except those running in this process. Returns the removed ids. */
   sweep(ids: readonly string[]): Promise<readonly string[]>;
 };
 
-/** The command ended well, or the build was cancelled. */
+/** `done`: the command succeeded. */
 type End = Failure | 'done' | 'cancelled';
 
 const kinds = ['jobs', 'pods', 'secrets', 'networkpolicies'] as const;
-/** Between two looks whether everything is gone, and between two tries while Kubernetes does not answer, in ms. */
+/** Interval between checks that everything was removed, and between retries while Kubernetes does not answer, in ms. */
 const [lookMs, retryMs] = [250, 1_000];
-/** For how long everything may take to go, and for how long that is tried again, in ms. */
+/** Maximum duration of one removal, and of its retries, in ms. */
 const [removeMs, tryMs] = [25_000, 60_000];
-/** For the rest of a log, once its build has ended, in ms. */
+/** Maximum time for copying the rest of a log after its build has ended, in ms. */
 const copyMs = 10_000;
-/** Of a log that was cut: more than is kept of it. */
+/** Lines to read of a log that was cut: more than are kept. */
 const lastLines = 200;
-/** An image that cannot be pulled for this long fails the build: the kubelet has tried about four times. In ms. */
+/** A build fails when its image cannot be pulled for this long, about four tries of the kubelet. In ms. */
 const pullMs = 60_000;
 
 export function createBuilds(deps: {
@@ -61,9 +61,9 @@ export function createBuilds(deps: {
   readonly place: Place;
   readonly transfers: Omit<Transfers, 'offerTree' | 'closeEnvironment'>;
   readonly limits: BuildLimits;
-  /** For the inputs, until they are packed. */
+  /** Folder for the inputs until they are packed. */
   readonly folder: string;
-  /** In ms. */
+  /** Current time in ms. */
   readonly now: () => number;
   /** Calls `work` once, after `ms`. */
   readonly later: (work: () => void, ms: number) => void;
@@ -83,19 +83,19 @@ export function createBuilds(deps: {
       const tickets = { source, output: await transfers.expectOutput(job.id) };
       const end = await runJob(job, tickets, log, signal);
       if (end === 'cancelled') return { kind: 'cancelled' };
-      // Asked first: it may have arrived although its sender never heard so.
+      // Checked first: the output may have arrived even if its sender got no response.
       const artifact = await transfers.outputOf(job.id);
       if (artifact !== undefined) return { kind: 'built', artifact };
       if (end === 'done') throw endOfItsOwn('The output of the build did not arrive.');
       return end;
     } finally {
       underWay.delete(job.id);
-      // No pod has them any more. Those that cannot be withdrawn now go with the row of the build.
+      // No pod has these tickets any more. If they cannot be withdrawn now, they are removed with the row of the build.
       await transfers.closeBuild(job.id).catch(() => undefined);
     }
   }
 
-  /** The ticket of its inputs. */
+  /** Returns the ticket for the inputs. */
   async function offer(job: BuildJob): Promise<string | Failure> {
     const folder = await mkdtemp(join(deps.folder, 'source-'));
     try {
@@ -116,7 +116,7 @@ export function createBuilds(deps: {
     signal: AbortSignal,
   ): Promise<End> {
     const limits = { ...deps.limits, ...job.limits };
-    // Of a worker that is gone.
+    // Removes the Job of an earlier worker.
     await end(job.id);
     const objects = buildObjects(job, limits, tickets, deps.place);
     try {
@@ -125,12 +125,12 @@ export function createBuilds(deps: {
       await cluster.merge('jobs', owner.name, { spec: { suspend: false } });
       return await follow(job, owner.uid, limits, log, signal);
     } finally {
-      // Nothing of a build should run when it has ended, so this waits for Kubernetes.
+      // Nothing of an ended build may keep running, so this waits for Kubernetes.
       await endSurely(job.id);
     }
   }
 
-  /** Until the Job has ended, or nobody wants it any more. */
+  /** Resolves when the Job has ended or the build is cancelled. */
   async function follow(
     job: BuildJob,
     uid: string,
@@ -149,7 +149,7 @@ export function createBuilds(deps: {
     try {
       for (;;) {
         if (signal.aborted) {
-          // Its last words are copied meanwhile.
+          // The end of its log is copied meanwhile.
           await endSurely(job.id);
           await copy.done();
           return 'cancelled';
@@ -209,7 +209,7 @@ export function createBuilds(deps: {
         const now = podNow(pod);
         const isOver = now === undefined || containerOf(now, 'build')?.state?.running === undefined;
         const isCut = log.cuts > 0;
-        // Of what follows, the last lines alone are kept, so nothing else is read.
+        // After a cut, only the last lines are kept, so nothing else is read.
         if (isOver || !isCut) {
           lines.begin();
           const from = isCut
@@ -240,7 +240,7 @@ export function createBuilds(deps: {
         // done() and stop() get the failure.
         copying.catch(() => undefined);
       },
-      /** When the pod has ended, or is to go. What is not copied then in time is lost: its node may be. */
+      /** Call it when the pod has ended or will be removed. Output that is not copied in time is lost: its node may be lost. */
       async done() {
         const late = wait(copyMs);
         await Promise.race([copying, late]);
@@ -252,7 +252,7 @@ export function createBuilds(deps: {
     };
   }
 
-  /** Undefined: it is gone. When Kubernetes does not answer, it is as it was. */
+  /** The current pod. Undefined: it was removed. While Kubernetes does not answer, returns `pod`. */
   function podNow(pod: V1Pod): V1Pod | undefined {
     try {
       return view.all('pods').find(({ metadata }) => metadata?.uid === pod.metadata?.uid);
@@ -262,13 +262,13 @@ export function createBuilds(deps: {
     }
   }
 
-  /** What is left after so many tries goes when Kubernetes can remove it: a pod of a lost node, for instance. The sweep tries too. */
+  /** Removes the build, with retries. Kubernetes or the sweep later removes what remains, such as a pod of a lost node. */
   async function endSurely(id: string): Promise<void> {
     const until = deps.now() + tryMs;
     while (!(await end(id).then(() => true, orUnavailable)) && deps.now() < until) await wait(retryMs);
   }
 
-  /** Deletes the Job, and resolves when nothing of it is left. */
+  /** Deletes the Job and resolves when all of its objects are gone. */
   async function end(id: string): Promise<void> {
     const selector = buildSelector(id);
     await cluster.deleteAll('jobs', selector);
@@ -345,7 +345,7 @@ function cannotPull({ text, isOfPostern }: PullProblem): Failure {
   };
 }
 
-/** Why nothing happens yet. */
+/** Why the build has not started yet. */
 function waitsFor({
   pod,
   refused,
@@ -357,7 +357,7 @@ function waitsFor({
   return refused === undefined ? null : `no pod can be made: ${refusal(refused.message ?? '')}`;
 }
 
-/** `last`: as the pod was when it was seen last. Undefined: the Job has not ended. */
+/** `last`: the last known state of the pod. Undefined: the Job has not ended. */
 function endIn(
   job: V1Job,
   pod: V1Pod | undefined,
@@ -374,7 +374,7 @@ function endIn(
     throw new EngineUnavailable('Kubernetes made no pod of the build in time.');
   }
   if (last !== undefined && hasEnded(last)) return failureOf(last, limits);
-  // What is known of the pod is older than what is known of the Job.
+  // The state of the pod is older than the state of the Job.
   if (pod !== undefined) return undefined;
   throw new EngineUnavailable('The pod of the build was deleted.');
 }
@@ -382,7 +382,7 @@ function endIn(
 function failureOf(pod: V1Pod, limits: BuildLimits): Failure {
   if (isDiskEviction(pod)) return stopped('disk_full', limits);
   if (pod.status?.reason !== undefined) {
-    // The node is short of something that the build may have used up. All other reasons are those of the node.
+    // The build may have exhausted a resource of the node. The node causes all other reasons.
     const isItsOwn = pod.status.reason === 'Evicted';
     throw new EngineUnavailable(`The pod of the build ${evictionOf(pod)}.`, { isItsOwn });
   }
@@ -408,7 +408,7 @@ function failureOf(pod: V1Pod, limits: BuildLimits): Failure {
   throw endOfItsOwn('The pod of the build ended, and Kubernetes does not say why.');
 }
 
-/** What a build does to its own pod can end a container of Postern too. */
+/** A build can also end a container of Postern in its own pod. */
 function endOfItsOwn(message: string): EngineUnavailable {
   return new EngineUnavailable(message, { isItsOwn: true });
 }

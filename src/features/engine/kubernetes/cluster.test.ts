@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openCluster } from './cluster.ts';
 
-/** An API server that sends the head of an answer, and no more. */
+/** An API server that sends only the head of a response. */
 async function stallingServer(status: number) {
   const server = createServer((_request, response) => {
     response.writeHead(status, { 'content-type': 'application/json' });
@@ -20,10 +20,10 @@ async function stallingServer(status: number) {
     server.close();
     rmSync(folder, { recursive: true });
   });
-  // Of a server that listens on TCP.
+  // The server listens on TCP.
   const { port } = server.address() as AddressInfo;
   const config = {
-    // Without it, the client takes no plain http.
+    // Without it, the client rejects plain http.
     clusters: [
       { name: 'one', cluster: { server: `http://127.0.0.1:${port}`, 'insecure-skip-tls-verify': true } },
     ],
@@ -42,7 +42,7 @@ test.each([
 ])('a server that sends no body after its status %i is not waited for', async (status, message) => {
   const cluster = await stallingServer(status);
   const timeout = AbortSignal.timeout.bind(AbortSignal);
-  // The head comes, so only the body has a short limit.
+  // The head arrives, so only the body has a short limit.
   const shorter = vi
     .spyOn(AbortSignal, 'timeout')
     .mockImplementationOnce(timeout)

@@ -27,37 +27,37 @@ export type Objects = {
 export type Kind = keyof Objects;
 
 /**
- * The API server, for one namespace: exactly the verbs that the engine needs. Each rejects with EngineUnavailable, in the words of
- * the API server, when it does not answer, refuses the credentials or has too much to do. Credentials and TLS come from
- * `@kubernetes/client-node`; its own requests open a connection each, and a log that breaks off would end the process.
+ * Client of the API server for one namespace, with only the verbs that the engine needs. Each rejects with EngineUnavailable
+ * and the API server's message when it does not answer, refuses the credentials or is overloaded. Credentials and TLS come from
+ * `@kubernetes/client-node`, whose own requests would each open a connection, and whose broken log stream would end the process.
  *
  * Rights in the namespace: create and patch (apply, merge) deployments, jobs, networkpolicies, secrets and services; list all of
  * these, pods and events; watch deployments, jobs, services, pods and events; deletecollection of deployments and jobs; delete
  * secrets; get pods/log.
  */
 export type Cluster = {
-  /** Server-side apply, which takes every field over. Returns the object as it is now. */
+  /** Server-side apply that takes over every field. Returns the current object. */
   apply<T extends Objects[AppliedKind]>(object: T): Promise<T>;
-  /** Changes these fields alone (RFC 7386). */
+  /** Changes only these fields (RFC 7386). */
   merge(kind: 'deployments' | 'jobs', name: string, change: object): Promise<void>;
-  /** `selector`: of labels. Absent: everything of Postern, and of events all warnings. */
+  /** `selector`: a label selector. Absent: all objects of Postern; for events, all warnings. */
   list<K extends Kind>(
     kind: K,
     selector?: string,
   ): Promise<{ readonly items: readonly Objects[K][]; readonly version: string }>;
-  /** Changes since that version. Resolves when the API server or `signal` ends it. */
+  /** Streams changes since that version. Resolves when the API server or `signal` ends the stream. */
   watch<K extends Kind>(
     kind: K,
     version: string,
     signal: AbortSignal,
     onChange: (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: Objects[K]) => void,
   ): Promise<void>;
-  /** With everything that they own, which goes first. Absent ones are no error. */
+  /** Deletes these objects after everything that they own. Missing objects are not an error. */
   deleteAll(kind: 'deployments' | 'jobs', selector: string): Promise<void>;
   delete(kind: 'secrets', name: string): Promise<void>;
   /**
-   * The output of a container, each line after its time, until the container or `signal` ends, or `onChunk` resolves with false:
-   * nothing more is read before it resolves. The container may have no log (yet).
+   * Streams the output of a container, each line after its time, until the container or `signal` ends or `onChunk` resolves with
+   * false. It reads no more until `onChunk` resolves. The container may have no log yet.
    */
   log(source: LogSource, onChunk: (chunk: Buffer) => Promise<boolean>, signal: AbortSignal): Promise<void>;
 };
@@ -67,11 +67,11 @@ type AppliedKind = 'deployments' | 'jobs' | 'networkpolicies' | 'secrets' | 'ser
 export type LogSource = {
   readonly pod: string;
   readonly container: string;
-  /** Of the container before the one that is there now. */
+  /** Reads the log of the previous container. */
   readonly isPrevious: boolean;
-  /** From this time on, in the form of the API server. Whole seconds count. Undefined: from its start. */
+  /** Start time in the API server's format, which counts whole seconds. Undefined: the start of the log. */
   readonly since: string | undefined;
-  /** Only so many of the last lines, and what follows them. Undefined: all. */
+  /** Number of last lines to begin with. Undefined: all. */
   readonly lastLines: number | undefined;
 };
 
@@ -91,13 +91,13 @@ const kindNames: Readonly<Record<string, AppliedKind>> = {
   Secret: 'secrets',
   Service: 'services',
 };
-/** For the head of an answer, and then for the rest of one that is no stream, in ms. */
+/** Timeout for the head of a response, and again for a body that is not a stream, in ms. */
 const answerMs = 30_000;
 /** An idle connection is probed after this time, in ms. */
 const probeMs = 30_000;
 /** These statuses say nothing about the request: unauthorized, forbidden, conflict, too many requests. */
 const passing = new Set([401, 403, 404, 409, 429]);
-/** As client-node has them: times as Date. */
+/** Fields that client-node types as Date. */
 const times = new Set([
   'creationTimestamp',
   'deletionTimestamp',
@@ -115,7 +115,7 @@ type Asked = {
   readonly signal?: AbortSignal;
 };
 
-/** Loads the client. Rejects when there are no usable credentials; the API server may be away. */
+/** Loads the client. Rejects when there are no usable credentials; the API server may be unavailable. */
 export async function openCluster({
   namespace,
   kubeconfig,
@@ -135,7 +135,7 @@ export async function openCluster({
   const given = Object.fromEntries(Object.entries(tls).filter(([, value]) => value !== undefined));
   const agent = new module.Agent({ keepAlive: true, ...given });
 
-  /** Of now: a token is replaced before it expires. */
+  /** Current credentials: tokens are replaced before they expire. */
   async function credentials(): Promise<RequestOptions> {
     const options: RequestOptions = {};
     await config.applyToHTTPSOptions(options);
@@ -154,7 +154,7 @@ export async function openCluster({
     const late = AbortSignal.timeout(answerMs);
     const content = body && JSON.stringify(body, named);
     const headers = {
-      // client-node sets an object.
+      // client-node sets a plain object.
       ...((await credentials()).headers as http.OutgoingHttpHeaders | undefined),
       // Without its length, Node sends the body of a DELETE as if it were the next request.
       ...(content && {
@@ -167,7 +167,7 @@ export async function openCluster({
     for (const one of [late, signal]) one?.addEventListener('abort', end, { once: true });
     request.once('close', () => signal?.removeEventListener('abort', end));
     if (signal?.aborted === true) end();
-    // What happens later is an error of the response.
+    // Later errors belong to the response.
     request.on('error', () => undefined);
     request.setSocketKeepAlive(true, probeMs);
     request.end(content);
@@ -190,7 +190,7 @@ export async function openCluster({
   async function read<T>(response: IncomingMessage): Promise<T> {
     const body = await bodyOf(response);
     try {
-      // The API server sends what was asked for.
+      // The API server sends the requested kind.
       return JSON.parse(body, withTimes) as T;
     } catch (error) {
       throw unreachable(error, false);
@@ -234,7 +234,7 @@ export async function openCluster({
             type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'ERROR';
             object: Objects[typeof kind];
           };
-          // The version is too old, for instance.
+          // For example, the version is too old.
           if (type === 'ERROR') throw new EngineUnavailable(`Kubernetes ends a watch: ${messageOf(line)}`);
           onChange(type, object);
         }
@@ -266,7 +266,7 @@ export async function openCluster({
   };
 }
 
-/** All of it. A server that sends no more of it is away. */
+/** Reads the whole body. A server that stops sending counts as unavailable. */
 async function bodyOf(response: IncomingMessage): Promise<string> {
   const late = AbortSignal.timeout(answerMs);
   const end = () => response.destroy();
@@ -304,7 +304,7 @@ function unreachable(error: unknown, isLate: boolean): EngineUnavailable {
   return new EngineUnavailable(`Kubernetes cannot be reached: ${why}.`, { cause: error });
 }
 
-/** Of a Status (Kubernetes API conventions). */
+/** Message of a Status (Kubernetes API conventions). */
 function messageOf(body: string): string | undefined {
   try {
     const found = JSON.parse(body) as { message?: string; object?: { message?: string } };
@@ -318,7 +318,7 @@ function withTimes(key: string, value: unknown): unknown {
   return times.has(key) && typeof value === 'string' ? new Date(value) : value;
 }
 
-/** client-node calls one field by another name than Kubernetes: `_from` of a NetworkPolicy. */
+/** Restores the name of the one field that client-node renames: `_from` of a NetworkPolicy. */
 function named(_key: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || !('_from' in value)) return value;
   const { _from: from, ...rest } = value;

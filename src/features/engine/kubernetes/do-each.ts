@@ -1,6 +1,6 @@
 import { EngineUnavailable } from '../contract.ts';
 
-/** One after the other. One that is unavailable holds up no other: its error, the first of them, comes at the end. */
+/** Runs `work` for each item in turn. An unavailable one does not stop the others; the first such error is thrown at the end. */
 export async function doEach<T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
   let first: EngineUnavailable | undefined;
   for (const one of all)

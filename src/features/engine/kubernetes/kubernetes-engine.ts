@@ -12,8 +12,8 @@ import { createView } from './view.ts';
 
 export type KubernetesEngine = Engine & {
   /**
-   * Loads the credentials, and begins to watch the namespace. Kubernetes may be away: then every verb rejects with
-   * EngineUnavailable until it is back. Call it first. Rejects when there are no usable credentials.
+   * Loads the credentials and begins to watch the namespace. While Kubernetes is unavailable, every verb rejects with
+   * EngineUnavailable. Call it first. Rejects when there are no usable credentials.
    */
   prepare(): Promise<void>;
   /** Services keep running, and the next engine finds them. */
@@ -28,17 +28,17 @@ export function createKubernetesEngine(deps: {
   readonly place: Place;
   /** Path of a file with credentials for the API server. Null: the service account of the pod. */
   readonly kubeconfig: string | null;
-  /** Of engines of this kind alone, of several processes too: for the inputs of builds, until they are packed. */
+  /** Folder for inputs of builds until they are packed. Several engines of this kind may share it, and nothing else. */
   readonly folder: string;
   readonly transfers: Transfers;
   readonly logs: ServiceLogStore;
-  /** Those of files and of the disk are for services too. Kubernetes limits processes, the kubelet for each pod. */
+  /** The limits of files and of the disk apply to services too. The kubelet limits processes for each pod. */
   readonly limits: BuildLimits;
-  /** In ms. */
+  /** Current time in ms. */
   readonly now: () => number;
   /** Calls `work` once, after `ms`. */
   readonly later: (work: () => void, ms: number) => void;
-  /** Called with an error that no caller gets, because it happens between calls. */
+  /** Receives errors that occur between calls. */
   readonly onDefect: (error: unknown) => void;
 }): KubernetesEngine {
   const { place } = deps;

@@ -52,7 +52,7 @@ const serviceOf = (changes: Partial<DesiredProcess> = {}) =>
 const buildOf = () => buildObjects(job, limits, tickets, place);
 
 describe('what is asked of Kubernetes', () => {
-  // A changed Deployment starts every service again: read the difference before you accept it with `-u`.
+  // A changed Deployment restarts every service: read the difference before you accept it with `-u`.
   test.each<[name: string, objects: readonly object[]]>([
     ['build', [buildOf().job, ...buildOf().owned(owner)]],
     ['static-build', [buildObjects({ ...job, command: null, image: null }, limits, tickets, place).job]],

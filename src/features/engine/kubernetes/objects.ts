@@ -16,22 +16,22 @@ import { reservedNetworks } from '../../../platform/outbound.ts';
 import type { BuildJob, BuildLimits, DesiredProcess } from '../contract.ts';
 
 /**
- * What is asked of Kubernetes for a build and for a process service. Pure: the same input gives the same objects, so that
- * applying twice changes nothing. Everything of an Environment belongs to its Deployments, and everything of a build to its Job.
+ * Kubernetes objects of a build and of a process service. Pure: the same input gives the same objects, so that
+ * applying them again changes nothing. All objects of a service belong to its Deployment, and all objects of a build to its Job.
  */
 export type Place = {
-  /** In which everything runs. */
+  /** Namespace in which everything runs. */
   readonly namespace: string;
   /** Postern's own image, which fetches and sends files (operations/pod). */
   readonly podImage: string;
-  /** Where pods fetch and send files. */
+  /** URL at which pods fetch and send files. */
   readonly transferUrl: string;
 };
 
 export type BuildTickets = { readonly source: string; readonly output: string };
 
 export type BuildObjects = {
-  /** Suspended, so that it waits for its Secrets. */
+  /** A suspended Job, because its Secrets do not exist yet. */
   readonly job: V1Job;
   readonly owned: (job: V1OwnerReference) => readonly (V1Secret | V1NetworkPolicy)[];
 };
@@ -39,7 +39,7 @@ export type BuildObjects = {
 export type ServiceObjects = {
   readonly deployment: (replicas: number) => V1Deployment;
   readonly owned: (deployment: V1OwnerReference) => readonly (V1Secret | V1Service | V1NetworkPolicy)[];
-  /** Of the Secret of this revision. */
+  /** Name of this revision's Secret. */
   readonly secretName: string;
 };
 
@@ -49,35 +49,35 @@ export const labels = {
   service: 'postern.dev/service',
   build: 'postern.dev/build',
 } as const;
-/** Of a Deployment and its pods. An annotation, because a label has at most 63 characters. */
+/** Revision of a Deployment and its pods. An annotation, because a label has at most 63 characters. */
 export const revisionAnnotation = 'postern.dev/revision';
-/** Of the pods of a service. Kubernetes writes its own quantities in another form: 20M. */
+/** Limits of the pods of a service. Kubernetes formats its own quantities differently: 20M. */
 export const limitAnnotations = {
   memory: 'postern.dev/memory-bytes',
   disk: 'postern.dev/disk-bytes',
 } as const;
 export const manager = 'postern';
 
-/** Where a pod finds its files. */
+/** Paths of files in a pod. */
 const inPod = { work: '/work', home: '/home/postern', tmp: '/tmp', secrets: '/run/secrets/build' } as const;
-/** Of the image of Postern and of its pods: any user but root. */
+/** User of Postern's image and of its pods: any user except root. */
 const user = 65_532;
-/** Between the request to end and the end. */
+/** Time that processes have to end after SIGTERM. */
 const graceSeconds = 5;
-/** A Job that ended stays this long, if the worker that would delete it is gone. */
+/** Lifetime of an ended Job whose worker no longer exists to delete it. */
 const endedJobSeconds = 600;
-/** What Postern's own containers need: they only stream. */
+/** Resources of Postern's own containers, which only stream. */
 const podProgram = { memory: String(256 * 1024 ** 2), milliCpu: 500 };
-/** In thousandths of a processor: two builds fit beside other pods, and one uses what is free. */
+/** Thousandths of a processor: two builds fit beside other pods, and a single one uses the free capacity. */
 const buildCpu = { request: 250, limit: 2_000 };
 
-/** What a pod requests at least, in thousandths of a processor: most services wait for requests, and one uses what is free. */
+/** Minimum request of a pod, in thousandths of a processor: most services wait for requests, and a busy one uses the free capacity. */
 const idleCpu = 100;
 
 /** A value of a label (Kubernetes: at most 63 characters, the first and the last a letter or digit). */
 const labelShape = /^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$/;
 
-/** A DNS label that no two services of all Environments share. */
+/** A DNS label, unique among the services of all Environments. */
 export function serviceNameOf(environmentId: string, service: string): string {
   const readable = service.slice(0, 40).replace(/-+$/, '');
   return `env-${hashOf(`${environmentId}/${service}`)}-${readable}`;
@@ -95,7 +95,7 @@ function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 12);
 }
 
-/** Of everything of one Environment, or of all of them. */
+/** Selects all objects of one Environment, or of all Environments. */
 export function environmentSelector(environmentId?: string): string {
   const of = environmentId === undefined ? labels.environment : `${labels.environment}=${environmentId}`;
   return `${labels.managed}=${manager},${of}`;
@@ -298,10 +298,10 @@ export function serviceObjects(
   };
 }
 
-/** The fixed words of `sh -c`: no core dumps, and files of limited size (blocks of 512 bytes, POSIX ulimit). */
+/** Script for `sh -c`: disables core dumps and limits the size of files (blocks of 512 bytes, POSIX ulimit). */
 const limited = 'ulimit -c 0; ulimit -f "$1"; exec /bin/sh -c "$2"';
 
-/** Kubernetes puts variables in place of `$(NAME)`, and one `$` in place of two. The shell must get what was written. */
+/** Escapes `$`, because Kubernetes expands `$(NAME)` and replaces `$$` with `$`. The shell must get the original text. */
 function literal(command: string): string {
   return command.replaceAll('$', '$$$$');
 }
@@ -379,7 +379,7 @@ function podSecurity(): Omit<V1PodSpec, 'containers'> {
   return {
     automountServiceAccountToken: false,
     enableServiceLinks: false,
-    // The first process of a namespace is deaf to signals without a handler (pid_namespaces(7)): a command would not end by them.
+    // The first process of a namespace ignores signals without a handler (pid_namespaces(7)), so a command could not be ended.
     shareProcessNamespace: true,
     terminationGracePeriodSeconds: graceSeconds,
     securityContext: {
@@ -392,7 +392,7 @@ function podSecurity(): Omit<V1PodSpec, 'containers'> {
   };
 }
 
-/** Read-only, because what a container writes outside of volumes counts nowhere. */
+/** Read-only, because no limit counts what a container writes outside of volumes. */
 function containerSecurity(): NonNullable<V1Container['securityContext']> {
   return {
     allowPrivilegeEscalation: false,
@@ -401,7 +401,7 @@ function containerSecurity(): NonNullable<V1Container['securityContext']> {
   };
 }
 
-/** What the chart opens for every pod comes on top: names, the files of web, and the gateway. */
+/** Allowed in addition to what the chart opens for every pod: DNS, the files of web, and the gateway. */
 const publicAddresses: V1NetworkPolicyEgressRule = {
   to: [
     { ipBlock: { cidr: '0.0.0.0/0', except: [...reservedNetworks.ipv4] } },

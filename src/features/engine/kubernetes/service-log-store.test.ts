@@ -63,11 +63,11 @@ test('the newest lines stay within the limit, and ids go on', async () => {
   expect(await idsIn(id)).toEqual([8, 9, 10]);
   await logs.append(id, 'api', lines(11, 12));
   expect(await idsIn(id)).toEqual([8, 9, 10, 11, 12]);
-  // Less than its newest row: ids must not begin again.
+  // Less than the newest row: ids must not restart.
   await logs.trim(id, 'api', 1);
   await logs.append(id, 'api', [line('the next')]);
   expect(await idsIn(id)).toEqual([11, 12, 13]);
-  // A reader that was further back continues with the oldest line that is left.
+  // A reader further back continues with the oldest remaining line.
   expect(await idsIn(id, 3, 2)).toEqual([11, 12]);
   expect(await idsIn(id, 0, 10, 'db')).toEqual([1]);
 });

@@ -11,7 +11,7 @@ const rowsAtOnce = 16;
 
 /**
  * SQL of the logs of services that run on Kubernetes. The worker copies them from the pods, and web, which has no engine, reads
- * them. Ids of a service only grow, also after trim(), which keeps the newest row. append() writes one row, and none for an
+ * them. Ids of a service only grow, even after trim(), which keeps the newest row. append() writes one row, or none for an
  * Environment that was torn down.
  */
 export function serviceLogStore(db: Sql): ServiceLogStore {

@@ -43,11 +43,11 @@ const desired: DesiredProcess = {
   isAsleep: false,
 };
 
-/** With one service, whose log Kubernetes answers so. */
+/** Service logs with one service, whose log `log` returns. */
 function opened(log: Cluster['log']) {
   const removed: string[] = [];
   const texts: string[] = [];
-  /** The same without what was trimmed, and the most that was kept after a trim or without one, in bytes. */
+  /** Rows that were not trimmed, and the maximum bytes kept with and without a trim. */
   const rows: { bytes: number }[] = [];
   let most = 0;
   const bytesOf = (lines: readonly { text: string }[]) =>

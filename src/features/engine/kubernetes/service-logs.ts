@@ -9,41 +9,41 @@ import { endInWords, mainOf } from './states.ts';
 import { createTimedLines } from './timed-lines.ts';
 import type { View } from './view.ts';
 
-/** Where the lines of services stay, also for processes that have no engine. */
+/** Stores the log lines of services, also for processes without an engine. */
 export type ServiceLogStore = {
-  /** One call at a time for each service. */
+  /** Make one call at a time for each service. */
   append(environmentId: string, service: string, lines: readonly LogLine[]): Promise<void>;
   read: Engine['logs'];
-  /** Removes the oldest lines over `maxBytes`. */
+  /** Removes the oldest lines until at most `maxBytes` remain. */
   trim(environmentId: string, service: string, maxBytes: number): Promise<void>;
   remove(environmentId: string): Promise<void>;
 };
 
-/** Copies the logs of pods into the store, without secrets: Kubernetes removes a log with its pod. */
+/** Copies the logs of pods, without secrets, into the store, because Kubernetes removes a log with its pod. */
 export type ServiceLogs = {
-  /** Only logs whose secrets are known are copied. */
+  /** Provides the secrets of a service. Its logs are not copied before. */
   know(environmentId: string, process: DesiredProcess): void;
-  /** Begins to copy the logs of containers that started. Call it after each change. */
+  /** Starts copying the logs of new containers. Call it after each change. */
   look(): void;
-  /** Of the output of this revision. */
+  /** Last lines of this revision's output. */
   lastLines(environmentId: string, service: string, revision: string): Promise<readonly string[]>;
-  /** When its pods are gone: everything that comes in time is copied, then removed. */
+  /** Call it when the pods are gone. Copies what arrives in time, then removes the logs. */
   remove(environmentId: string): Promise<void>;
   stop(): Promise<void>;
 };
 
 type Known = Pick<DesiredProcess, 'logBytes'> & { readonly secrets: readonly string[] };
 
-/** One service. What its containers print is copied one container after the other. */
+/** One service. Its containers are copied one after the other. */
 type Copied = {
   known: Known | undefined;
-  /** Ids of containers that are copied, or were. */
+  /** IDs of containers whose copying has begun. */
   readonly begun: Set<string>;
   last: Promise<void>;
-  /** Of all its copying. */
+  /** Stops all copying for this service. */
   readonly stopping: AbortController;
   recent: { revision: string; lines: string[] } | undefined;
-  /** What an earlier engine copied; undefined: not read yet. */
+  /** What an earlier engine copied. Undefined: not read yet. */
   before: { readonly at: number; readonly ends: readonly number[] } | undefined;
   writer: LogWriter;
   trimmedAfter: number;
@@ -53,11 +53,11 @@ type Copied = {
 type Start = { readonly pod: V1Pod; readonly containerId: string };
 
 type Found = {
-  /** Kubernetes has no log of it any more. */
+  /** Kubernetes no longer has this log. */
   readonly isGone: boolean;
-  /** Another one runs in its place. */
+  /** A newer container replaced it. */
   readonly isPrevious: boolean;
-  /** Its pod was told to end. */
+  /** Its pod is terminating. */
   readonly isEnding: boolean;
   readonly end: V1ContainerStateTerminated | undefined;
 };
@@ -65,9 +65,9 @@ type Found = {
 /** A service that writes more loses lines, so that its output cannot keep the worker and the database busy. */
 const periodMs = 1_000;
 const periodsInLog = 8;
-/** Of a log whose rest was not read: more than is kept of it. */
+/** Lines to read of a log whose rest was skipped: more than are kept. */
 const lastLines = 200;
-/** For the rest of the logs of an Environment whose pods are gone, in ms. */
+/** Maximum time for copying the remaining logs after the pods are gone, in ms. */
 const copyMs = 10_000;
 const shownLines = 10;
 
@@ -118,11 +118,11 @@ export function createServiceLogs(deps: {
     const untrimmed = logBytes / periodsInLog;
     if (copied.trimmedAfter < untrimmed) return;
     copied.trimmedAfter = 0;
-    // Less than may be kept, so that what comes before the next time still fits.
+    // Less than may be kept, so that lines before the next trim still fit.
     await store.trim(environmentId, service, logBytes - untrimmed);
   }
 
-  /** What an earlier engine wrote, so that nothing is copied twice. */
+  /** Reads what an earlier engine wrote, so that nothing is copied twice. */
   async function before(environmentId: string, service: string, copied: Copied) {
     if (copied.before !== undefined) return copied.before;
     const entries = await store.read(environmentId, service, 0, Number.MAX_SAFE_INTEGER);
@@ -201,7 +201,7 @@ export function createServiceLogs(deps: {
     await wait(periodMs, undefined, { signal }).catch(() => undefined);
   }
 
-  /** Undefined: Kubernetes does not answer. What cannot be seen now is copied later. */
+  /** Undefined: Kubernetes does not answer, and its logs are copied later. */
   function pods(): readonly V1Pod[] | undefined {
     try {
       return view.all('pods');
@@ -211,7 +211,7 @@ export function createServiceLogs(deps: {
     }
   }
 
-  /** What became of a container. */
+  /** Finds the current state of a container. */
   function find({ pod: known, containerId }: Start): Found {
     const all = pods();
     if (all === undefined) return { isGone: false, isPrevious: false, isEnding: false, end: undefined };
@@ -229,7 +229,7 @@ export function createServiceLogs(deps: {
 
   return {
     know(environmentId, { service, secrets, redacted, logBytes, isAsleep }) {
-      // Then it comes without its secrets, and its containers may still print them.
+      // A sleeping process comes without its secrets, which its containers may still print.
       if (isAsleep) return;
       copiedOf(environmentId, service).known = {
         secrets: [...Object.values(secrets), ...redacted],
@@ -285,7 +285,7 @@ export function createServiceLogs(deps: {
   };
 }
 
-/** Containers of the service that began, in their order. */
+/** IDs of started containers of the service, oldest first. */
 function startsIn(pod: V1Pod): readonly string[] {
   const { state, lastState, containerID } = mainOf(pod) ?? {};
   const running = state?.running === undefined ? undefined : containerID;

@@ -15,15 +15,15 @@ import type { ServiceLogs } from './service-logs.ts';
 import { currentPods, isReady, seen } from './states.ts';
 import type { View } from './view.ts';
 
-/** Runs the process services of Environments: each is a Deployment, which owns everything else of it. */
+/** Runs each process service of an Environment as a Deployment, which owns all other objects of the service. */
 export type Services = Pick<Engine, 'apply' | 'observe' | 'address' | 'remove'> & {
-  /** Ids of Environments that are here, asked for now. */
+  /** IDs of Environments in the namespace, read from Kubernetes now. */
   found(): Promise<readonly string[]>;
 };
 
-/** What an Environment consists of. Events end by themselves. */
+/** Kinds of objects of an Environment. Events expire without help. */
 const kinds = ['deployments', 'pods', 'services', 'secrets', 'networkpolicies'] as const satisfies Kind[];
-/** Between two looks whether everything is gone, and for how long, in ms. */
+/** Interval of the checks that everything was removed, and their maximum duration, in ms. */
 const [lookMs, removeMs] = [250, 25_000];
 
 export function createServices(deps: {
@@ -33,7 +33,7 @@ export function createServices(deps: {
   readonly place: Place;
   readonly transfers: Pick<Transfers, 'offerTree' | 'closeEnvironment'>;
   readonly limits: Pick<BuildLimits, 'diskBytes' | 'fileBytes'>;
-  /** In ms. */
+  /** Current time in ms. */
   readonly now: () => number;
 }): Services {
   const { cluster, view, logs, place, transfers, limits } = deps;
@@ -59,10 +59,10 @@ export function createServices(deps: {
     );
     const isCurrent = revisionOf(before) === process.revision;
     const replicas = process.isAsleep ? 0 : 1;
-    // Without replicas at first, because its pods need the Secrets, and those need their owner.
+    // The Deployment first has no replicas, because pods need the Secrets, and Secrets need their owner.
     const owner = before ?? (await cluster.apply(deployment(0)));
     for (const one of owned(ownerOf(owner, 'apps/v1', 'Deployment'))) await cluster.apply(one);
-    // The same revision keeps its pods, whatever else changed.
+    // Pods of the same revision stay, whatever else changed.
     if (!isCurrent) await cluster.apply(deployment(replicas));
     else if (before?.spec?.replicas !== replicas)
       await cluster.merge('deployments', serviceNameOf(environmentId, process.service), {
@@ -71,7 +71,7 @@ export function createServices(deps: {
     if (!isCurrent && before !== undefined) await removeSecrets(environmentId, process.service, secretName);
   }
 
-  /** Those of earlier revisions. */
+  /** Removes the Secrets of earlier revisions. */
   async function removeSecrets(environmentId: string, service: string, kept: string): Promise<void> {
     const selector = `${environmentSelector(environmentId)},${labels.service}=${service}`;
     const { items } = await cluster.list('secrets', selector);

@@ -8,11 +8,11 @@ import type {
 import type { ObservedProcess } from '../contract.ts';
 import { limitAnnotations, revisionAnnotation } from './objects.ts';
 
-/** What Kubernetes says about pods, in the words of Postern. Pure. */
+/** Translates the states of pods into Postern's states and messages. Pure. */
 
 type Seen = Pick<ObservedProcess, 'state' | 'reason' | 'restarts'>;
 
-/** Pods of the revision that the Deployment wants, the newest first. */
+/** Pods of the Deployment's current revision, newest first. */
 export function currentPods(deployment: V1Deployment, pods: readonly V1Pod[]): readonly V1Pod[] {
   const revision = deployment.metadata?.annotations?.[revisionAnnotation];
   return pods
@@ -20,7 +20,7 @@ export function currentPods(deployment: V1Deployment, pods: readonly V1Pod[]): r
     .toSorted((one, other) => createdAt(other) - createdAt(one));
 }
 
-/** `pods`: of its revision, the newest first. `events`: warnings about them. */
+/** `pods`: pods of the current revision, newest first. `events`: warnings about them. */
 export function seen(deployment: V1Deployment, pods: readonly V1Pod[], events: readonly CoreV1Event[]): Seen {
   const ended = pods.filter(hasEnded);
   const counted = pods.reduce((sum, pod) => sum + (mainOf(pod)?.restartCount ?? 0), 0);
@@ -73,7 +73,7 @@ function notReady(
   return { state: 'starting', reason: unscheduled(pod) ?? lastInWords };
 }
 
-/** Of containers that cannot be made. */
+/** Reasons why a container cannot be created. */
 const cannotStart = new Set(['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError']);
 const imageReasons = new Set(['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull']);
 
@@ -81,14 +81,14 @@ export function mainOf(pod: V1Pod): V1ContainerStatus | undefined {
   return pod.status?.containerStatuses?.find(({ name }) => name === 'service');
 }
 
-/** Undefined: it can be pulled, as far as is known. */
+/** Why the image cannot be pulled. Undefined: no problem is known. */
 export function imageProblem(status: V1ContainerStatus | undefined): string | undefined {
   const waiting = status?.state?.waiting;
   if (status === undefined || !imageReasons.has(waiting?.reason ?? '')) return undefined;
   return `the image ${status.image} cannot be pulled: ${shortened(waiting?.message ?? waiting?.reason ?? '')}`;
 }
 
-/** Of a pod that waits for a node. */
+/** Why a pod is not scheduled on a node. */
 export function unscheduled(pod: V1Pod): string | null {
   const found = pod.status?.conditions?.find(
     ({ type, status }) => type === 'PodScheduled' && status === 'False',
@@ -96,17 +96,17 @@ export function unscheduled(pod: V1Pod): string | null {
   return found === undefined ? null : `waits for a node: ${shortened(found.message ?? found.reason ?? '')}`;
 }
 
-/** Of a pod that cannot be made, without its name: exceeded quota: … */
+/** Why a pod cannot be created, without its name: exceeded quota: … */
 export function refusal(message: string): string {
   return shortened(/(?:exceeded quota|violates PodSecurity).*/s.exec(message)?.[0] ?? message);
 }
 
-/** The last end of a container. */
+/** The last termination of a container. */
 export function endOf(status: V1ContainerStatus | undefined): V1ContainerStateTerminated | undefined {
   return status?.state?.terminated ?? status?.lastState?.terminated;
 }
 
-/** What the pod program wrote before it ended. Undefined: nothing that it writes. */
+/** The message that the pod program wrote before it ended. Undefined: it wrote none. */
 export function messageIn(
   end: V1ContainerStateTerminated,
 ): { readonly reason: string; readonly message: string; readonly fix: string } | undefined {
@@ -130,7 +130,7 @@ export function endInWords(end: V1ContainerStateTerminated, pod: V1Pod): string 
   return `exited with ${exitCode} after ${secondsOf(end)} s`;
 }
 
-/** The container never ran: its image has no shell, for instance. */
+/** Whether the container never ran, for example because its image has no shell. */
 export function isStartError({ reason }: V1ContainerStateTerminated): boolean {
   return reason === 'StartError' || reason === 'ContainerCannotRun';
 }
@@ -159,7 +159,7 @@ export function isReady({ status, metadata }: V1Pod): boolean {
   return isTrue && metadata?.deletionTimestamp === undefined;
 }
 
-/** Null: no probe has failed since the container runs. */
+/** Describes the last failed probe. Null: none has failed since the container started. */
 function probeInWords(pod: V1Pod, since: Date | undefined, events: readonly CoreV1Event[]): string | null {
   const last = events
     .filter(
@@ -189,7 +189,7 @@ function createdAt({ metadata }: V1Pod): number {
   return metadata?.creationTimestamp?.getTime() ?? 0;
 }
 
-/** One line, for a sentence. */
+/** Shortens the text to one line for a message. */
 function shortened(text: string): string {
   const line = text.replaceAll(/\s+/g, ' ').trim().replace(/\.$/, '');
   return line.length > 300 ? `${line.slice(0, 299)}…` : line;

@@ -4,7 +4,7 @@ import { createTimedLines } from './timed-lines.ts';
 const time = (second: number, nano = 0) => `2026-01-01T00:00:0${second}.${String(nano).padStart(9, '0')}Z`;
 const at = (second: number) => Date.parse(time(second));
 
-/** What came out, for connections that each send these chunks. */
+/** Returns the output for connections that each send these chunks. */
 function read(connections: readonly (readonly string[])[], readUntil?: number) {
   const output: [at: number, text: string][] = [];
   const lines = createTimedLines((ms, chunk) => output.push([ms, chunk.toString()]), readUntil);

@@ -1,30 +1,30 @@
 /**
  * Reads the log of one container as the API server sends it with `timestamps`: each line begins with its time. Passes on the
- * bytes without times. When the connection was lost, it continues where it was: lines that are sent again are left out.
+ * bytes without times. After a lost connection it skips the lines that are sent again.
  */
 export type TimedLines = {
-  /** Call it for each connection, with the time from which the log is asked for. */
+  /** Call it at the start of each connection. */
   begin(): void;
   push(chunk: Buffer): void;
-  /** The next connection does not continue here: it may begin behind the line under way. */
+  /** Call it when the next connection may start after the current line. */
   leave(): void;
-  /** Of the last line, as the API server wrote it; undefined: none came yet. */
+  /** Time of the last line as the API server wrote it. Undefined: no line yet. */
   readonly lastTime: string | undefined;
 };
 
 const [space, newline] = [0x20, 0x0a];
 
 export function createTimedLines(
-  /** `at`: in ms. */
+  /** `at`: time of the line in ms. */
   onOutput: (at: number, chunk: Buffer) => void,
-  /** Lines up to this time were read before, in ms. */
+  /** Lines up to this time were read earlier, in ms. */
   readUntil = Number.NEGATIVE_INFINITY,
 ): TimedLines {
-  /** Of the last complete line, and how many complete lines have the same time. */
+  /** Time of the last complete line, and the number of complete lines with that time. */
   let complete = { time: '', lines: 0 };
-  /** Of the line under way: its time, as far as it came, and the bytes passed on. */
+  /** The current line: its time as far as it was received, and the number of bytes passed on. */
   let line = { time: '', isInTime: true, passed: 0 };
-  /** Of this connection: complete lines of `complete.time` that come again, and bytes of the line after them. */
+  /** How many lines with `complete.time` this connection sent again, and how many bytes of the next line. */
   let again: { lines: number; bytes: number } | undefined;
   let isSkipped = false;
   let skippedBytes = 0;
@@ -47,7 +47,7 @@ export function createTimedLines(
 
   function beginLine(): void {
     const at = Date.parse(line.time);
-    // Also what the kubelet says itself, without a time: that it cannot read the log.
+    // Also skips the kubelet's own messages, which have no time: that it cannot read the log.
     isSkipped = !(at > readUntil);
     if (again !== undefined && !isSkipped) {
       isSkipped = line.time < complete.time || (line.time === complete.time && again.lines > 0);

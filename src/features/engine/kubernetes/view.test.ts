@@ -8,7 +8,7 @@ import { createView } from './view.ts';
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] }));
 afterEach(() => void vi.useRealTimers());
 
-/** An API server with one pod, whose watches say what `tell` says. */
+/** An API server with one pod, whose watches send what `tell` sends. */
 function apiServer() {
   const state = { phase: 'Pending', isAway: false, isDeaf: false };
   let tell: (phase: string) => void = () => undefined;
@@ -16,7 +16,7 @@ function apiServer() {
   const cluster: Pick<Cluster, 'list' | 'watch'> = {
     async list(kind) {
       if (state.isAway) throw new EngineUnavailable('Kubernetes cannot be reached: ECONNREFUSED.');
-      // The tests ask for pods alone.
+      // The tests request only pods.
       return { items: (kind === 'pods' ? [pod(state.phase)] : []) as never[], version: '1' };
     },
     async watch(kind, _version, signal, onChange) {
@@ -61,7 +61,7 @@ test('a watch that says nothing any more does not matter: a list follows within 
   await view.stop();
 });
 
-test('what is known stays while Kubernetes is away for a moment; after two minutes it says nothing any more', async () => {
+test('the last known state stays while Kubernetes is unavailable for a moment; after two minutes it is not used any more', async () => {
   const server = apiServer();
   const { view, phase, after, onDefect } = await opened(server);
   server.state.isAway = true;
@@ -76,7 +76,7 @@ test('what is known stays while Kubernetes is away for a moment; after two minut
   await view.stop();
 });
 
-test('it starts while Kubernetes is away', async () => {
+test('it starts while Kubernetes is unavailable', async () => {
   const server = apiServer();
   server.state.isAway = true;
   const { view, phase } = await opened(server);

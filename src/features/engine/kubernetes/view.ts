@@ -2,14 +2,14 @@ import { EngineUnavailable } from '../contract.ts';
 import type { Cluster, Kind, Objects } from './cluster.ts';
 
 /**
- * What is in the namespace, as it was a moment ago. A watch tells of changes, and every 30 s a list replaces everything, so that
- * a watch that no longer says anything does not matter.
+ * Recent state of the namespace. A watch reports changes, and a list every 30 s replaces everything, so that a silent
+ * watch does no harm.
  */
 export type View = {
-  /** Resolves after the first list of each kind. Kubernetes may be away: then all() throws until a later list succeeds. */
+  /** Resolves after the first list of each kind. If Kubernetes is unavailable, all() throws until a later list succeeds. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** @throws EngineUnavailable when it is too old to be told apart from what is wrong */
+  /** @throws EngineUnavailable when the state is too old to be trusted */
   all<K extends ViewedKind>(kind: K): readonly Objects[K][];
   /** Resolves at the next change. */
   changed(): Promise<void>;
@@ -18,9 +18,9 @@ export type View = {
 export type ViewedKind = Extract<Kind, 'pods' | 'deployments' | 'services' | 'jobs' | 'events'>;
 
 const kinds: readonly ViewedKind[] = ['pods', 'deployments', 'services', 'jobs', 'events'];
-/** Between two lists, and between a watch that ended and the next list, in ms. */
+/** Interval between lists, and between the end of a watch and the next list, in ms. */
 const [listMs, pauseMs] = [30_000, 1_000];
-/** What is older says nothing any more, in ms. */
+/** Maximum age of the state, in ms. */
 const staleMs = 120_000;
 
 export function createView({
@@ -29,7 +29,7 @@ export function createView({
   onDefect,
 }: {
   readonly cluster: Pick<Cluster, 'list' | 'watch'>;
-  /** In ms. */
+  /** Current time in ms. */
   readonly now: () => number;
   readonly onDefect: (error: unknown) => void;
 }): View {
@@ -69,7 +69,7 @@ export function createView({
     }
   }
 
-  /** Undefined: it cannot be listed now. */
+  /** Returns the version of the list. Undefined: the kind cannot be listed now. */
   async function tryList(kind: ViewedKind): Promise<string | undefined> {
     try {
       return await list(kind);

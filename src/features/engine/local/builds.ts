@@ -17,29 +17,28 @@ import {
 } from './sandbox.ts';
 import { watchOver } from './watch-build.ts';
 
-/** Runs builds, each in a folder of its own, which goes when the build ends. */
+/** Runs each build in a separate folder, which is removed when the build ends. */
 export type Builds = {
   build(job: BuildJob, log: BuildLog, signal: AbortSignal, isolation: Isolation): Promise<BuildOutcome>;
-  /** Why no command can run like this. `holder`: in the network that this process has. */
+  /** Why commands cannot run with this isolation. `holder`: the process whose network they join. */
   tryOut(isolation: Isolation, holder?: number): Promise<EngineUnavailable | undefined>;
-  /** Ids of those that have a folder here. */
+  /** IDs of builds that have a folder on this machine. */
   found(): Promise<readonly string[]>;
-  /** Ends and removes those of these builds that are not under way here. Returns their ids. */
+  /** Ends and removes these builds, except those running in this process. Returns the removed ids. */
   sweep(ids: readonly string[]): Promise<readonly string[]>;
 };
 
 type Context = { readonly log: BuildLog; readonly signal: AbortSignal; readonly given: Isolation };
 
 export function createBuilds(deps: {
-  /** Of builds alone. */
+  /** Folder that holds only builds. */
   readonly folder: string;
   readonly hidden: readonly string[];
   readonly searchPath: string;
   readonly blobs: Pick<Blobs, 'write'>;
   readonly limits: BuildLimits;
-  /** In ms. */
   readonly graceMs: number;
-  /** In ms. */
+  /** Current time in ms. */
   readonly now: () => number;
 }): Builds {
   const { folder: root, limits, graceMs } = deps;
@@ -92,7 +91,7 @@ export function createBuilds(deps: {
     }
   }
 
-  /** Whether a command can run like this. */
+  /** Checks whether commands can run with this isolation. */
   async function tryOut(given: Isolation, holder?: number): Promise<EngineUnavailable | undefined> {
     return await inFolder('try-out', async (place) => {
       const command = {

@@ -8,17 +8,17 @@ import { promisify } from 'node:util';
 
 const runProgram = promisify(execFile);
 
-/** What the kernel lets the processes of one command use together (cgroups(7), version 2). */
+/** Limits of the kernel for all processes of one command together (cgroups(7), version 2). */
 export type GroupLimits = { readonly memoryBytes: number; readonly threads: number };
 
-/** Looks at a group whose processes end, and the ms between two of them. */
+/** Maximum checks of a group whose processes are ending, and the ms between checks. */
 const [maxRounds, lookMs] = [200, 10];
-/** Where Postern's own processes are: a group with limits for others has none itself. */
+/** Group of Postern's own processes: a group that sets limits for its children cannot contain processes. */
 const ownGroup = 'postern';
 
 /**
- * The control group in which Postern makes those of commands. Null: nobody delegated one with limits of memory to it, as systemd does
- * with `Delegate=yes`.
+ * The control group in which Postern creates the groups of commands. Null: Postern has no delegated group with memory limits,
+ * such as systemd gives with `Delegate=yes`.
  */
 export async function openGroups(): Promise<string | null> {
   const given = await givenGroup();
@@ -35,7 +35,7 @@ export async function openGroups(): Promise<string | null> {
     await writeFile(join(parent, 'cgroup.subtree_control'), '+memory +pids');
     return parent;
   } catch {
-    // It is read-only, or belongs to another user.
+    // The group is read-only, or belongs to another user.
     return null;
   }
 }
@@ -52,7 +52,7 @@ async function givenGroup(): Promise<{ folder: string; isOfContainer: boolean } 
   return { folder: join(place, relative(root, path)), isOfContainer: path === '/' };
 }
 
-/** Whether systemd lets Postern make groups in this one (systemd.resource-control(5)). */
+/** Whether systemd delegated this group to Postern (systemd.resource-control(5)). */
 async function isDelegated(folder: string): Promise<boolean> {
   const manager = folder.includes('/user@') ? ['--user'] : [];
   const asked = [...manager, 'show', '--property=Delegate', '--value', basename(folder)];
@@ -60,25 +60,25 @@ async function isDelegated(folder: string): Promise<boolean> {
   return stdout.trim() === 'yes';
 }
 
-/** Makes the group of a command. `name`: of a folder that is the command's alone. Returns its path. */
+/** Creates the group of a command. `name`: a folder that only this command uses. Returns the path of the group. */
 export async function makeGroup(
   parent: string,
   name: string,
   { memoryBytes, threads }: GroupLimits,
 ): Promise<string> {
   const group = join(parent, createHash('sha256').update(name).digest('hex').slice(0, 32));
-  // Counts of an earlier command must not be taken for those of this one.
+  // The counters of an earlier command must not count for this one.
   await removeGroup(group);
   await mkdir(group);
   await writeFile(join(group, 'memory.max'), String(memoryBytes));
-  // A machine without swap has no such file.
+  // A machine without swap lacks this file.
   await writeFile(join(group, 'memory.swap.max'), '0').catch(() => undefined);
   await writeFile(join(group, 'memory.oom.group'), '1');
   await writeFile(join(group, 'pids.max'), String(threads));
   return group;
 }
 
-/** The words that start a program in the group. */
+/** Arguments that start a program in the group. */
 export function inGroup(group: string, words: readonly string[]): string[] {
   return ['/bin/sh', '-c', 'echo 0 >"$0/cgroup.procs" && exec "$@"', group, ...words];
 }
@@ -89,10 +89,10 @@ export async function ranOutOfMemory(group: string): Promise<boolean> {
   return Number(/^oom_kill (\d+)$/m.exec(events)?.[1] ?? 0) > 0;
 }
 
-/** Ends what is in the group, and removes it. */
+/** Ends all processes of the group and removes it. */
 export async function removeGroup(group: string): Promise<void> {
   if (!existsSync(group)) return;
-  // Linux before 5.14 has no such file. A sandbox ends with its first process anyway.
+  // Linux before 5.14 lacks this file. A sandbox ends with its first process anyway.
   await writeFile(join(group, 'cgroup.kill'), '1').catch(() => undefined);
   for (let round = 0; round < maxRounds; round++) {
     const isGone = await rmdir(group).then(

@@ -12,13 +12,13 @@ import { files } from './recorder/task.ts';
 import { createService, type Service } from './service/service.ts';
 import type { StartDeps } from './service/start.ts';
 
-/** Runs the process services of Environments, each Environment in a folder of its own (service/service.ts, network.ts). */
+/** Runs the process services of Environments, with a folder for each Environment (service/service.ts, network.ts). */
 export type Environments = Pick<Engine, 'apply' | 'observe' | 'logs' | 'address' | 'remove'> & {
-  /** Finds what an earlier process left running, and begins to look after everything. */
+  /** Adopts services that an earlier process left running, and starts supervising all services. */
   start(): Promise<void>;
-  /** Everything keeps running, and nothing looks after it. */
+  /** Stops supervising. Services keep running. */
   stop(): Promise<void>;
-  /** Ids of those that are here. */
+  /** IDs of Environments on this machine. */
   found(): readonly string[];
   readonly databases: EngineDatabases;
 };
@@ -27,11 +27,11 @@ type Environment = {
   readonly folder: string;
   readonly network: EnvironmentNetwork | undefined;
   readonly services: Map<string, Service>;
-  /** Databases that are being made, by service. */
+  /** Databases that are being created, by service. */
   readonly making: Map<string, { readonly abort: AbortController; readonly work: Promise<void> }>;
 };
 
-/** Between two looks at all services, in ms. */
+/** Interval between checks of all services, in ms. */
 const lookMs = 250;
 const environmentShape = /^[A-Za-z0-9_-]{1,100}$/;
 /** A DNS label (RFC 1035 section 2.3.1). */
@@ -39,23 +39,23 @@ const serviceShape = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 export function createEnvironments(
   deps: Omit<StartDeps, 'network' | 'isPortGiven' | 'dataFolder'> & {
-    /** Of Environments alone. */
+    /** Folder that holds only Environments. */
     readonly folder: string;
-    /** In ms. */
+    /** Current time in ms. */
     readonly now: () => number;
     readonly onDefect: (error: unknown) => void;
   },
 ): Environments {
   const { isolation } = deps;
   const environments = new Map<string, Environment>();
-  /** The last call of each Environment that changes it. The next one waits for it. */
+  /** Last changing call of each Environment. The next such call waits for it. */
   const turns = new Map<string, Promise<void>>();
   let freeBytes = Number.POSITIVE_INFINITY;
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;
 
   async function inTurn(id: string, work: () => Promise<void>): Promise<void> {
-    // Its caller got the failure.
+    // The caller of that work got the failure.
     const turn = (turns.get(id) ?? Promise.resolve()).catch(() => undefined).then(work);
     turns.set(id, turn);
     try {
@@ -80,7 +80,7 @@ export function createEnvironments(
     return made;
   }
 
-  /** Not in the folder of the service: a commit without it does not end the data. */
+  /** Outside the folder of the service, so that a commit without the service does not delete the data. */
   function dataFolderOf({ folder }: Environment, name: string): string {
     if (!serviceShape.test(name)) throw new Error('The name of a service is a DNS label.');
     return join(folder, 'databases', name);
@@ -115,7 +115,7 @@ export function createEnvironments(
 
   async function look(): Promise<void> {
     const services = servicesOfAll();
-    // What was known last is kept where the file system does not answer.
+    // If the file system does not answer, the last known value stays.
     if (services.length > 0) freeBytes = await freeBytesIn(deps.folder).catch(() => freeBytes);
     if (isStopped) return;
     for (const service of services) service.look();
@@ -126,7 +126,7 @@ export function createEnvironments(
     if (environment === undefined) return;
     const { folder, network, services, making } = environment;
     for (const { abort } of making.values()) abort.abort();
-    // Its caller gets the failure.
+    // The caller of make() gets the failure.
     await Promise.allSettled([...making.values()].map(({ work }) => work));
     for (const service of services.values()) service.want(null);
     await Promise.all([...services.values()].map((service) => service.settled()));
@@ -180,7 +180,7 @@ export function createEnvironments(
     async start() {
       await mkdir(deps.folder, { recursive: true, mode: 0o700 });
       for (const id of await readdir(deps.folder)) {
-        // Of a file system, for instance: lost+found.
+        // For example lost+found.
         if (!environmentShape.test(id)) continue;
         const environment = environmentOf(id);
         await environment.network?.adopt();

@@ -1,4 +1,4 @@
-/** Calls `work` again and again, never twice at once. */
+/** Calls `work` at this interval, never twice at the same time. */
 export function every(ms: number, work: () => Promise<void>): NodeJS.Timeout {
   let isBusy = false;
   return setInterval(() => {

@@ -5,10 +5,10 @@ import { promisify } from 'node:util';
 
 const runProgram = promisify(execFile);
 
-/** Commands can take permissions away from their own files: Go does so with downloaded modules. */
+/** Restores permissions that commands removed from their files, as Go does with downloaded modules. */
 export async function makeReadable(folder: string): Promise<void> {
   await runProgram('chmod', ['-R', 'u+rwX', folder]).catch(async ({ code }: NodeJS.ErrnoException) => {
-    // The image of Postern has no chmod(1).
+    // Postern's image has no chmod(1).
     if (code === 'ENOENT') await makeReadableHere(folder);
   });
 }
@@ -28,10 +28,10 @@ export async function removeFolder(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true, maxRetries: 5 });
 }
 
-/** Of the disk, by du(1). What vanishes meanwhile counts nothing. */
+/** Disk usage according to du(1). Files that vanish meanwhile do not count. */
 export async function bytesBelow(folder: string): Promise<number> {
   const { stdout } = await runProgram('du', ['-skx', folder], { maxBuffer: 64 * 1024 * 1024 }).catch(
-    // It complains about files that vanish, and still prints the sum.
+    // du reports an error for files that vanish, and still prints the sum.
     (error: { stdout?: string }) => ({ stdout: error.stdout ?? '' }),
   );
   return (Number.parseInt(stdout, 10) || 0) * 1_024;

@@ -1,7 +1,7 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 
-/** Replaces the file at once: no reader finds a part of it. */
+/** Replaces the file atomically: no reader finds a part of it. */
 export function writeJson(path: string, value: unknown): void {
   const next = `${path}.next`;
   writeFileSync(next, JSON.stringify(value), { mode: 0o600 });

@@ -12,7 +12,7 @@ import type { Isolation } from './sandbox.ts';
 
 export type LocalEngine = Engine & {
   /**
-   * Finds out what this machine can do, and which services of an earlier process run. Call it first. Rejects with
+   * Detects the isolation that this machine supports and adopts services of an earlier process. Call it first. Rejects with
    * EngineUnavailable.
    */
   prepare(): Promise<Isolation>;
@@ -21,33 +21,33 @@ export type LocalEngine = Engine & {
 };
 
 /**
- * Builds and runs processes of this machine (Linux). A build has a folder, a process group and an environment of its own; when
- * it ends, everything that it started ends. With bubblewrap it has namespaces of its own too (sandbox.ts). So has a service,
- * which outlives the engine (recorder/recorder.ts).
+ * Builds and runs services as processes of this machine (Linux). Each build has a separate folder, process group and
+ * environment; when it ends, everything that it started ends. With bubblewrap it also has its own namespaces (sandbox.ts). So
+ * does a service, which outlives the engine (recorder/recorder.ts).
  */
 export function createLocalEngine(deps: {
-  /** Of this engine alone. Its builds and Environments are in it. */
+  /** Folder for builds and Environments. Only this engine uses it. */
   readonly folder: string;
   readonly isolation: Isolation['kind'];
-  /** DATA_DIR, SECRETS_DIR and HOME, as absolute paths without links: hidden also below folders with programs. */
+  /** DATA_DIR, SECRETS_DIR and HOME as absolute paths without links: hidden even below folders with programs. */
   readonly hidden: readonly string[];
   /** PATH of this process. */
   readonly searchPath: string;
   readonly blobs: Pick<Blobs, 'read' | 'write'>;
-  /** Those of processes, of the largest file and of the folder are for services too. */
+  /** The limits of processes, of the largest file and of the folder apply to services too. */
   readonly limits: BuildLimits;
-  /** Time between the request to end and the end, in ms. */
+  /** Time from SIGTERM to SIGKILL, in ms. */
   readonly graceMs?: number;
-  /** In ms. */
+  /** Current time in ms. */
   readonly now: () => number;
-  /** Called with an error that no caller gets, because it happens between calls. */
+  /** Receives errors that occur between calls. */
   readonly onDefect: (error: unknown) => void;
 }): LocalEngine {
   const { folder, searchPath, limits, graceMs = 5_000 } = deps;
   const builds = createBuilds({ ...deps, folder: join(folder, 'builds'), graceMs });
   let prepared: { readonly isolation: Isolation; readonly environments: Environments } | undefined;
 
-  /** Both a build and a service must work like this. */
+  /** Checks that both a build and a service can run with this isolation. */
   async function tryOut(isolation: Isolation): Promise<EngineUnavailable | undefined> {
     const problem = await builds.tryOut(isolation);
     if (problem !== undefined || isolation.kind === 'process' || isolation.network === 'shared')

@@ -14,21 +14,21 @@ import type { LogLine } from '../build-log.ts';
 import type { LogEntry } from '../contract.ts';
 
 /**
- * The log of a service in files of one folder, each named by the id of its first line. The oldest file goes when there are
- * more than `maxFiles`, so the newest lines stay. One process writes, and others read meanwhile.
+ * The log of a service in files of one folder, each named by the id of its first line. With more than `maxFiles`, the oldest
+ * file is removed. One process writes while others read.
  */
 const maxFiles = 8;
-/** Of the newest file, for the last lines. */
+/** Bytes of the newest file to read for the last lines. */
 const lastBytes = 64 * 1024;
 
 export type LogFiles = {
   append(line: LogLine): void;
-  /** Writes what append() took since the last flush. */
+  /** Writes the lines appended since the last flush. */
   flush(): void;
   close(): void;
 };
 
-/** Continues the ids of the lines that are there. `maxBytes`: of all files together. */
+/** Continues the ids of existing lines. `maxBytes`: maximum bytes of all files together. */
 export function openLogFiles(folder: string, maxBytes: number): LogFiles {
   const bytesPerFile = Math.ceil(maxBytes / maxFiles);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -43,7 +43,7 @@ export function openLogFiles(folder: string, maxBytes: number): LogFiles {
     try {
       file.bytes += writeSync(file.descriptor, text);
     } catch {
-      // On a full disk, lines are lost. The service must not end for that.
+      // On a full disk, lines are lost. The service must not end because of that.
     }
   };
   const close = () => {
@@ -58,7 +58,7 @@ export function openLogFiles(folder: string, maxBytes: number): LogFiles {
       for (const id of old) rmSync(join(folder, nameOf(id)));
       file = { descriptor: openSync(join(folder, nameOf(next)), 'wx', 0o600), bytes: 0 };
     } catch {
-      // As above. The next line tries again.
+      // As above: lines are lost. The next line retries.
     }
   };
 
@@ -73,7 +73,7 @@ export function openLogFiles(folder: string, maxBytes: number): LogFiles {
   };
 }
 
-/** Of the next line. Call it while nothing writes. */
+/** ID of the next line. Call it while nothing writes. */
 export function nextIdIn(folder: string): number {
   const newest = idsOf(readdirSync(folder)).at(-1);
   if (newest === undefined) return 1;
@@ -93,20 +93,20 @@ export async function readLogFiles(folder: string, after: number, limit: number)
     ),
   )) {
     if (found.length >= limit) break;
-    // The writer can have removed it.
+    // The writer may have removed the file.
     const text = await readFile(join(folder, nameOf(id)), 'utf8').catch(() => '');
     found.push(...entriesIn(text).filter((entry) => entry.id > after));
   }
   return found.slice(0, limit);
 }
 
-/** Another text when lines were written. Blocks for some microseconds. */
+/** A text that changes when lines are written. Blocks for some microseconds. */
 export function stateOfLogFiles(folder: string): string {
   try {
     const newest = idsOf(readdirSync(folder)).at(-1);
     return newest === undefined ? '' : `${newest} ${statSync(join(folder, nameOf(newest))).size}`;
   } catch {
-    // The writer has removed it, or the folder is not there yet.
+    // The writer has removed the file, or the folder does not exist yet.
     return '';
   }
 }
@@ -132,14 +132,14 @@ async function endOf(path: string): Promise<string> {
   }
 }
 
-/** Complete lines alone: the writer can be in the middle of the last. */
+/** Parses complete lines only: the writer may be in the middle of the last one. */
 function entriesIn(text: string): LogEntry[] {
   return text
     .split('\n')
     .slice(0, -1)
     .flatMap((line) => {
       try {
-        // append() wrote it.
+        // append() wrote the line.
         return [JSON.parse(line) as LogEntry];
       } catch {
         // A power loss can leave a part of a line.

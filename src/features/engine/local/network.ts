@@ -10,28 +10,28 @@ import { relaySocket, spawnRelay } from './relay.ts';
 import { asTenant, giveToTenant, tenantUser } from './tenant.ts';
 
 /**
- * The network namespace of one Environment. A process that only waits holds it; slirp4netns gives it a way out, but not to this
- * machine (slirp4netns(1)). Either ends with the other. They and the relay, which is the only way in, outlive this process.
+ * The network namespace of one Environment. An idle process holds it; slirp4netns(1) connects it to the outside, but not to this
+ * machine. Either process ends with the other. Both outlive this process, and so does the relay, which is the only way in.
  */
 export type EnvironmentNetwork = {
-  /** The process that holds the namespace. Makes a new network when there is none. Rejects with EngineUnavailable. */
+  /** Returns the process that holds the namespace. Creates the network if none exists. Rejects with EngineUnavailable. */
   open(): Promise<number>;
-  /** Finds the network that an earlier process made. */
+  /** Adopts the network that an earlier process created. */
   adopt(): Promise<void>;
   /** Path of the socket through which Postern reaches ports inside (relay.ts). */
   readonly socket: string;
-  /** Starts the relay again when it has ended. Rejects with EngineUnavailable. */
+  /** Restarts the relay if it has ended. Rejects with EngineUnavailable. */
   relay(): Promise<void>;
   close(): Promise<void>;
 };
 
-/** The command that starts a program in a new network. */
+/** Arguments that start a program in a new network. */
 const unshared = ['unshare', '--user', '--net', '--map-user=1000', '--map-group=1000', '--'];
-/** How the holder waits: file 5 is a socket whose other end slirp4netns has. */
+/** The holder waits on file 5, a socket whose other end slirp4netns has. */
 const hold = 'echo >&5; read -r end <&5';
 
 export function createNetwork(deps: {
-  /** Of this network alone. */
+  /** Folder that only this network uses. */
   readonly folder: string;
   readonly searchPath: string;
 }): EnvironmentNetwork {
@@ -61,7 +61,7 @@ export function createNetwork(deps: {
     });
     const shared = pipeOf(waiting, 5);
     await firstOf(shared, waiting, 'unshare');
-    // Only started processes have none.
+    // The pid is undefined only if the process did not start.
     const pid = waiting.pid ?? 0;
     shared.pause();
     const [forwarder = '', ...options] = asTenant(
@@ -114,11 +114,11 @@ export function createNetwork(deps: {
 
     async adopt() {
       const known = await readJson<{ holder: number; relay?: number | null }>(record);
-      // An earlier version forwarded ports of this machine: its network is replaced.
+      // An earlier version forwarded ports of this machine. Its network is replaced.
       if (known?.relay === undefined) return;
       const found = await processesWith(...mark);
       if (!found.includes(known.holder)) return;
-      // Otherwise no sandbox could enter it: an earlier version made the network as root.
+      // An earlier version created the network as root, so no sandbox can enter it.
       const { uid } = await stat(`/proc/${known.holder}`).catch(() => ({ uid: undefined }));
       if (uid !== (tenantUser ?? process.getuid?.())) return;
       holder = known.holder;
@@ -142,7 +142,7 @@ export function createNetwork(deps: {
   };
 }
 
-/** Waits for the first bytes, which say that the program is ready. */
+/** Waits for the first bytes, which the program sends when it is ready. */
 async function firstOf(
   pipe: ReturnType<typeof pipeOf>,
   child: ReturnType<typeof spawn>,

@@ -35,7 +35,7 @@ async function relayed(service: (socket: net.Socket) => void, endMs: number) {
   const near = net.connect(path);
   near.on('error', () => undefined);
   near.write(`127.0.0.1:${port}\n`);
-  /** How many connections the relay has open. */
+  /** Number of open connections of the relay. */
   const open = () => new Promise((resolve) => relaying[0]?.getConnections((_error, count) => resolve(count)));
   return { near, open };
 }

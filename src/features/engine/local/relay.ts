@@ -5,19 +5,19 @@ import { enterNetwork, pipeOf } from './run-command.ts';
 import { asTenant, sourceAt, tenantUser } from './tenant.ts';
 
 /**
- * The relay of an Environment: a process in its network through which Postern reaches the services there. It listens on a Unix socket
+ * The relay of an Environment: a process in its network through which Postern reaches its services. It listens on a Unix socket
  * in a folder that only its user can open, so no other user of the machine reaches them (platform/place.ts, decision 0084).
  */
 export const relaySocket = 'relay.sock';
 
 /** Bytes of the first line: the longest address and a port. */
 const maxLine = 64;
-/** How long a service may answer when no more bytes can come, or leave bytes unread, in ms. */
+/** Time that a service has to answer after the gateway closed, or to read waiting bytes, in ms. */
 const endMs = 60_000;
 /** Maximum number of open connections: as many as the gateway opens to all processes. */
 const maxConnections = 4_096;
 
-/** Starts it in the folder of the socket. It writes to file 3 when it listens, and outlives this process. */
+/** Starts the relay in the folder of the socket. It writes to file 3 when it listens, and outlives this process. */
 export function spawnRelay(
   folder: string,
   holder: number,
@@ -44,7 +44,7 @@ export function spawnRelay(
   return child;
 }
 
-/** Runs in another process as text, so it must not use anything from this file. */
+/** Runs as source text in another process, so it must not use anything from this file. */
 export function relay(
   { connect, createServer }: typeof net,
   { rmSync, writeSync }: typeof fs,
@@ -58,19 +58,19 @@ export function relay(
     const leave = () => near.destroy();
     near.on('error', leave).once('end', leave);
     near.once('data', (first) => {
-      // Postern writes the line at once.
+      // Postern sends the line in one write.
       const end = first.indexOf('\n');
       const [, host, port] = /^(.+):(\d+)$/.exec(first.subarray(0, Math.min(end, maxBytes)).toString()) ?? [];
       if (host === undefined) return leave();
       near.off('end', leave).pause();
       if (end + 1 < first.length) near.unshift(first.subarray(end + 1));
       const far = connect({ host, port: Number(port), noDelay: true, allowHalfOpen: true });
-      // What it sent before is still delivered.
+      // Bytes that the service already sent are still delivered.
       far.on('error', () => undefined).on('close', () => near.destroySoon());
       near.on('close', () => far.destroy());
       // The gateway closes both directions, and only a write would show that.
       near.on('end', () => setTimeout(() => far.destroy(), endMs).unref());
-      // While the service does not read, nothing is read here either, also not that the gateway has gone.
+      // While the service does not read, the relay does not read either, and does not notice that the gateway disconnected.
       far.setTimeout(endMs, () => {
         if (far.writableNeedDrain) far.destroy();
       });
@@ -78,7 +78,7 @@ export function relay(
       far.pipe(near);
     });
   });
-  // A connection that cannot be taken now, such as without free files, is one failure of many.
+  // A connection that cannot be accepted, for example without free file descriptors, must not end the relay.
   server.on('error', () => undefined);
   server.maxConnections = maxConnections;
   server.listen(path, () => writeSync(3, '.'));

@@ -25,6 +25,6 @@ test('a command that prints fast waits while its reader has no room', async () =
     },
   });
   expect([await command.ended, bytes]).toEqual([0, 3_000_000]);
-  // What is left in the pipe when the command has ended comes at once.
+  // The output that remains in the pipe after the command has ended arrives immediately.
   expect(mostOpen).toBeLessThan(5);
 });

@@ -20,17 +20,17 @@ import { asTenant } from './tenant.ts';
 
 /** A command that runs in a shell. */
 export type RunningCommand = {
-  /** Of its first process. 0: it could not be started, and `ended` rejects. */
+  /** PID of the first process. 0: the command could not be started, and `ended` rejects. */
   readonly pid: number;
-  /** The exit status as a shell reports it: 128 and the number for a signal. Everything that it started has ended. */
+  /** Exit status as a shell reports it: 128 plus the number of a signal. Resolves when everything that the command started has ended. */
   readonly ended: Promise<number>;
-  /** What its processes use. Stops when it has found more than `maxThreads`. */
+  /** Resources that the processes use. Stops counting above `maxThreads`. */
   usage(maxThreads: number): Promise<Usage>;
-  /** When it has ended: whether the kernel ended it because it used too much memory. */
+  /** Valid after the end: whether the kernel ended the command because it used too much memory. */
   readonly isOutOfMemory: boolean;
-  /** Asks every process to end. */
+  /** Sends SIGTERM to every process. */
   terminate(): Promise<void>;
-  /** Ends every process. */
+  /** Kills every process. */
   kill(): void;
 };
 
@@ -40,26 +40,26 @@ export type Command = {
   readonly env: Readonly<Record<string, string>>;
   readonly workingDirectory: string;
   readonly fileBytes: number;
-  /** Takes a piece of the output. While a promise that it returns is open, the pipe waits, and so does the command. */
+  /** Receives a chunk of output. While the returned promise is pending, the pipe and the command wait. */
   readonly output: (stream: 'stdout' | 'stderr', chunk: Buffer) => Promise<void> | undefined;
 };
 
 /**
- * A variable and its value, by which processes are found that left their group, or that an earlier engine started. No two
- * commands share it. It comes first in the environment (platform/processes.ts).
+ * A variable and its value that identify the processes of one command, even after they left their group or the engine was
+ * restarted. It is unique, and comes first in the environment (platform/processes.ts).
  */
 export type Mark = readonly [name: string, value: string];
 
-/** The fixed words of `sh -c`: no core dumps, and files of limited size (blocks of 512 bytes, POSIX ulimit). */
+/** Script for `sh -c`: disables core dumps and limits the size of files (blocks of 512 bytes, POSIX ulimit). */
 const limited = 'ulimit -c 0; ulimit -f "$1"; exec /bin/sh -c "$2"';
-/** Waits until the network is there. File 5 leads to this process. */
+/** Waits until the network is connected. File 5 leads to this process. */
 const whenConnected = 'echo >&5; read -r go <&5 || exit 1; ';
-/** The command gets none of the files through which this process speaks with bwrap. */
+/** Closes the files through which this process communicates with bwrap. */
 const closed = 'exec 3>&- 4>&- 5>&- 6>&-; ';
-/** Output that is left in the pipes when the command has ended is read this long, in ms. */
+/** After the command exits, read its remaining output for at most this many milliseconds. */
 const drainMs = 2_000;
 
-/** Of slirp4netns(1): a way out, but not to this machine. It writes to file 3 when it is ready, and ends with file 4. */
+/** Options of slirp4netns(1): connections to the outside, but not to this machine. It writes to file 3 when ready, and ends when file 4 closes. */
 export const slirpOptions = [
   '--configure',
   '--mtu=65520',
@@ -68,17 +68,17 @@ export const slirpOptions = [
   '--exit-fd=4',
 ];
 
-/** What slirp4netns opens. On some machines only root can. */
+/** Devices that slirp4netns opens. On some machines only root can open them. */
 export const slirpDevices = ['/dev/net/tun'];
 
-/** Looks for processes that were told to end, and the ms between two of them. */
+/** Maximum checks for processes that are ending, and the ms between checks. */
 const [maxRounds, lookMs] = [200, 10];
 
 function shell({ text, fileBytes }: Command, before = ''): string[] {
   return ['-c', before + limited, 'sh', String(Math.ceil(fileBytes / 512)), text];
 }
 
-/** Without isolation: everything that Postern may do, the command may do. */
+/** Runs the command without isolation, with all permissions of Postern. */
 export function runPlain(command: Command): RunningCommand {
   const child = spawn('/bin/sh', shell(command), {
     cwd: command.workingDirectory,
@@ -107,8 +107,8 @@ export function runPlain(command: Command): RunningCommand {
 }
 
 /**
- * Asks processes to end. A shell that only waits for a command is left out: it would end before the command could, and
- * everything else ends with it. So are the processes of bwrap.
+ * Sends SIGTERM to the processes. It skips bwrap and a shell that only waits for a command: the shell would end before the
+ * command, and everything else ends with the shell.
  */
 async function terminate(root: number): Promise<void> {
   const found = await processesOf(root);
@@ -118,9 +118,9 @@ async function terminate(root: number): Promise<void> {
   }
 }
 
-/** Ends the processes of a command that this process started, or an earlier one. */
+/** Kills the processes of a command that this or an earlier process started. */
 export async function endMarked([name, value]: Mark): Promise<void> {
-  // Each round ends what started meanwhile.
+  // Each round kills processes that started meanwhile.
   for (let round = 0; round < maxRounds; round++) {
     const left = await processesWith(name, value);
     if (left.length === 0) return;
@@ -134,10 +134,10 @@ export function variableOf([name, value]: Mark): Record<string, string> {
   return { [name]: value };
 }
 
-/** In a sandbox of bubblewrap. `ended` rejects with EngineUnavailable when the sandbox cannot be made. */
+/** Runs the command in a bubblewrap sandbox. `ended` rejects with EngineUnavailable when the sandbox cannot be created. */
 export async function runInSandbox(command: Command, sandbox: Sandbox): Promise<RunningCommand> {
   const { network, searchPath } = sandbox;
-  // NUL ends an argument, so what follows it would be an option of bwrap.
+  // NUL ends an argument, so the text after it would become an option of bwrap.
   if (sandbox.args.some((arg) => arg.includes('\0'))) throw new Error('An argument of bwrap contains NUL.');
   const words = shell(command, `${network === 'own' ? whenConnected : ''}${closed}`);
   const started = asTenant(
@@ -155,7 +155,7 @@ export async function runInSandbox(command: Command, sandbox: Sandbox): Promise<
   const group = sandbox.group && (await makeGroup(sandbox.group.parent, sandbox.group.name, sandbox.group));
   const [program = '', ...options] = group === null ? started : inGroup(group, started);
   const child = spawn(program, options, {
-    // Variables of the command would work on bwrap too, which runs outside: LD_PRELOAD, for instance.
+    // Variables of the command, such as LD_PRELOAD, would also affect bwrap, which runs outside the sandbox.
     env: { ...variableOf(command.mark), PATH: searchPath },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
     detached: true,
@@ -168,7 +168,7 @@ export async function runInSandbox(command: Command, sandbox: Sandbox): Promise<
     '4',
     ...(filter === undefined ? [] : ['--seccomp', '6']),
   ];
-  // In a pipe, because every user of the machine can read the arguments of a process.
+  // Sent through a pipe, because every user of the machine can read the arguments of a process.
   pipeOf(child, 3).end(`${args.join('\0')}\0`);
   pipeOf(child, 6).end(filter);
   let status = '';
@@ -180,13 +180,13 @@ export async function runInSandbox(command: Command, sandbox: Sandbox): Promise<
   const gate = pipeOf(child, 5);
   let isWaiting = false;
   const connectOnce = () => {
-    // Its question can be read before the process id that bwrap wrote earlier.
+    // The shell's question can arrive before the process id that bwrap wrote earlier.
     if (!isWaiting || init() === 0 || slirp !== undefined) return;
     slirp = connect(init(), searchPath, {
       onReady: () => gate.write('\n'),
       onFailure(text) {
         complaint = `slirp4netns: ${text}`;
-        // Without its answer the shell ends.
+        // Without an answer the shell exits.
         gate.destroy();
       },
     });
@@ -203,7 +203,7 @@ export async function runInSandbox(command: Command, sandbox: Sandbox): Promise<
   const exit = statusOf(child, {
     ...command,
     output(stream, chunk) {
-      // Lines of the command can hold secrets.
+      // Lines of the command can contain secrets.
       if (stream === 'stderr')
         refusal ||= /^(?:bwrap|mount|nsenter|setpriv|unshare): .{1,300}/m.exec(chunk.toString())?.[0] ?? '';
       return command.output(stream, chunk);
@@ -212,9 +212,9 @@ export async function runInSandbox(command: Command, sandbox: Sandbox): Promise<
   return {
     pid: outer,
     ended: exit.then(async (code) => {
-      // It ends last: the kernel waits for every other process of its namespace (pid_namespaces(7)).
+      // The first process ends last: the kernel waits for every other process of its namespace (pid_namespaces(7)).
       for (let round = 0; round < maxRounds && !(await hasEnded(init())); round++) await wait(lookMs);
-      // With this pipe, slirp4netns ends.
+      // slirp4netns exits when this pipe closes.
       if (slirp !== undefined) pipeOf(slirp, 4).destroy();
       if (group !== null) {
         isOutOfMemory = await ranOutOfMemory(group);
@@ -222,7 +222,7 @@ export async function runInSandbox(command: Command, sandbox: Sandbox): Promise<
       }
       // bwrap ended with everything else in the group.
       if (isOutOfMemory) return code;
-      // bwrap reports an exit code only of a command that it started.
+      // bwrap reports an exit code only for a command that it started.
       if (!status.includes('"exit-code"')) complaint ||= refusal || `bwrap exited with ${code}`;
       if (complaint !== '' && !isKilled) throw new EngineUnavailable(complaint.trim());
       return code;
@@ -240,13 +240,13 @@ export async function runInSandbox(command: Command, sandbox: Sandbox): Promise<
   };
 }
 
-/** The words before a command that enters the network of a process (nsenter(1)): as its user, who owns the namespaces. */
+/** Arguments before a command that enters the network of a process (nsenter(1)) as its user, who owns the namespaces. */
 export function enterNetwork(holder: number): string[] {
   const namespaces = `/proc/${holder}/ns`;
   return ['nsenter', `--user=${namespaces}/user`, `--net=${namespaces}/net`, '--preserve-credentials', '--'];
 }
 
-/** Gives the network namespace of a process a way out, but not to this machine (slirp4netns(1)). */
+/** Connects the network namespace of a process to the outside, but not to this machine (slirp4netns(1)). */
 function connect(
   pid: number,
   searchPath: string,
@@ -277,9 +277,9 @@ function connect(
   return slirp;
 }
 
-/** A pipe of `stdio`, which Node gives no type. */
+/** Returns a pipe of `stdio`, which Node does not type. */
 export function pipeOf(child: ChildProcess, at: number): Readable & Writable {
-  // It is a socket for each place where `stdio` has 'pipe'.
+  // Node creates a socket for each 'pipe' in `stdio`.
   const pipe = child.stdio[at] as (Readable & Writable) | null | undefined;
   if (pipe === null || pipe === undefined) throw new Error(`The process has no pipe ${at}.`);
   return pipe.on('error', () => undefined);

@@ -6,52 +6,52 @@ import { removeFolder } from './folders.ts';
 import { giveToTenant, sourceAt, tenantUser } from './tenant.ts';
 
 /**
- * The arguments of bubblewrap (bwrap(1)) for one build or service: namespaces of its own, the programs of this machine read-only, and of
- * everything else the folder of the build alone. So DATA_DIR, SECRETS_DIR, HOME, sockets of services and the files of other
- * builds are not hidden one by one: they are never there.
+ * The arguments of bubblewrap (bwrap(1)) for one build or service: separate namespaces, the programs of this machine read-only,
+ * and otherwise only the folder of the build. So DATA_DIR, SECRETS_DIR, HOME, sockets of services and the files of other
+ * builds are not hidden one by one: the sandbox never contains them.
  */
 export type SandboxPlaces = {
-  /** Of this build or service, on this machine. */
+  /** Folder of this build or service on this machine. */
   readonly folder: string;
-  /** In the sandbox. */
+  /** Path in the sandbox. */
   readonly workingDirectory: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Or the one of a process, which is entered before. */
+  /** `holder`: a process whose network is entered before the sandbox starts. */
   readonly network: Network | { readonly holder: number };
-  /** More places of this machine that are visible. Absent: none. */
+  /** Additional visible paths of this machine. Absent: none. */
   readonly binds?: readonly Bind[];
 };
 
-/** A place of this machine, and where it is in the sandbox: read-only, unless it is for writing. */
+/** A path of this machine and its path in the sandbox, read-only by default. */
 export type Bind = { readonly source: string; readonly place: string; readonly isForWriting?: boolean };
 
-/** What a command cannot reach. `process`: nothing is kept from it. */
+/** Isolation of commands. `process`: none. */
 export type Isolation =
   | { readonly kind: 'process' }
   | {
       readonly kind: 'bwrap';
       readonly network: Network;
-      /** The control group in which those of commands are made. Null: the kernel limits no memory here (cgroups.ts). */
+      /** Parent of the control groups of commands. Null: the kernel does not limit memory (cgroups.ts). */
       readonly groups: string | null;
     };
 
-/** `own`: through slirp4netns, without a way to this machine. `shared`: loopback and other builds can be reached. */
+/** `own`: through slirp4netns, without access to this machine. `shared`: loopback and other builds can be reached. */
 export type Network = 'own' | 'shared';
 
-/** What starts a sandbox. */
+/** Parameters that start a sandbox. */
 export type Sandbox = {
   /** Arguments of bwrap(1). */
   readonly args: readonly string[];
-  /** Places of this machine that the arguments name as sourceAt() does (tenant.ts). Empty: they name them as they are. */
+  /** Paths of this machine that the arguments name with sourceAt() (tenant.ts). Empty: the arguments name them directly. */
   readonly sources: readonly string[];
-  /** Or the one of a process, which exists already. */
+  /** `holder`: a process whose network exists already. */
   readonly network: Network | { readonly holder: number };
   readonly searchPath: string;
-  /** Null: the kernel limits no memory here. `parent`, `name`: as makeGroup() takes them. */
+  /** Null: the kernel does not limit memory. `parent`, `name`: arguments of makeGroup(). */
   readonly group: ({ readonly parent: string; readonly name: string } & GroupLimits) | null;
 };
 
-/** Where a build finds its files in the sandbox. */
+/** Paths of a build's files in the sandbox. */
 export const inSandbox = {
   work: '/build',
   home: '/home/build',
@@ -59,11 +59,11 @@ export const inSandbox = {
   secrets: '/run/secrets',
 } as const;
 
-/** Folders that a command writes, in the folder of its build or service. `shm` counts as disk there, and not as memory of the machine. */
+/** Writable folders in the folder of a build or service. `shm` there uses disk, not memory of the machine. */
 const writtenFolders = ['work', 'home', 'tmp', 'shm'] as const;
 const commandFolders = [...writtenFolders, 'secrets', 'etc'];
 
-/** Makes the folders of a command, in place of those that exist. */
+/** Creates the folders of a command and replaces existing ones. */
 export async function makeCommandFolders(folder: string): Promise<void> {
   for (const name of commandFolders) {
     await removeFolder(join(folder, name));
@@ -71,18 +71,18 @@ export async function makeCommandFolders(folder: string): Promise<void> {
   }
 }
 
-/** Call it when the files of a command are in its folder, before the sandbox starts. */
+/** Call it after the files of a command are in its folder and before the sandbox starts. */
 export async function prepareSandbox(folder: string, network: SandboxPlaces['network']): Promise<void> {
   await writeConfiguration(join(folder, 'etc'), network);
   for (const name of commandFolders) await giveToTenant(join(folder, name));
-  // Logs and records beside them stay with Postern.
+  // Logs and records in the same folder stay with Postern.
   if (tenantUser !== null) await chmod(folder, 0o711);
 }
 
 const programFolders = ['/usr', '/opt', '/nix'];
-/** Links to /usr on most systems. */
+/** Most systems link these to /usr. */
 const programLinks = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
-/** What programs need. The rest of /etc can hold secrets that root reads. */
+/** Files of /etc that programs need. Others can contain secrets that root can read. */
 const configuration = [
   '/etc/alternatives',
   '/etc/ca-certificates.conf',
@@ -96,18 +96,18 @@ const configuration = [
   '/etc/ssl/openssl.cnf',
 ];
 /**
- * The kernel lets their owner write these, with any capabilities and in any user namespace (proc(5)). No user of a sandbox is
- * root (tenant.ts); this is a second barrier. These mounts cannot be removed there, because bwrap's namespace is locked
+ * The owner can write these files with any capabilities and in any user namespace (proc(5)). No user of a sandbox is root
+ * (tenant.ts); this is a second barrier. A command cannot remove these mounts, because bwrap's namespace is locked
  * (mount_namespaces(7)), and with them the kernel allows no new /proc.
  */
 const kernelSettings = ['/proc/sys', '/proc/sysrq-trigger', '/proc/irq', '/proc/bus', '/proc/fs'];
 const devices = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
-/** Of slirp4netns(1), which forwards queries to the name servers of this machine. */
+/** Name server of slirp4netns(1), which forwards queries to the name servers of this machine. */
 const slirpNameServer = '10.0.2.3';
-/** Any user but root, who would try to give files to others. */
+/** Any user except root: programs of root try to change the owner of files. */
 const user = '1000';
 
-/** `hidden`: places that are not visible, also below folders with programs. */
+/** `hidden`: paths that are hidden even below folders with programs. */
 export function sandboxOf(
   { folder, workingDirectory, env, network, binds = [] }: SandboxPlaces,
   hidden: readonly string[],
@@ -146,7 +146,7 @@ export function sandboxOf(
     ...kernelSettings.flatMap((path) => ['--ro-bind-try', path, path]),
     '--tmpfs',
     '/dev',
-    // Without --dev: it needs a second user namespace, which slirp4netns cannot enter.
+    // --dev would need a second user namespace, which slirp4netns cannot enter.
     ...devices.flatMap((name) => ['--dev-bind', `/dev/${name}`, `/dev/${name}`]),
     '--symlink',
     '/proc/self/fd',
@@ -176,7 +176,7 @@ export function sandboxOf(
   return { args, sources };
 }
 
-/** `folder`: of the command alone. */
+/** `folder`: a folder that only this command uses. */
 export function groupOf(isolation: Isolation, folder: string, limits: GroupLimits): Sandbox['group'] {
   if (isolation.kind === 'process' || isolation.groups === null) return null;
   return { parent: isolation.groups, name: folder, ...limits };
@@ -189,7 +189,7 @@ function linkOrBind(path: string): string[] {
     : ['--ro-bind', path, path];
 }
 
-/** Files of /etc for the user of the build. Those of this machine name its users and its neighbours. */
+/** Writes files of /etc for the user of the build. Those of this machine would reveal its users and neighbours. */
 async function writeConfiguration(folder: string, network: SandboxPlaces['network']): Promise<void> {
   const nameServers =
     network === 'shared'

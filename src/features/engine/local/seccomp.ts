@@ -1,20 +1,20 @@
 /**
- * The filter of system calls for a sandbox (seccomp(2)), as bwrap(1) reads it: an array of `struct sock_filter`, for this
- * processor. It refuses what no build or service needs and what widens the kernel that a tenant can reach:
+ * The filter of system calls for a sandbox (seccomp(2)) in the format of bwrap(1): an array of `struct sock_filter` for this
+ * processor. It refuses calls that no build or service needs and that widen a tenant's attack surface in the kernel:
  *
- * - user namespaces, in which a process has every capability over what it makes there;
+ * - user namespaces, in which a process has every capability over what it creates there;
  * - the keyring of the session, which bwrap does not replace (keyrings(7));
- * - prctl(PR_SET_MM), which moves what others read of the process in /proc;
+ * - prctl(PR_SET_MM), which changes what other processes read about the process in /proc;
  * - io_uring, BPF, performance counters and userfaultfd.
  *
- * Container engines refuse the same by default. Undefined: Postern knows no numbers for this processor.
+ * Container engines refuse the same by default. Undefined: Postern does not know the call numbers of this processor.
  */
 export function seccompFilter(architecture: string = process.arch): Buffer | undefined {
   const known = architectures[architecture];
   if (known === undefined) return undefined;
   const { audit, calls } = known;
   const refuse = (number: number, errno: number) => [jumpUnless(number, 1), give(errorOf + errno)];
-  /** Refuses the call `number` where its first argument fits. */
+  /** Refuses the call `number` when its first argument matches. */
   const refuseWhere = (number: number, fits: Instruction) => [
     jumpUnless(number, 4),
     load(firstArgument),
@@ -32,7 +32,7 @@ export function seccompFilter(architecture: string = process.arch): Buffer | und
     [jumpIfAtLeast, 0, 1, 0x40000000] as const,
     give(errorOf + enosys),
     ...calls.eperm.flatMap((number) => refuse(number, eperm)),
-    // Programs then use what came before these calls.
+    // Programs then fall back to older calls.
     ...[...ioUring, clone3].flatMap((number) => refuse(number, enosys)),
     ...refuseWhere(calls.clone, [jumpIfBitSet, 0, 1, newUserNamespace]),
     ...refuseWhere(calls.unshare, [jumpIfBitSet, 0, 1, newUserNamespace]),

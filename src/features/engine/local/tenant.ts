@@ -5,18 +5,18 @@ import { promisify } from 'node:util';
 const runProgram = promisify(execFile);
 
 /**
- * Commands of tenants never run as root: to the kernel a process of a sandbox is still the user who started it. Where Postern is root,
- * this user starts sandboxes and their networks. No other program of a machine has this number, which systemd leaves unused
- * (its UIDS-GIDS page), and which exists in a container too. Null: Postern is not root, and starts them as itself.
+ * Commands of tenants never run as root: to the kernel, a process of a sandbox is still the user who started it. If Postern is
+ * root, this user starts sandboxes and their networks. No other program uses this number, which systemd leaves unused
+ * (its UIDS-GIDS page) and which exists in containers too. Null: Postern is not root, and starts them as itself.
  */
 export const tenantUser: number | null = process.getuid?.() === 0 ? 65_533 : null;
 
-/** In the file system that a command sees before its sandbox is made, and only there. */
+/** Exists only in the file system that a command sees before its sandbox is created. */
 const sourcesFolder = '/mnt';
 
 /**
- * Makes each place of this machine reachable for the user, who need not be able to enter the folders above it. A device is replaced by
- * one that the user can open.
+ * Makes each path of this machine reachable for the user, who may not be able to enter its parent folders. A device is replaced
+ * by one that the user can open.
  */
 const script = `set -e
 mount -t tmpfs -o mode=755,size=1m tmpfs ${sourcesFolder}
@@ -38,8 +38,8 @@ shift
 exec "$@"`;
 
 /**
- * The words that start a program as the user of tenants, where there is one. It finds the file or folder `sources[n]` of this machine at
- * `sourceAt(n)`, and a device where it always is.
+ * Arguments that start a program as the user of tenants, if there is one. The program finds the file or folder `sources[n]` of
+ * this machine at `sourceAt(n)`, and a device at its usual path.
  */
 export function asTenant(words: readonly string[], sources: readonly string[] = []): string[] {
   if (tenantUser === null) return [...words];
@@ -54,10 +54,10 @@ export function sourceAt(index: number): string {
   return `${sourcesFolder}/${index}`;
 }
 
-/** Gives a folder to the user of tenants, with all that is in it. Call it while no command of a tenant runs there. */
+/** Gives a folder and its content to the user of tenants. Call it while no command of a tenant runs there. */
 export async function giveToTenant(folder: string): Promise<void> {
   if (tenantUser === null || (await lstat(folder)).uid === tenantUser) return;
-  // chown -h changes a link and never its target. The folder comes last, so that a call that was cut off is repeated.
+  // chown -h changes a link and never its target. The folder comes last, so that an interrupted call is repeated.
   await runProgram('find', [
     folder,
     '-depth',

@@ -5,11 +5,11 @@ import { threadsFor } from '../build-failures.ts';
 import { bytesBelow } from './folders.ts';
 import type { RunningCommand } from './run-command.ts';
 
-/** Milliseconds between two looks at the processes of a build, and between two at the size of its folder. */
+/** Intervals between checks of a build's processes and of the size of its folder, in ms. */
 const lookMs = 250;
 const measureMs = 1_000;
 
-/** Ends the command when it exceeds a limit or is cancelled. `stop` says which limit. */
+/** Ends the command when it exceeds a limit or is cancelled. `stop` names the limit. */
 export function watchOver(
   running: RunningCommand,
   place: string,
@@ -32,7 +32,7 @@ export function watchOver(
   signal.addEventListener('abort', cancel, { once: true });
   if (signal.aborted) cancel();
   const deadline = setTimeout(() => endNow('timed_out', true), limits.timeMs);
-  // What takes more of the machine than it may is not asked first: it could take more meanwhile.
+  // A command above a limit is killed without SIGTERM: it could exceed the limit further meanwhile.
   const look = every(lookMs, async () => {
     const { pids, threads, residentBytes } = await running.usage(threadsFor(limits));
     if (pids.length > limits.processes || threads > threadsFor(limits)) endNow('too_many_processes', false);

@@ -17,7 +17,7 @@ const shared = {
   policy: { callers: 'pod', identity: 'none' },
 } as const;
 
-/** Where pods fetch and send archives. The ticket says which one, so the address says nothing. */
+/** Routes where pods fetch and send archives. The ticket identifies the archive; the URL does not. */
 export function transferRoutes(requests: TicketRequests): Route[] {
   return [
     defineRoute({

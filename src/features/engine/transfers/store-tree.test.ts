@@ -14,7 +14,7 @@ async function tarOf(files: Readonly<Record<string, Buffer | string>>): Promise<
   return gzipSync(await buffer(tar));
 }
 
-/** Stores these bytes, in parts of 1 KiB. Returns how many were stored. */
+/** Stores these bytes in parts of 1 KiB. Returns the number of stored bytes. */
 async function store(bytes: Buffer, limits: Partial<TreeLimits> = {}) {
   const kept: number[] = [];
   async function write(source: Readable): Promise<Blob> {
@@ -69,7 +69,7 @@ test('T56 links that only keep their reader busy are refused', async () => {
   const tar = pack();
   tar.entry({ name: 'a/', type: 'directory' });
   const around = 'a/../'.repeat(800);
-  // Each leads to the end of a chain that is not too long.
+  // Each points to the end of a chain that is short enough.
   for (let at = 0; at < 100; at += 1)
     tar.entry({
       name: `${at}`,

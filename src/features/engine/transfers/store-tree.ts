@@ -4,8 +4,7 @@ import type { Artifact } from '../contract.ts';
 import { entriesOf, type TreeLimits, WrongTree } from '../tree.ts';
 
 /**
- * Stores a tar that nobody trusts, and reads it at the same time. Throws WrongTree, and the errors of `source`; then nothing
- * is stored.
+ * Stores an untrusted tar while checking it. Throws WrongTree and the errors of `source`; then nothing is stored.
  */
 export async function storeTree(
   source: AsyncIterable<Uint8Array>,
@@ -22,7 +21,7 @@ export async function storeTree(
     try {
       for await (const chunk of source) {
         bytes += chunk.length;
-        // Empty parts of a gzip file unpack to nothing, so that the reader would never refuse them.
+        // Empty members of a gzip file unpack to nothing, so the reader would never refuse them.
         if (bytes > limits.bytes)
           throw new WrongTree(`The archive has more than ${limits.bytes} bytes.`, 'output_too_large');
         if (!copy.destroyed && !copy.write(chunk)) await drained(copy);
@@ -57,7 +56,7 @@ async function countsOf(source: Readable, limits: TreeLimits): Promise<Pick<Arti
   return { files, bytes };
 }
 
-/** Errors of gzip have a code, those of the tar reader have words alone. */
+/** Errors of gzip have a code; those of the tar reader have only a message. */
 function isUnreadable(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof WrongTree) return false;
   return 'code' in error

@@ -10,17 +10,17 @@ import { storeTree } from './store-tree.ts';
 import type { TicketKind, TicketStore } from './ticket-store.ts';
 
 /**
- * What pods send with their tickets. A ticket that is unknown, used, withdrawn, or for the other direction is one and the same
- * 401, after the same work.
+ * Handles requests of pods with tickets. A ticket that is unknown, used, withdrawn, or for the other direction gets the same
+ * 401 after the same work.
  */
 export type TicketRequests = {
   /**
-   * The archive that the ticket is for. `authorization`: the header, undefined when it is missing.
+   * Opens the archive of the ticket. `authorization`: the header; undefined when it is missing.
    * @throws AppError invalid_credential, rate_limited, store_unavailable
    */
   open(origin: RequestOrigin, authorization: string | undefined): Promise<Readable>;
   /**
-   * Stores the archive. When two are sent with one ticket, one is stored under it. `left`: aborted when the pod disconnects.
+   * Stores the archive. If two requests use one ticket, only one succeeds. `left`: aborted when the pod disconnects.
    * @throws AppError the same, upload_rejected, storage_full, and the errors of `body`
    */
   take(
@@ -40,7 +40,7 @@ export function createTicketRequests(deps: {
   readonly tickets: Pick<TicketStore, 'findUsable' | 'use'>;
   readonly blobs: Pick<Blobs, 'read' | 'write'>;
   readonly limits: TreeLimits;
-  /** Counts a bad credential of the address, and returns the error that refuses it. */
+  /** Counts a bad credential for the address, and returns the error to throw. */
   readonly refuse: (origin: RequestOrigin, error: AppError) => AppError;
   readonly clock: Clock;
 }): TicketRequests {
@@ -62,7 +62,7 @@ export function createTicketRequests(deps: {
   return {
     async open(origin, authorization) {
       const { kind, tarDigest, digest } = await find(origin, authorization, ['source', 'tree']);
-      // Opened first, so that a store that is away uses no ticket up.
+      // Opened first, so that an unavailable store does not consume the ticket.
       const archive = await blobs.read(tarDigest ?? '');
       if (kind === 'tree') return archive;
       try {

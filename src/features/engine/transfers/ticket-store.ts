@@ -5,9 +5,9 @@ import type { Artifact } from '../contract.ts';
 /** `source` and `tree` are for one GET and any number of them, `output` for one PUT. */
 export type TicketKind = 'source' | 'output' | 'tree';
 
-/** SQL of tickets. It knows digests of them alone (secretDigest). */
+/** SQL of tickets. It stores only their digests (secretDigest). */
 export type TicketStore = {
-  /** Replaces the ticket of this kind that the build has. `tarDigest`: of a source. */
+  /** Replaces the build's ticket of this kind. `tarDigest`: the archive of a source. */
   insertForBuild(ticket: {
     readonly digest: string;
     readonly kind: 'source' | 'output';
@@ -15,24 +15,24 @@ export type TicketStore = {
     readonly tarDigest: string | null;
     readonly now: number;
   }): Promise<void>;
-  /** Does nothing when it exists. */
+  /** Does nothing when the ticket exists. */
   insertForEnvironment(ticket: {
     readonly digest: string;
     readonly environmentId: string;
     readonly tarDigest: string;
     readonly now: number;
   }): Promise<void>;
-  /** Undefined unless it is of one of these kinds and can be used. `tarDigest` is null of an output. */
+  /** Undefined: the ticket cannot be used, or has another kind. `tarDigest` is null for an output. */
   findUsable(
     digest: string,
     kinds: readonly TicketKind[],
   ): Promise<{ readonly kind: TicketKind; readonly tarDigest: string | null } | undefined>;
-  /** Uses a source or an output up. `sent`: of an output. False: it cannot be used any more. */
+  /** Consumes the ticket of a source or an output. `sent`: the artifact of an output. False: the ticket can no longer be used. */
   use(digest: string, sent: Artifact | null, now: number): Promise<boolean>;
   outputOf(buildId: string): Promise<Artifact | undefined>;
   removeOfBuild(buildId: string): Promise<void>;
   removeOfEnvironment(environmentId: string): Promise<void>;
-  /** Those whose build has ended, or whose Environment is torn down. */
+  /** Removes tickets whose build has ended or whose Environment is torn down. */
   removeLeft(): Promise<void>;
 };
 

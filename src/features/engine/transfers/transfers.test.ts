@@ -31,7 +31,7 @@ type Header = Parameters<ReturnType<typeof pack>['entry']>[0];
 
 let h: Harness;
 let transfers: Transfers;
-/** What cannot be reached. */
+/** Whether the stores are unreachable. */
 const away = { isCut: false };
 beforeAll(async () => {
   h = await openHarness({ database: fallibleDatabase(await openTestDatabase(), away) });
@@ -46,7 +46,7 @@ afterAll(() => h.close());
 
 let build: string;
 let environment: string;
-/** Each test sends from an address of its own, because refusals are counted by address. */
+/** Each test sends from a different address, because refusals are counted by address. */
 let from: string;
 let count = 0;
 beforeEach(() => {
@@ -58,7 +58,7 @@ beforeEach(() => {
 
 const path = '/environment-files';
 
-/** The answer to GET, with its bytes. */
+/** The response to GET with its bytes. */
 async function fetched(ticket: string) {
   const {
     statusCode: status,
@@ -89,7 +89,7 @@ function folderOf(files: Readonly<Record<string, string>>): string {
 
 async function tarOf(...entries: Header[]): Promise<Buffer> {
   const tar = pack();
-  // Without a time of their own, entries have that of now, and two archives may differ.
+  // Entries without a time get the current one, so two archives may differ.
   const mtime = new Date(0);
   for (const header of entries) tar.entry({ mtime, ...header }, header.type === 'file' ? 'x' : '');
   tar.finalize();
@@ -98,7 +98,7 @@ async function tarOf(...entries: Header[]): Promise<Buffer> {
 
 const oneFile = () => tarOf({ name: 'a.txt', type: 'file' });
 
-/** Lowest first. */
+/** Returns the statuses, lowest first. */
 const statusesOf = (answers: readonly { readonly status: number }[]) =>
   answers.map(({ status }) => status).toSorted((one, other) => one - other);
 
@@ -289,7 +289,7 @@ test('T56 tickets that are unknown, used, withdrawn or for the other direction a
       'Bearer realm="postern", error="invalid_token"',
     ]);
   expect(answers[0]?.error.code).toBe('invalid_credential');
-  // Nothing of it used them up.
+  // The refused requests consumed no ticket.
   expect([(await fetched(source)).status, (await sent(output, await oneFile())).status]).toEqual([200, 201]);
 });
 
@@ -301,7 +301,7 @@ test('T56 an address that sent too many bad tickets gets 429, and a good ticket 
   expect((await fetched(await transfers.offerSource(build, folderOf({ a: 'good' })))).status).toBe(200);
 });
 
-test('while a store is away, pods get 503 and their tickets stay valid', async () => {
+test('while a store is unavailable, pods get 503 and their tickets stay valid', async () => {
   const source = await transfers.offerSource(build, folderOf({ a: 'away' }));
   const output = await transfers.expectOutput(build);
   const both = async () => [(await fetched(source)).status, (await sent(output, await oneFile())).status];

@@ -15,15 +15,15 @@ import type { TicketStore } from './ticket-store.ts';
  * archive and one direction, and Postern stores only its hash. Each verb throws AppError store_unavailable.
  */
 export type Transfers = {
-  /** Packs `folder` into the blob store and returns a ticket for it, valid for one GET. */
+  /** Packs `folder` into the blob store and returns a ticket that is valid for one GET. */
   offerSource(buildId: string, folder: string): Promise<string>;
-  /** A ticket for one PUT of the output of the build. The one before it is withdrawn, as with a source. */
+  /** Returns a ticket for one PUT of the build's output. It replaces the previous ticket, as for a source. */
   expectOutput(buildId: string): Promise<string>;
-  /** What was sent with that ticket. Undefined: nothing yet. */
+  /** Returns the output sent with that ticket. Undefined: none yet. */
   outputOf(buildId: string): Promise<Artifact | undefined>;
   /** Withdraws every ticket of the build. */
   closeBuild(buildId: string): Promise<void>;
-  /** `digest`: of an artifact. The same Environment and digest give the same ticket, valid until closeEnvironment(). */
+  /** `digest`: digest of an artifact. The same Environment and digest give the same ticket, valid until closeEnvironment(). */
   offerTree(environmentId: string, digest: string): Promise<string>;
   closeEnvironment(environmentId: string): Promise<void>;
 };
@@ -32,7 +32,7 @@ export function createTransfers(deps: {
   readonly read: { readonly tickets: TicketStore };
   readonly tx: Tx<{ tickets: TicketStore; content: ContentStore }>;
   readonly blobs: Pick<Blobs, 'write'>;
-  /** Of tickets for trees. */
+  /** HMAC key of tickets for trees. */
   readonly hmacKey: string;
   readonly clock: Clock;
   readonly random: Random;
@@ -44,12 +44,12 @@ export function createTransfers(deps: {
     async offerSource(buildId, folder) {
       const since = clock.now();
       const found = await findOutput(folder, maxOutput);
-      // What git wrote there has neither such names nor such links.
+      // The folder comes from git, which writes neither such names nor such links.
       if (found.kind === 'failed') throw new Error(found.message);
       const { digest: tarDigest } = await storeOutput(found, blobs);
       const ticket = newTicket();
       await tx(async ({ tickets, content }) => {
-        // The ticket keeps the archive from the clean-up of Sites (ContentStore), unless that has already begun.
+        // The ticket protects the archive from the clean-up of Sites (ContentStore), unless that has already begun.
         await content.lockForUse();
         const now = clock.now();
         await tickets.insertForBuild({

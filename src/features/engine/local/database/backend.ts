@@ -11,16 +11,16 @@ import { unaccent } from '@electric-sql/pglite/contrib/unaccent';
 import { uuid_ossp } from '@electric-sql/pglite/contrib/uuid_ossp';
 import { messageOf, startupPacket } from './messages.ts';
 
-/** PGlite, as one session of PostgreSQL. Every call waits for the answer of the one before. */
+/** PGlite as one session of PostgreSQL. Each call waits for the previous answer. */
 export type Backend = {
-  /** What it sends to a client that has signed in. */
+  /** Messages for a client that has signed in. */
   readonly greeting: Buffer;
   /** Answers one message of the protocol. */
   run(message: Uint8Array): Promise<Buffer>;
   close(): Promise<void>;
 };
 
-/** Those that PostgreSQL lets an owner of a database create, as far as PGlite has them and many use them. */
+/** Common extensions that PGlite has and that PostgreSQL allows the owner of a database to create. */
 const extensions: Extensions = {
   btree_gin,
   btree_gist,
@@ -35,28 +35,28 @@ const extensions: Extensions = {
 };
 
 /**
- * After what can begin COPY FROM STDIN. PGlite reads its data from the same call, and ends without it. PostgreSQL ignores this
- * where nothing is copied.
+ * Sent after every message that may begin COPY FROM STDIN. PGlite reads the data from the same call and ends without it.
+ * PostgreSQL ignores CopyFail outside of a COPY.
  */
 const copyFail = messageOf('f', 'PGlite cannot COPY FROM STDIN\0');
 /** Query and Execute. */
 const mayCopy = 'QE';
 
-/** `folder`: of the data. Absent: in memory. */
+/** `folder`: folder of the data. Absent: the data is in memory. */
 export async function openBackend(folder?: string): Promise<Backend> {
   const database = await PGlite.create({
     ...(folder === undefined ? {} : { dataDir: folder }),
     extensions,
-    // PostgreSQL's 128 MB would be most of the memory of a small database.
+    // PostgreSQL's default, 128 MB, would be most of the memory of a small database.
     startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=32MB'],
   });
   async function run(message: Uint8Array): Promise<Buffer> {
     const chunks: Buffer[] = [];
     const isCopy = mayCopy.includes(String.fromCharCode(message[0] ?? 0));
     const whole = isCopy ? Buffer.concat([message, copyFail]) : message;
-    // Not execProtocolRaw(), which keeps all answers for ever.
+    // execProtocolRaw() would keep all answers forever.
     await database.execProtocolRawStream(whole, {
-      // A copy: it is memory of PGlite, which it uses again.
+      // Copied, because PGlite reuses this memory.
       onRawData: (bytes) => void chunks.push(Buffer.from(bytes)),
     });
     return Buffer.concat(chunks);

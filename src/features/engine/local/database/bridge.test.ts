@@ -42,7 +42,7 @@ afterEach(async () => {
   if (failures.length > 0) throw new Error('PGlite failed.', { cause: failures[0] });
 });
 
-// A server that listens has one.
+// A listening server has a port.
 const port = () => (bridge.address() as AddressInfo).port;
 
 async function client(changes: pg.ClientConfig = {}): Promise<pg.Client> {
@@ -64,7 +64,7 @@ async function rows(from: pg.Client, text: string | pg.QueryConfig): Promise<unk
   return (await from.query<Record<string, unknown>>(text)).rows.map((row) => Object.values(row)[0]);
 }
 
-/** A connection that says what it likes. */
+/** A connection that sends these bytes. */
 function raw(...sent: Buffer[]): Socket {
   const socket = connect(port(), '127.0.0.1').on('error', () => undefined);
   open.push(socket);
@@ -72,10 +72,10 @@ function raw(...sent: Buffer[]): Socket {
   return socket;
 }
 
-/** What is said before the first query. */
+/** Messages before the first query. */
 const signIn = [startupPacket({ user: 'postgres', database: 'postgres' }), messageOf('p', `${password}\0`)];
 
-/** SQLSTATE of the last error that is sent before the connection ends. */
+/** SQLSTATE of the last error before the connection ends. */
 async function refusalOf(socket: Socket): Promise<string | undefined> {
   const said = (await buffer(socket)).toString('latin1');
   return [...said.matchAll(/C(\w{5})\0M/g)].at(-1)?.[1];
@@ -266,7 +266,7 @@ describe('bytes that no client sends', () => {
     const hostile = raw(...signIn, messageOf(type, body), syncMessage);
     const take = takeFrom(hostile);
     let seen = '';
-    // Ready after the sign-in, and after Sync.
+    // ReadyForQuery follows the sign-in and each Sync.
     while (seen.split('Z').length < 3)
       seen += (await takeMessage(take, 2 ** 20))?.toString('latin1', 0, 1) ?? 'ZZZ';
     expect(seen).not.toContain('ZZZ');

@@ -15,32 +15,32 @@ import {
 } from './messages.ts';
 import { createStatementNames } from './statement-names.ts';
 
-/** Of PGlite, which has one user and one database. */
+/** Login of PGlite, which has one user and one database. */
 const login = { user: 'postgres', database: 'postgres' } as const;
 
 const maxConnections = 20;
-/** Of the first packet and of the password, as in PostgreSQL. */
+/** Maximum bytes of the first packet and of the password, as in PostgreSQL. */
 const maxSignInBytes = 10_000;
 const signInMs = 60_000;
 /** Codes of first packets (PostgreSQL manual, "Message Formats"). */
 const [protocol, cancel, ssl, gss] = [196_608, 80_877_102, 80_877_103, 80_877_104];
-/** Query, Sync and FunctionCall, which PostgreSQL answers with its status. */
+/** Query, Sync and FunctionCall, after which PostgreSQL sends its status. */
 const complete = 'QSF';
-/** Parse, Bind, Describe, Execute, Close: the status follows after Sync. */
+/** Parse, Bind, Describe, Execute, Close: PostgreSQL sends its status only after Sync. */
 const parts = 'PBDEC';
-/** Flush: every answer is sent at once. CopyData, CopyDone, CopyFail: the COPY ended with an error already (backend.ts). */
+/** Flush: the bridge sends every answer immediately. CopyData, CopyDone, CopyFail: the COPY has already failed (backend.ts). */
 const ignored = 'Hdcf';
 
 /**
- * Lets many clients use PGlite, which has one session, over the protocol of PostgreSQL. They take turns: a client keeps its
- * turn until no transaction of it is open. When it goes, its transaction is rolled back. Settings, temporary tables and locks
- * of the session are those of all clients, and end with the last one.
+ * Serves the PostgreSQL protocol to many clients of PGlite, which has one session. Clients take turns: each keeps its turn
+ * until its transaction ends, and a disconnect rolls the transaction back. All clients share the settings, temporary tables
+ * and locks of the session, which end with the last client.
  */
 export function createBridge(deps: {
   readonly backend: Backend;
   readonly password: string;
   readonly maxMessageBytes?: number;
-  /** PGlite did not answer: nothing is known about its state, and the caller ends this process. */
+  /** PGlite did not answer. Its state is unknown, and the caller ends this process. */
   readonly onFailure: (error: unknown) => void;
 }): Server {
   const { backend, maxMessageBytes = 16 * 2 ** 20 } = deps;
@@ -62,7 +62,7 @@ export function createBridge(deps: {
     }
   }
 
-  /** False: the client has gone. @throws Refusal */
+  /** Returns false if the client has disconnected. @throws Refusal */
   async function signIn(socket: Socket, take: Take): Promise<boolean> {
     const parameters = await startOf(socket, take);
     if (parameters === undefined) return false;
@@ -82,7 +82,7 @@ export function createBridge(deps: {
     return true;
   }
 
-  /** Sends the messages of a client to PGlite until it goes. @throws Refusal */
+  /** Sends the messages of a client to PGlite until the client disconnects. @throws Refusal */
   async function converse(socket: Socket, take: Take): Promise<void> {
     const names = createStatementNames((count += 1));
     let hasTurn = false;
@@ -142,7 +142,7 @@ export function createBridge(deps: {
   });
 }
 
-/** The parameters of the first packet. Undefined: the client has gone, or only wanted to cancel a query. @throws Refusal */
+/** Parameters of the first packet. Undefined: the client disconnected, or sent a cancel request. @throws Refusal */
 async function startOf(socket: Socket, take: Take): Promise<Readonly<Record<string, string>> | undefined> {
   // A client may ask for TLS and for GSSAPI first, each once.
   for (let packet = 0; packet < 3; packet += 1) {
@@ -176,7 +176,7 @@ function isSame(one: string, other: string): boolean {
   return timingSafeEqual(digest(one), digest(other));
 }
 
-/** Until the client has read what was sent, or is gone. */
+/** Resolves when the client has read the output or has disconnected. */
 async function drained(socket: Socket): Promise<void> {
   if (socket.destroyed) return;
   await new Promise<void>((resolve) => {

@@ -17,7 +17,7 @@ import {
 import { watchOver } from '../watch-build.ts';
 import { programIn, seedRefused } from './program-in.ts';
 
-/** Of one seed, besides the memory. */
+/** Limits of one seed, except memory. */
 const limits: Omit<BuildLimits, 'memoryBytes'> = {
   timeMs: 60_000,
   processes: 100,
@@ -25,12 +25,12 @@ const limits: Omit<BuildLimits, 'memoryBytes'> = {
   diskBytes: 2 ** 30,
   outputFiles: 0,
 };
-/** Of what the program says, in characters. */
+/** Maximum characters of the program's output. */
 const maxWords = 100_000;
 
 /**
- * Makes the folder of a database beside itself and moves it to its place when it is complete, so that nothing half made is
- * ever used. An aborted `signal` ends it. @throws EngineUnavailable; AppError config_invalid when the seed cannot be used
+ * Creates the folder of a database under a temporary name and renames it when it is complete, so that an incomplete one is
+ * never used. An aborted `signal` cancels this. @throws EngineUnavailable; AppError config_invalid when the seed cannot be used
  */
 export async function makeDatabase(
   { seed, memoryBytes }: WantedDatabase,
@@ -46,7 +46,7 @@ export async function makeDatabase(
   const { isolation, searchPath } = deps;
   const place = `${folder}.making`;
   const mark: Mark = ['POSTERN_DATABASE', place];
-  // What a killed server left.
+  // Processes that a killed server left behind.
   await endMarked(mark);
   await removeFolder(place);
   await makeCommandFolders(place);
@@ -82,7 +82,7 @@ export async function makeDatabase(
             { folder: place, workingDirectory, env, network: isolation.network, binds },
             deps.hidden,
           ),
-          // It gets no way out of its own network.
+          // Without slirp4netns, its own network has no way out.
           network: 'shared',
           searchPath,
           group: groupOf(isolation, place, { memoryBytes, threads: threadsFor(limits) }),
@@ -111,7 +111,7 @@ function failureOf(
     if (stop === 'out_of_memory')
       return seedFailed(`${seed.path} needs more than ${mebibytes(memoryBytes)} of memory.`);
     if (status === seedRefused) {
-      // The program wrote it.
+      // The program wrote this JSON.
       return seedFailed(wordsOf(seed, JSON.parse(stdout) as { message: string; position?: string }));
     }
   }

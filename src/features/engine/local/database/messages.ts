@@ -14,7 +14,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Reads this number of bytes. Undefined: the client has gone. */
+/** Reads this number of bytes. Undefined: the client has disconnected. */
 export type Take = (bytes: number) => Promise<Buffer | undefined>;
 
 export function takeFrom(stream: Readable): Take {
@@ -23,7 +23,7 @@ export function takeFrom(stream: Readable): Take {
   let size = 0;
   return async (bytes) => {
     while (size < bytes) {
-      // A connection that breaks has ended.
+      // A broken connection counts as ended.
       const next = await chunks.next().catch(() => undefined);
       if (next === undefined || next.done === true) return undefined;
       kept.push(next.value);
@@ -36,7 +36,7 @@ export function takeFrom(stream: Readable): Take {
   };
 }
 
-/** The next message, with its type and its length. Undefined: the client has gone. @throws Refusal */
+/** The next message, with its type and its length. Undefined: the client has disconnected. @throws Refusal */
 export async function takeMessage(take: Take, maxBytes: number): Promise<Buffer | undefined> {
   const head = await take(headBytes);
   if (head === undefined) return undefined;
@@ -58,12 +58,12 @@ export function messageOf(type: string, ...parts: readonly (Buffer | string)[]):
 
 export const queryMessage = (text: string) => messageOf('Q', `${text}\0`);
 export const syncMessage = messageOf('S');
-/** Forgets a prepared statement. */
+/** Deletes a prepared statement. */
 export const closeMessage = (name: string) => messageOf('C', `S${name}\0`);
-/** Asks the client for its password as it is. */
+/** Requests the password in clear text. */
 export const passwordRequest = messageOf('R', Buffer.from([0, 0, 0, 3]));
 
-/** After it, the connection ends. */
+/** An error after which the connection ends. */
 export function fatalMessage({ code, message }: Refusal): Buffer {
   return messageOf('E', `SFATAL\0VFATAL\0C${code}\0M${message}\0\0`);
 }
@@ -77,9 +77,9 @@ export function startupPacket(parameters: Readonly<Record<string, string>>): Buf
   return Buffer.concat([length, body]);
 }
 
-/** What PostgreSQL answered. */
+/** An answer of PostgreSQL. */
 export type Answer = {
-  /** Undefined: it is not ready for the next query. `I`: no transaction is open. */
+  /** Undefined: PostgreSQL is not ready for the next query. `I`: no transaction is open. */
   readonly status: string | undefined;
   /** Fields of the last error, by type: `M` is the message, `P` the position in the text of the query. */
   readonly error: ReadonlyMap<string, string> | undefined;

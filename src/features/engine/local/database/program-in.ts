@@ -2,10 +2,10 @@ import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Bind, Isolation } from '../sandbox.ts';
 
-/** Status of the program when the SQL of a seed cannot be used. */
+/** Exit status when the SQL of a seed cannot be used. */
 export const seedRefused = 3;
 
-/** What starts the program of a database: text for a shell, its variables, and what the sandbox must have. */
+/** How to start the program of a database: a shell command, its variables, and the mounts of the sandbox. */
 export type Program = {
   readonly text: string;
   readonly env: Readonly<Record<string, string>>;
@@ -14,10 +14,10 @@ export type Program = {
 
 const root = fileURLToPath(new URL('../../../../../', import.meta.url));
 const program = 'src/features/engine/local/database/program.ts';
-/** In the sandbox. The folder of this installation need not be one that commands can see. */
+/** Path in the sandbox, from which this installation's own folder may not be visible. */
 const place = '/run/postern';
 const needed = ['package.json', 'node_modules', 'src'];
-/** V8 would compile a function of PGlite once more, which takes 600 MB (decision 0044). */
+/** Otherwise V8 would compile a function of PGlite a second time, which takes 600 MB (decision 0044). */
 const flags = '--no-wasm-tier-up --no-wasm-dynamic-tiering';
 
 export function programIn(isolation: Isolation, words: string): Program {

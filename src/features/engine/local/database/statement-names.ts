@@ -1,17 +1,17 @@
 import { closeMessage } from './messages.ts';
 
 /**
- * Names of prepared statements. All connections share one session of PGlite, and each client chooses its names as if it were
- * alone; many use the same. So each gets a name of its own there, also the statement without a name.
+ * Names of prepared statements. All connections share one session of PGlite, and many clients choose the same names. So each
+ * statement gets a unique name there, even the unnamed one.
  */
 export type StatementNames = {
-  /** The message with the names that PGlite knows, and before it what makes room for it. */
+  /** The message with PGlite's names. `before`: messages to send first. */
   translated(message: Buffer): { readonly before: Buffer | undefined; readonly message: Buffer };
-  /** What forgets all of them. */
+  /** Messages that delete all statements of the connection. */
   closing(): readonly Buffer[];
 };
 
-/** `connection`: no two have the same. */
+/** `connection`: a unique number. */
 export function createStatementNames(connection: number): StatementNames {
   /** Name that the client chose → name in PGlite. */
   const names = new Map<string, string>();
@@ -26,7 +26,7 @@ export function createStatementNames(connection: number): StatementNames {
 
   function parsed(name: string) {
     const known = names.get(name);
-    // A second one without a name replaces the first. Of any other name PostgreSQL says that it exists.
+    // A new unnamed statement replaces the old one. For any other name, PostgreSQL reports that it exists.
     if (name !== '') return { before: undefined, to: known ?? fresh(name) };
     return { before: known === undefined ? undefined : closeMessage(known), to: fresh(name) };
   }
@@ -35,7 +35,7 @@ export function createStatementNames(connection: number): StatementNames {
     translated(message) {
       const at = placeOf(message);
       const end = at === undefined ? -1 : message.indexOf(0, at);
-      // Without a name where one must be, PGlite says what is wrong.
+      // PGlite reports the error when the name is missing.
       if (at === undefined || end === -1) return { before: undefined, message };
       const name = message.toString('latin1', at, end);
       const type = message.toString('latin1', 0, 1);
@@ -47,7 +47,7 @@ export function createStatementNames(connection: number): StatementNames {
   };
 }
 
-/** Where the name of a statement begins: in Parse, Bind, and in Describe and Close when they are about a statement. */
+/** Offset of the statement name in Parse and Bind, and in Describe and Close of a statement. */
 function placeOf(message: Buffer): number | undefined {
   const type = message.toString('latin1', 0, 1);
   if (type === 'P') return 5;

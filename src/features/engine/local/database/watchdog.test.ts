@@ -18,6 +18,6 @@ test('work that never ends is ended, and the log says so', () => {
 test('work that ends in time is not, however much of it there is', () => {
   const work = `const until = Date.now() + 4_000;
     while (Date.now() < until) { tell(true); for (const end = Date.now() + 20; Date.now() < end; ); tell(false); }`;
-  // Each piece has a hundred times the time that it takes.
+  // The limit is a hundred times what each piece takes.
   expect(run(3_000, work)).toMatchObject({ status: 0, stderr: '' });
 });

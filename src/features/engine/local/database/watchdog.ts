@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 
-/** PGlite blocks its thread, and has no statement_timeout that fires. So another thread looks at the time. */
+/** PGlite blocks its thread, and its statement_timeout never fires. So another thread enforces the limit. */
 const program = `
 const { writeSync } = require('node:fs');
 const { parentPort, workerData: limitMs } = require('node:worker_threads');
@@ -15,7 +15,7 @@ parentPort.on('message', (isBusy) => {
 });
 `;
 
-/** Ends this process when it is busy for longer. Call the result before and after each piece of work. */
+/** Ends this process when it is busy for longer than the limit. Call the result before and after each piece of work. */
 export function startWatchdog(limitMs: number): (isBusy: boolean) => void {
   const thread = new Worker(program, { eval: true, execArgv: [], workerData: limitMs });
   thread.unref();

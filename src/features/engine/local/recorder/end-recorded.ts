@@ -5,10 +5,10 @@ import { writeJson } from '../json-files.ts';
 import { endMarked } from '../run-command.ts';
 import { type EndRequest, files, recorderMark, serviceMark } from './task.ts';
 
-/** How long a recorder may take to end after the grace of its command, and the time between two looks, in ms. */
+/** Time that a recorder has to end after the grace period of its command, and the interval between checks, in ms. */
 const [recorderGraceMs, lookMs] = [5_000, 20];
 
-/** Ends a service through its recorder, which writes down how. Resolves when no process of either is left. */
+/** Ends a service through its recorder, which records how it ended. Resolves when no process of either remains. */
 export async function endRecorded(
   folder: string,
   recorder: number,
@@ -22,7 +22,7 @@ export async function endRecorded(
   await endRest(folder);
 }
 
-/** Ends what a recorder left that hangs or was killed, and the recorder. */
+/** Ends a recorder that hangs, and the processes that it or a killed recorder left behind. */
 export async function endRest(folder: string): Promise<void> {
   await endMarked(recorderMark(folder));
   await endMarked(serviceMark(folder));

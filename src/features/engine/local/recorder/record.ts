@@ -11,10 +11,10 @@ import { type Ended, type EndRequest, files, type Started, type Task } from './t
 /** A service that writes more loses lines, so that its output cannot keep a processor and the disk busy. */
 const periodMs = 1_000;
 const periodsInLog = 8;
-/** Between two looks whether its folder is there, in ms. */
+/** Interval between checks that the folder still exists, in ms. */
 const folderMs = 5_000;
 
-/** Runs the command, and resolves when it has ended and that is written down. */
+/** Runs the command. Resolves when its end is recorded. */
 export async function record(task: Task, onStarted: () => void): Promise<void> {
   const { folder, command, sandbox, redacted, logBytes, graceMs } = task;
   const log = openLogFiles(join(folder, files.log), logBytes);
@@ -28,7 +28,7 @@ export async function record(task: Task, onStarted: () => void): Promise<void> {
   const output: Command['output'] = (stream, chunk) => {
     lines.output(stream, chunk);
     log.flush();
-    // It is in the file.
+    // The output is in the log file.
     return undefined;
   };
   const startedAt = Date.now();
@@ -45,7 +45,7 @@ export async function record(task: Task, onStarted: () => void): Promise<void> {
     void running.terminate();
     setTimeout(() => running.kill(), graceMs).unref();
   });
-  // Nothing finds a service whose folder was deleted, so it would run until the machine stops.
+  // The engine does not find a service whose folder was deleted, so it would run until the machine stops.
   const watch = setInterval(() => {
     if (!existsSync(folder)) running.kill();
   }, folderMs);
@@ -75,10 +75,10 @@ export async function record(task: Task, onStarted: () => void): Promise<void> {
 
 function requestIn(folder: string): EndRequest {
   try {
-    // The engine wrote it.
+    // The engine wrote this file.
     return JSON.parse(readFileSync(join(folder, files.request), 'utf8')) as EndRequest;
   } catch {
-    // The signal came from elsewhere: the machine shuts down, for instance.
+    // The signal came from elsewhere, for example from a shutdown of the machine.
     return { reason: 'was ended from outside', isGentle: true };
   }
 }

@@ -10,12 +10,12 @@ import { pipeOf, variableOf } from '../run-command.ts';
 import { files, recorderMark, type Started, type Task } from './task.ts';
 
 const program = fileURLToPath(new URL('./recorder.ts', import.meta.url));
-/** What a recorder complains about, which only a defect or a full machine makes it do. */
+/** Errors of a recorder, which only a defect or a full machine causes. */
 const complaints = 'recorder.err';
 
 /**
- * Starts a recorder that outlives this process. Rejects with EngineUnavailable. In `codeFolder` Node keeps the program as
- * JavaScript: without it, each recorder would load the compiler, which takes 30 MB and half a second.
+ * Starts a recorder that outlives this process. Rejects with EngineUnavailable. Node caches the program as JavaScript in
+ * `codeFolder`: without it, each recorder would load the compiler, which takes 30 MB and half a second.
  */
 export async function startRecorder(task: Task, codeFolder: string): Promise<Started> {
   const { folder } = task;
@@ -40,7 +40,7 @@ export async function startRecorder(task: Task, codeFolder: string): Promise<Sta
   } catch (error) {
     throw new EngineUnavailable(`the recorder cannot be started`, { cause: error });
   } finally {
-    // It must not keep this process from ending.
+    // An open pipe would keep this process alive.
     stdout.destroy();
     child.unref();
   }

@@ -3,24 +3,24 @@ import type { Sandbox } from '../sandbox.ts';
 
 /** What a recorder runs and records. */
 export type Task = {
-  /** Of the service. The recorder writes the files below in it. */
+  /** Folder of the service, in which the recorder writes the files named below. */
   readonly folder: string;
   readonly command: Omit<Command, 'output'>;
   /** Null: without isolation. */
   readonly sandbox: Sandbox | null;
-  /** Values that no line of the log shows. */
+  /** Values to redact from the log. */
   readonly redacted: readonly string[];
   readonly logBytes: number;
-  /** Time between the request to end and the end, in ms. */
+  /** Time from SIGTERM to SIGKILL, in ms. */
   readonly graceMs: number;
 };
 
-/** Of the processes of a service, in this folder. */
+/** Mark of the processes of the service in this folder. */
 export function serviceMark(folder: string): Mark {
   return ['POSTERN_SERVICE', folder];
 }
 
-/** Of its recorder, which ends those. */
+/** Mark of the recorder, which ends those processes. */
 export function recorderMark(folder: string): Mark {
   return ['POSTERN_RECORDER', folder];
 }
@@ -30,22 +30,22 @@ export const files = { log: 'log', started: 'started.json', request: 'request.js
 
 /** What a recorder writes when the command runs. */
 export type Started = {
-  /** Of the recorder. */
+  /** PID of the recorder. */
   readonly recorder: number;
-  /** Of the first process of the command. */
+  /** PID of the command's first process. */
   readonly root: number;
 };
 
 /** What the engine writes before it signals the recorder. */
 export type EndRequest = {
-  /** In words; null: the end is wanted. */
+  /** Message for people. Null: the engine wants the service to end. */
   readonly reason: string | null;
-  /** False: without asking the processes first. */
+  /** False: kill the processes without SIGTERM. */
   readonly isGentle: boolean;
 };
 
 /** What a recorder writes last. */
 export type Ended = {
-  /** In words; null: the end was wanted. */
+  /** Message for people. Null: the engine wanted the service to end. */
   readonly reason: string | null;
 };

@@ -1,19 +1,19 @@
 import type { Usage } from '../../../../platform/processes.ts';
 import { threadsFor } from '../../build-failures.ts';
 
-/** Of one service. */
+/** Limits of one service. */
 export type ServiceLimits = {
   readonly processes: number;
-  /** Resident memory of its processes together. */
+  /** Maximum resident memory of all processes together. */
   readonly memoryBytes: number;
-  /** Of its folder. */
+  /** Maximum bytes of its folder. */
   readonly diskBytes: number;
 };
 
 const ended = (what: string) => `${what}, so Postern ended it`;
 export const outOfMemory = (bytes: number) => ended(`used more than ${bytes} bytes of memory`);
 
-/** The limit that is exceeded, and the sentence that people read. Undefined: none is. */
+/** The exceeded limit and a message for people. Undefined: none is exceeded. */
 export function exceeded(
   { pids, threads, residentBytes }: Usage,
   diskBytes: number,

@@ -6,27 +6,27 @@ import { connectTo, type Place } from '../../../../platform/place.ts';
 /** Sockets by inode, as socketsOf() returns them. */
 type Sockets = ReadonlyMap<string, string>;
 
-/** Whether the gateway reaches a service, and why not. `reason`: in words that people see. */
+/** Whether the gateway can reach a service, and why not. `reason`: a message for people. */
 export type Reach =
-  /** Sockets of the service alone listen on its port. */
+  /** Only sockets of the service listen on its port. */
   | { readonly kind: 'listens'; readonly host: string; readonly sockets: Sockets }
   | { readonly kind: 'waiting'; readonly reason: string }
-  /** Another process listens there. */
+  /** Another process listens on the port. */
   | { readonly kind: 'taken'; readonly reason: string };
 
-/** Ports in one reason. */
+/** Maximum ports in one reason. */
 const maxShown = 3;
-/** Listening addresses that accept connections to 127.0.0.1 or ::1. */
+/** Listen addresses that accept connections to 127.0.0.1 or ::1. */
 const reached = ['0.0.0.0', '::', '127.0.0.1', '::1'];
 
 export async function findReach(service: {
   readonly port: number;
-  /** The process that holds its network; null: the network of this machine. */
+  /** The process that holds its network. Null: the network of this machine. */
   readonly holder: number | null;
-  /** True: only its siblings reach it, on loopback. */
+  /** True: only other services of the Environment reach it, on loopback. */
   readonly isDatabase: boolean;
   readonly pids: () => Promise<readonly number[]>;
-  /** Sockets that are known to be its own. */
+  /** Sockets that are known to belong to the service. */
   readonly known: Sockets;
 }): Promise<Reach> {
   const { port, holder, isDatabase } = service;
@@ -57,7 +57,7 @@ export async function findReach(service: {
   };
 }
 
-/** The end of the reason: the ports on which the service listens instead, and the fix. `run.port` is a fix where the Environment has a network. */
+/** End of the reason: the ports on which the service listens instead, and the fix, which is `run.port` if the Environment has a network. */
 async function elsewhere(
   { holder, pids }: Pick<Parameters<typeof findReach>[0], 'holder' | 'pids'>,
   everything: readonly Listener[],
@@ -71,14 +71,13 @@ async function elsewhere(
   return `, but on port ${[first, ...more].join(', ')}; let it use PORT${choice}`;
 }
 
-/** In ms. */
 const healthTimeoutMs = 5_000;
 
-/** Undefined: the page answers 2xx or 3xx. Otherwise why not, in words. */
+/** Why the page does not answer 2xx or 3xx, as a message for people. Undefined: it does. */
 export async function askHealth(place: Place, page: string): Promise<string | undefined> {
   const signal = AbortSignal.timeout(healthTimeoutMs);
   try {
-    // Encoded, and without a host that the page could name.
+    // Encodes the path and drops a host that the page could name.
     const { pathname, search } = new URL(page, 'http://service');
     const request = get({
       host: place.host,

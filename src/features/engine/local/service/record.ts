@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { readJson, writeJson } from '../json-files.ts';
 import { isDatabase, type Wanted } from './start.ts';
 
-/** What the engine knows about a service after a restart, without its secrets. */
+/** State of a service that survives a restart of the engine, without secrets. */
 export type ServiceRecord = {
   readonly revision: string;
   readonly health: string | null;
@@ -10,15 +10,15 @@ export type ServiceRecord = {
   readonly memoryBytes: number;
   /** The files of the artifact are complete. */
   readonly isUnpacked: boolean;
-  /** Null: none was chosen yet. */
+  /** Null: no port was chosen yet. */
   readonly port: number | null;
-  /** The process that holds its network; null: it has the network of this machine. */
+  /** The process that holds its network. Null: the network of this machine. */
   readonly holder: number | null;
-  /** Of this revision. */
+  /** Starts of this revision. */
   readonly starts: number;
-  /** In a row. */
+  /** Consecutive failures. */
   readonly failures: number;
-  /** The end of the last start is among them. */
+  /** Whether `failures` includes the end of the last start. */
   readonly isEndCounted: boolean;
   /** Id of the first line in the log of this revision. */
   readonly firstLine: number;

@@ -26,59 +26,59 @@ import { newRecord, readRecord, type ServiceRecord, writeRecord } from './record
 import { choosePort, type StartDeps, startCommand, unpack, type Wanted } from './start.ts';
 
 /**
- * One process service, or database, of one Environment: what is wanted, what runs, and the next step between them. Steps happen one after the
- * other. What must outlive this process is in files of its folder (record.ts, recorder/task.ts).
+ * One process service or database of one Environment: the desired state, the actual state, and the next step between them.
+ * Steps run one at a time. State that must outlive this process is in files of its folder (record.ts, recorder/task.ts).
  */
 export type Service = {
-  /** Finds what an earlier process left. Call it first. */
+  /** Reads the state that an earlier process left. Call it first. */
   adopt(): Promise<void>;
-  /** Null: it ends and its folder goes. Begins at once; settled() waits for it. */
+  /** Sets the desired state. Null: end the service and remove its folder. Starts immediately; settled() waits for it. */
   want(desired: Wanted | null): void;
-  /** Takes the next step, if none is under way and one is due. Call it four times a second. */
+  /** Starts the next step if one is due and none is running. Call it four times a second. */
   look(): void;
-  /** Resolves when no step is under way. Rejects when the service could not be removed. */
+  /** Resolves when no step is running. Rejects when the service could not be removed. */
   settled(): Promise<void>;
   observe(): Promise<ObservedProcess | undefined>;
   address(): Promise<Address | null>;
   readonly port: number | null;
-  /** It was removed, and nothing is left. */
+  /** The service was removed completely. */
   readonly isGone: boolean;
 };
 
 type Listens = Extract<Reach, { kind: 'listens' }>;
 
 type Running = Started & {
-  /** In words: why it is not ready yet. */
+  /** Why it is not ready yet, as a message for people. */
   waiting: string | null;
   ready?: Pick<Listens, 'host' | 'sockets'> & { readonly since: number };
-  /** The look at which it was found out who listens on its port. */
+  /** The check that last determined which processes listen on its port. */
   reachedAt: number;
-  /** How long it was ready when that ended last, in ms. */
+  /** Duration of its last ready period, in ms. */
   wasReadyMs: number;
   isAsked: boolean;
-  /** It was asked to end. The gateway must not have its address, although it may answer for some time. */
+  /** It was asked to end. The gateway must not have its address, although the service may still answer for some time. */
   isEnding: boolean;
   measuredAt: number;
-  /** Free space of the disk when the folder of the service was measured last. */
+  /** Free disk space at the last measurement of the folder. */
   freeBytes: number;
   isMeasuring: boolean;
-  /** Of its folder. */
+  /** Bytes of its folder. */
   bytes: number;
 };
 
 const shownLines = 10;
 /** The engine checks a service that is ready once a second. */
 const looksWhenReady = 4;
-/** Who listens on its port is found out once a minute: the kernel walks through all sockets of the machine for it. */
+/** The engine checks once a minute which processes listen on the port, because the kernel walks through all sockets of the machine. */
 const looksUntilReached = 240;
-/** Its folder is measured this often, in ms, and when the disk has lost this share of the limit: a service fills it in a moment. */
+/** Interval between measurements of the folder, in ms. One follows earlier when the disk has lost this fraction of the limit: 1/40. */
 const [measureMs, measuredShares] = [5 * minute, 40];
 
 export function createService(
   deps: StartDeps & {
     readonly name: string;
     readonly folder: string;
-    /** Free space of the disk, at most a second old. */
+    /** Free disk space, at most a second old. */
     readonly freeBytes: () => number;
     readonly now: () => number;
     readonly onDefect: (error: unknown) => void;
@@ -135,7 +135,7 @@ export function createService(
     const readyMs = running === undefined ? 0 : readyMsOf(running);
     running = undefined;
     end = { reason, at: now() };
-    // An engine that ran before can have counted this end.
+    // An earlier engine may have counted this end already.
     if (record?.isEndCounted === false)
       write({ failures: failuresAfter(record.failures, readyMs), isEndCounted: true });
   }
@@ -194,7 +194,7 @@ export function createService(
     }
   }
 
-  /** Whatever ended: the command, or the recorder too. */
+  /** Handles the end of the command, or of the command and its recorder. */
   async function noticeEnd(current: Running): Promise<void> {
     const isRecorderGone = await hasEnded(current.recorder);
     const hasWritten = existsSync(join(folder, files.ended));
@@ -235,14 +235,14 @@ export function createService(
     if (reach.kind === 'taken') return await stopFailed(reach.reason);
     if (reach.kind === 'waiting') {
       current.waiting = reach.reason;
-      // A process that ends often closes its port first.
+      // An ending process often closes its port first.
       current.wasReadyMs = readyMsOf(current);
       delete current.ready;
     } else if (current.ready !== undefined) current.ready = { ...current.ready, ...reach };
     else if (health === null) current.ready = { ...reach, since: now() };
     else if (!current.isAsked) {
       current.isAsked = true;
-      // Not awaited: a slow answer must not delay the look at its memory.
+      // Not awaited: a slow answer must not delay the check of its memory.
       void askHealth({ host: reach.host, port, ...relayOf(holder, isDatabase) }, health).then((problem) => {
         current.isAsked = false;
         current.waiting = problem ?? null;
@@ -251,7 +251,7 @@ export function createService(
     }
   }
 
-  /** Null: Postern has the same network. Only siblings reach a database. */
+  /** Null: Postern has the same network. Only other services of the Environment reach a database. */
   function relayOf(holder: number | null, isDatabase: boolean): Pick<Address, 'relay'> | null {
     return holder === null || isDatabase || deps.network === undefined
       ? null
@@ -261,11 +261,11 @@ export function createService(
   async function usage(root: number): Promise<Usage> {
     if (root === 0) return usageOf([]);
     if (deps.isolation.kind === 'bwrap') return await usageBelow(root, threadsFor(deps.limits));
-    // Without a sandbox, a process can leave its parent, and stays in the group.
+    // Without a sandbox, a process can leave its parent but stays in the group.
     return usageOf(await processesOf(root));
   }
 
-  /** Not awaited: the folder can be large. */
+  /** Measures the folder, which can be large. Do not await it. */
   function measure(current: Running, isDatabase: boolean): void {
     if (current.isMeasuring) return;
     current.isMeasuring = true;
@@ -278,7 +278,7 @@ export function createService(
     });
   }
 
-  /** The next start unpacks the files again. The data of a database stays. */
+  /** Removes the files, which the next start unpacks again. The data of a database stays. */
   async function empty(): Promise<void> {
     await makeCommandFolders(folder);
     write({ isUnpacked: false });
@@ -300,7 +300,7 @@ export function createService(
 
   async function reachOf(current: Running, port: number, holder: number | null): Promise<Reach> {
     const { root, ready } = current;
-    // In the network of an Environment, only the Environment itself could take the port meanwhile.
+    // In its own network, only the Environment itself could have taken the port meanwhile.
     const isKnown = holder !== null && looks - current.reachedAt < looksUntilReached;
     if (isKnown && ready !== undefined && [...ready.sockets].every(isOpen))
       return { kind: 'listens', host: ready.host, sockets: ready.sockets };
@@ -314,7 +314,7 @@ export function createService(
     });
   }
 
-  /** Read again when the log has changed. */
+  /** Rereads the log only when it has changed. */
   async function newestLines(): Promise<readonly LogEntry[]> {
     const state = stateOfLogFiles(logFolder);
     if (newest?.state !== state) newest = { state, lines: await lastOfLogFiles(logFolder, 2 * shownLines) };
@@ -326,7 +326,7 @@ export function createService(
       record = await readRecord(folder);
       const started = await readJson<Started>(join(folder, files.started));
       if (record === undefined || started === undefined) return await endRest(folder);
-      // In this order: the recorder writes how the service ended, and then ends.
+      // This order matters: the recorder records how the service ended, and then ends.
       const isThere = (await processesWith(...recorderMark(folder))).includes(started.recorder);
       const ended = await readJson<Ended>(join(folder, files.ended));
       if (ended !== undefined || isThere) running = { ...started, ...fresh(null) };

@@ -21,25 +21,25 @@ import {
 } from '../sandbox.ts';
 import { giveToTenant } from '../tenant.ts';
 
-/** What a service runs: a command in the files of an artifact, or the program of a database with its folder. */
+/** The process of a service: a command in the files of an artifact, or the program of a database with its folder. */
 export type Wanted = DesiredProcess | DesiredDatabase;
 
-/** What a service needs to start. The same for all services of an Environment. */
+/** Dependencies of a start, shared by all services of an Environment. */
 export type StartDeps = {
   readonly isolation: Isolation;
   readonly limits: Omit<ServiceLimits, 'memoryBytes'>;
   readonly hidden: readonly string[];
   readonly searchPath: string;
   readonly blobs: Pick<Blobs, 'read'>;
-  /** Of the database that the service is; otherwise it does not exist. */
+  /** Data folder of a database. Other services do not have this folder. */
   readonly dataFolder: string;
-  /** Undefined: services have the network of this machine. */
+  /** Undefined: services use the network of this machine. */
   readonly network: EnvironmentNetwork | undefined;
-  /** Of its largest file. */
+  /** Maximum bytes of one file. */
   readonly fileBytes: number;
-  /** Time between the request to end and the end, in ms. */
+  /** Time from SIGTERM to SIGKILL, in ms. */
   readonly graceMs: number;
-  /** For the programs of recorders. */
+  /** Folder for the cached programs of recorders. */
   readonly codeFolder: string;
   /** Whether another service in the same network has this port. */
   readonly isPortGiven: (port: number) => boolean;
@@ -49,14 +49,14 @@ export function isDatabase(wanted: Wanted): wanted is DesiredDatabase {
   return 'password' in wanted;
 }
 
-/** Puts the files of the artifact into the folder of the service, in place of those that are there. A database has none. */
+/** Replaces the files in the folder of the service with those of the artifact. A database has none. */
 export async function unpack(desired: Wanted, folder: string, { blobs }: StartDeps): Promise<void> {
   await makeCommandFolders(folder);
   if (isDatabase(desired)) return;
   await unpackTree(await blobs.read(desired.artifact.digest), join(folder, 'work'));
 }
 
-/** Where the sandbox of a database has its data. */
+/** Path of the data in the sandbox of a database. */
 const dataInSandbox = '/data';
 
 function runOf(desired: Wanted, { isolation, dataFolder }: StartDeps) {
@@ -80,7 +80,7 @@ function runOf(desired: Wanted, { isolation, dataFolder }: StartDeps) {
   };
 }
 
-/** Starts the command beside a recorder. Rejects with EngineUnavailable. */
+/** Starts the command under a recorder. Rejects with EngineUnavailable. */
 export async function startCommand(
   desired: Wanted,
   folder: string,
@@ -119,14 +119,14 @@ export async function startCommand(
   return await startRecorder(whole, deps.codeFolder);
 }
 
-/** Choices of a free port, of which each can be taken meanwhile. */
+/** Maximum tries to choose a free port, because another process can take each one first. */
 const maxChoices = 20;
-/** No command of a tenant may listen below. */
+/** Commands of tenants must not listen on lower ports. */
 const minPort = 1_024;
 
 /**
- * Chooses a port that nothing uses: `run.port` where the Environment has a network, else `last`, which other services have in their
- * variables, else any. `take` records it at once, so that no other service chooses it meanwhile.
+ * Chooses an unused port: `run.port` if the Environment has a network, else `last`, which other services have in their
+ * variables, else any. `take` records it immediately, so that no other service chooses it.
  */
 export async function choosePort(
   wanted: Wanted,
