@@ -6,34 +6,34 @@ import type { ArtifactKey } from '../engine/engine.ts';
 
 /** SQL of artifacts, the results of builds. Their content is in the blob store (features/sites, ContentStore). */
 export type ArtifactStore = {
-  /** Finds an artifact, and notes that it is used. */
+  /** Finds an artifact and records its use. */
   use(key: ArtifactKey, now: number): Promise<string | undefined>;
-  /** Returns the id of the artifact of this key: another one when it exists already. */
+  /** Returns the id of the artifact with this key, which may already exist with another id. */
   insert(artifact: NewArtifact): Promise<string>;
 
-  /** The tar of one of a process. */
+  /** The tar of a process artifact. */
   tar(id: string): Promise<Blob | undefined>;
 
-  /** The oldest artifact of each repository that has no compressed forms. `but`: names to leave out. */
+  /** The oldest artifact of each repository that has no compressed forms. `but`: names to skip. */
   waitingForForms(but: readonly string[], limit: number): Promise<FoundArtifact[]>;
-  /** Undefined unless it is one of static files. */
+  /** The manifest of a static artifact; otherwise undefined. */
   manifest(id: string): Promise<Manifest | undefined>;
-  /** That of the newest artifact before it in its repository whose compressed forms are complete. */
+  /** The manifest of the newest earlier artifact of the repository whose compressed forms are complete. */
   manifestEncodedBefore(id: string): Promise<Manifest | undefined>;
   markEncoded(id: string, now: number): Promise<void>;
-  /** Ids of the Environments that serve it. */
+  /** IDs of the Environments that serve the artifact. */
   servedBy(id: string): Promise<string[]>;
 
-  /** Notes that everything is used that a living Environment or a deploy under way uses. */
+  /** Records the use of all artifacts that a living Environment or a running deploy uses. */
   useServed(now: number, notedBefore: number): Promise<void>;
-  /** Artifacts that nothing uses and nothing used since `before`, the longest unused first. */
+  /** Artifacts without a use now or since `before`, the longest unused first. */
   unused(before: number, limit: number, repositoryId?: string): Promise<FoundArtifact[]>;
-  /** Locks it until the transaction ends. Returns the digests of its content; undefined when it was used meanwhile. */
+  /** Locks the artifact until the transaction ends. Returns the digests of its content; undefined when it was used meanwhile. */
   holdUnused(id: string, before: number): Promise<string[] | undefined>;
   remove(id: string): Promise<void>;
 };
 
-/** Of exactly one kind. `sizeBytes`: of its files together. */
+/** `sizeBytes`: total size of its files. */
 export type NewArtifact = {
   readonly id: string;
   readonly key: ArtifactKey;
@@ -51,7 +51,7 @@ type FoundArtifact = { readonly id: string; readonly repositoryId: string };
 
 type FoundRow = { id: string; repository_id: string };
 
-/** Of the artifact `a`. */
+/** Whether the artifact `a` is in use. */
 const isServed = sql`
   (exists (select 1 from environment_services s join environments e on e.id = s.environment_id
             where s.artifact_id = a.id and e.status <> 'torn_down')
@@ -121,7 +121,7 @@ export function artifactStore(db: Sql): ArtifactStore {
       return rows.map((row) => row.environment_id);
     },
 
-    // The rule of isServed as a list, without a look at every artifact: change both.
+    // The rule of isServed as a list, so that PostgreSQL does not read every artifact. Change both together.
     async useServed(now, notedBefore) {
       await sql`
         update artifacts set used_at = ${new Date(now)}
@@ -141,7 +141,7 @@ export function artifactStore(db: Sql): ArtifactStore {
       const held = await sql`
         select 1 from artifacts where id = ${id} and used_at < ${new Date(before)} for update`.execute(db);
       if (held.rows.length === 0) return undefined;
-      // In a statement of its own, which sees what committed while this one waited for the lock.
+      // A separate statement sees what was committed during the wait for the lock.
       const { rows } = await sql<{ manifest: StoredManifest | null; tar_digest: string | null }>`
         select a.manifest, a.tar_digest from artifacts a where a.id = ${id} and not ${isServed}`.execute(db);
       const [row] = rows;

@@ -4,7 +4,7 @@ import type { Tx } from '../../platform/database/database.ts';
 import type { EncodingQueue } from '../sites/sites.ts';
 import type { ArtifactStore } from './artifact-store.ts';
 
-/** Artifacts of static files that have no compressed forms yet. */
+/** Static artifacts that have no compressed forms yet. */
 export function artifactsToEncode(deps: {
   readonly read: { readonly artifacts: ArtifactStore };
   readonly tx: Tx<{ artifacts: ArtifactStore; changes: ChangeStore }>;

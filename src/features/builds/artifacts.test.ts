@@ -8,7 +8,7 @@ import { artifactsToEncode } from './artifacts-to-encode.ts';
 
 type Files = Readonly<Record<string, string | Buffer>>;
 
-/** Builds these files. Returns the end of the build. */
+/** Builds these files. Returns the result. */
 async function build(world: World, files: Files, wanted: Parameters<World['request']>[0] = {}) {
   const jobId = await world.requestBuild(wanted);
   await (await world.start(jobId)).make(files);
@@ -66,7 +66,7 @@ test.each([
   [{ 'a/.env': 'x' }, '.env usually contains secrets', 'Correct the files'],
   [{ 'a\\b.txt': 'x' }, 'a\\b.txt ', 'Correct the files'],
   [{}, 'The output contains no files.', 'set build.output'],
-])('output that cannot be served fails in words: %o', async (files, words, fix) => {
+])('output that cannot be served fails with a message: %o', async (files, words, fix) => {
   const world = await openWorld();
   const state = await build(world, files);
   expect(state).toMatchObject({ status: 'failed', artifactId: null });
@@ -257,7 +257,7 @@ test('static files get their compressed forms, and the change of the Environment
     { topic: 'environment', subject: 'env_one' },
   ]);
   expect(await read.artifacts.waitingForForms([], 10)).toEqual([]);
-  // What an earlier artifact of the repository has is not compressed again.
+  // Content of an earlier artifact of the repository is not compressed again.
   clock.advance(minute);
   await artifact(world, { 'index.html': page, 'b.css': page }, { variables: { N: '3' } });
   await artifact(world, { 'b.css': page }, { variables: { N: '4' } });
@@ -265,12 +265,12 @@ test('static files get their compressed forms, and the change of the Environment
   await encoder.run();
   await encoder.run();
   expect(asked).toEqual([]);
-  // The forms stay as long as the artifact.
+  // The compressed forms stay as long as the artifact.
   await world.cleanSites();
   expect((await read.content.variantsOf([digest])).get(digest)?.length).toBe(3);
 });
 
-/** Rows as the deploys of an Environment leave them. */
+/** Inserts the rows that deploys of an Environment leave. */
 async function insertEnvironment(
   { database }: World,
   id: string,

@@ -2,7 +2,7 @@ import type { GitRemote } from '../../platform/git/git.ts';
 import type { DesiredBuild } from '../configuration-file/configuration-file.ts';
 import type { ArtifactKey, BuildFailureReason, LogStream } from '../engine/engine.ts';
 
-/** What is built, what came of it, and the verbs on both. No I/O. */
+/** Builds, their results, and the verbs on both. No I/O. */
 export type BuildRequest = {
   readonly repositoryId: string;
   readonly remote: GitRemote;
@@ -10,20 +10,20 @@ export type BuildRequest = {
   readonly sha: string;
   readonly kind: 'static' | 'process';
   readonly build: DesiredBuild;
-  /** Those of the build, with every reference replaced. */
+  /** Variables of the build, with every reference replaced. */
   readonly variables: Readonly<Record<string, string>>;
   /** Whether this branch may use stored secrets (secrets.ts). */
   readonly maySecrets: boolean;
-  /** Names of stored secrets whose values the log must not show: those of the whole Environment. */
+  /** Names of the Environment's stored secrets, whose values the log must not show. */
   readonly redactedSecrets: readonly string[];
 };
 
 export type Requested =
   /** A result with the same inputs exists. */
   | { readonly kind: 'built'; readonly artifactId: string }
-  /** Queued or running, also when another deploy requested it first. */
+  /** Queued or running, even if another deploy requested it first. */
   | { readonly kind: 'building'; readonly jobId: string }
-  /** The repository or a secret is at fault, in words for people. The same request fails again until that changes. */
+  /** The repository or a secret is the cause, with a message for people. The same request fails until that changes. */
   | {
       readonly kind: 'refused';
       readonly reason: 'no_secret' | 'no_source' | 'wrong_inputs';
@@ -37,20 +37,20 @@ export type BuildJobStatus = 'queued' | 'running' | 'built' | 'failed' | 'cancel
 export type BuildJobState = {
   readonly id: string;
   readonly status: BuildJobStatus;
-  /** Why it failed, or why it still waits, in words for people. */
+  /** Why the build failed or still waits, as a message for people. */
   readonly message: string | null;
   readonly fix: string | null;
-  /** Null unless it failed, and for builds that an earlier version ran. */
+  /** Null: the build did not fail, or an earlier version ran it. */
   readonly reason: BuildFailureReason | null;
-  /** Of the output of a failed build, without secrets. */
+  /** Last lines of a failed build's output, without secrets. */
   readonly lastLines: readonly string[];
-  /** Set when it is built. */
+  /** Set when the build succeeded. */
   readonly artifactId: string | null;
   readonly startedAt: number | null;
   readonly endedAt: number | null;
 };
 
-/** What a queued build needs to run in any worker. No credential and no value of a secret. */
+/** Input that lets any worker run a queued build. It contains no credential and no value of a secret. */
 export type BuildInput = Pick<BuildRequest, 'branch' | 'sha' | 'kind' | 'variables'> & {
   readonly build: Pick<DesiredBuild, 'image' | 'command' | 'directory' | 'output' | 'inputs' | 'secrets'>;
   /** Absent in builds that an earlier version queued. */
@@ -63,9 +63,9 @@ export type TakenBuild = {
   readonly id: string;
   readonly key: ArtifactKey;
   readonly input: BuildInput;
-  /** With this one. */
+  /** Number of starts, including this one. */
   readonly starts: number;
-  /** Why it could not run before. */
+  /** Why the build could not run earlier. */
   readonly waitedFor: string | null;
 };
 
@@ -80,14 +80,14 @@ export type BuildLogLine = {
 export type Builds = {
   /**
    * Finds the artifact of these inputs, or requests a build. Requests for the same inputs share one build.
-   * @throws AppError with status 503 when it cannot tell now: git_unavailable, store_unavailable, engine_unavailable,
+   * @throws AppError with status 503 when this cannot be decided now: git_unavailable, store_unavailable, engine_unavailable,
    * overloaded
    */
   request(wanted: BuildRequest): Promise<Requested>;
   job(id: string): Promise<BuildJobState | undefined>;
   /**
-   * Cancels the builds that are not in `wanted`: ids of all jobs that a deploy still waits for. A job that was requested in
-   * the last seconds stays, because its deploy may not have recorded it yet; so call it again and again.
+   * Cancels the builds that are not in `wanted`, the ids of all jobs that a deploy waits for. A job that was requested in
+   * the last seconds stays, because its deploy may not have recorded it yet. Call it regularly.
    */
   keepOnly(wanted: ReadonlySet<string>): Promise<void>;
   /** At most `limit` lines with ids above `after`, oldest first. 0: from the first line. */

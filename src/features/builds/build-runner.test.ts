@@ -119,7 +119,7 @@ test('a build that harms its own pod each time is not started for ever', async (
   expect(world.shared.counted).toEqual(['failed']);
 });
 
-test('a git server that is away: the build waits for it, but not for ever, and holds up no other', async () => {
+test('an unavailable git server: the build waits for it, but not forever, and delays no other build', async () => {
   const world = await openWorld();
   world.shared.policy = { ...world.shared.policy, maxConcurrentBuilds: 1 };
   const jobId = await world.requestBuild();
@@ -156,7 +156,7 @@ test('a repository that is not registered any more is not built', async () => {
   });
 });
 
-test('a database that is away when a build ends: the end is written when it is back', async () => {
+test('an unavailable database when a build ends: the end is written when the database is back', async () => {
   const world = await openWorld();
   const jobId = await world.requestBuild();
   const build = await world.start(jobId);
@@ -175,7 +175,7 @@ test('a database that is away when a build ends: the end is written when it is b
 
 test.each([
   [new AppError('storage_full'), 'The server has no storage space left for the output.', 'failed'],
-  [new TypeError('a mistake'), 'Postern could not run the build because of a mistake of its own.', 'mistake'],
+  [new TypeError('a mistake'), 'Postern could not run the build because of a defect in Postern.', 'mistake'],
 ])(
   'an end that can never be written is a failure, and frees its place: %s',
   async (error, message, counted) => {
@@ -231,7 +231,7 @@ test('a worker beside others takes back only what was silent for a minute', asyn
   }
   world.clock.advance(second);
   const build = await other.start(silent);
-  // The first worker notices, and ends what is not its own any more.
+  // The first worker notices, and ends the build that it no longer owns.
   await world.runner.run();
   await world.runner.settled();
   expect(world.engine.running()).toEqual([]);

@@ -10,15 +10,15 @@ import { keepOutput, type KeepDeps } from './keep-artifact.ts';
 import { type RunDeps, type RunEnd, runBuild } from './run-build.ts';
 
 /**
- * Runs queued builds of a worker. The rows decide: a build that is cancelled or taken back there ends here, and an end is
- * written only while the row names this worker. What cannot be written is tried again at every run().
+ * Runs queued builds of a worker. The rows decide: a build that was cancelled or taken back there is ended here, and an end is
+ * written only while the row names this worker. Every run() retries failed writes.
  */
 export type BuildRunner = {
-  /** Looks once: ends what is cancelled, writes what has ended, and starts what may start. Never waits for a build. */
+  /** Ends cancelled builds, records ended ones, and starts builds that may start. Never waits for a build. */
   run(): Promise<void>;
   /** Ends the builds of this worker and queues them again. Another worker, or the next start, runs them. */
   stop(): Promise<void>;
-  /** Resolves when this worker is done with a build, or with all of them. For tests. */
+  /** Resolves when this worker has finished a build, or all of them. For tests. */
   settled(jobId?: string): Promise<void>;
 };
 
@@ -28,16 +28,16 @@ export type RunnerDeps = RunDeps & {
   readonly keep: KeepDeps;
   /** Identifies this process. */
   readonly holder: string;
-  /** True: no other worker runs, so running builds of others are those of an earlier start. */
+  /** True: no other worker runs, so builds of other holders come from an earlier start. */
   readonly isAlone: boolean;
-  /** Ends what the engine runs and nobody needs, except these builds. Called once, before the first build of one that is alone. */
+  /** Ends unneeded work of the engine, except these builds. Called once, before the first build of a worker that is alone. */
   readonly sweep: (running: () => Promise<readonly string[]>) => Promise<unknown>;
   readonly log: Log;
-  /** Called when lines of its log are written. */
+  /** Called when lines of the log are written. */
   readonly onLogged: (jobId: string) => void;
   /** Called when the end of a build is written. */
   readonly onEnded: (jobId: string) => void;
-  /** Counts a build whose end is written. `mistake`: a defect of Postern ended it. */
+  /** Counts a build when its end is written. `mistake`: a defect of Postern ended it. */
   readonly countEnd: (result: 'built' | 'failed' | 'mistake') => void;
   /** Counts a build that Postern retries. */
   readonly countRetry: (cause: RetryCause) => void;
@@ -45,15 +45,15 @@ export type RunnerDeps = RunDeps & {
 };
 
 const heartbeatMs = 5 * second;
-/** After this, another worker takes a build back. */
+/** Time without a heartbeat after which another worker takes a build back. */
 const silenceMs = minute;
-/** Before a build is tried again that could not run. */
+/** Pause before retrying a build that could not run. */
 const postponedMs = 30 * second;
-/** Before what has ended is tried again that could not be written. */
+/** Pause before retrying to write an end. */
 const rewriteMs = 5 * second;
-/** A build that ends its worker or its pod, or that git cannot read, is not started more often. */
+/** Maximum starts of a build that ends its worker or its pod, or that git cannot read. */
 const maxStarts = 5;
-/** A clean stop does not wait longer for builds: git may wait for a server. In real time. */
+/** Maximum wait for builds at a clean stop, in real time: git may wait for a server. */
 const stopMs = 15 * second;
 
 type UnderWay = {
@@ -61,11 +61,11 @@ type UnderWay = {
   readonly controller: AbortController;
   readonly lines: LogWriter;
   readonly startedAt: number;
-  /** Set when the engine is done with it. */
+  /** Set when the engine has finished the build. */
   end?: RunEnd;
-  /** The work on it at the moment; undefined while what has ended waits for the next try to write it. */
+  /** Current work on the build. Undefined: its end waits for the next try to write it. */
   work: Promise<void> | undefined;
-  /** When that is, in ms. */
+  /** Time of that next try, in ms. */
   againAt: number;
 };
 
@@ -79,11 +79,11 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
   let isStopping = false;
   let current: Promise<void> | undefined;
 
-  /** What earlier workers left. */
+  /** Queues builds again that earlier workers left. */
   async function takeBack(): Promise<void> {
     const back = await tx(({ builds }) => builds.takeBack(holder, isAlone ? null : clock.now() - silenceMs));
     if (back.length > 0) log.info({ builds: back }, 'builds of a worker that is gone are queued again');
-    // Beside other workers, a job of one of them sweeps: builds must not wait here for a cluster that is away.
+    // With several workers, a job of one of them sweeps: builds must not wait here for an unavailable cluster.
     if (!isAlone) return;
     await deps.sweep(read.builds.running);
     hasSwept = true;
@@ -104,7 +104,7 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
     const { maxConcurrentBuilds } = await policy();
     const now = clock.now();
     for (const [id, until] of postponedUntil) if (until <= now) postponedUntil.delete(id);
-    // One that was taken back from this worker may still be ending here.
+    // A build that was taken back from this worker may still be ending here.
     const but = [...postponedUntil.keys(), ...underWay.keys()];
     const taken = await tx(async ({ builds }) => {
       await builds.lockTaking();
@@ -162,7 +162,7 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
     }
   }
 
-  /** For an error that another try would meet again. */
+  /** Failure for an error that a retry would repeat. */
   function failureFor(error: unknown, id: string): BuildFailure {
     if (error instanceof AppError && error.code === 'storage_full') return noSpace;
     log.error({ err: error, build: id }, 'a build failed because of a mistake of Postern');
@@ -200,7 +200,7 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
       tx(({ builds }) => builds.putBack(id, holder, { message, isCounted }));
     if (end.kind === 'cancelled') {
       await lines.flush();
-      // A cancelled row has ended; then this changes nothing.
+      // For a cancelled build, this changes nothing.
       await putBack(null, false);
       return false;
     }
@@ -235,7 +235,7 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
     { reason, message, fix, lastLines }: Omit<BuildFailure, 'kind'>,
   ): Promise<boolean> {
     const { lines } = one;
-    // The lines may be what cannot be written.
+    // The lines may be the cause of the failed write.
     if (one.end === ownMistake) await lines.flush().catch(() => undefined);
     else await lines.flush();
     const end: BuildEnd = { status: 'failed', reason, message, fix, lastLines };
@@ -248,7 +248,7 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
   };
 
   async function look(): Promise<void> {
-    // Also when the clock was set back.
+    // Also due when the clock was set back.
     const isDue = Math.abs(clock.now() - lastHeartbeat) >= heartbeatMs;
     if (isAlone ? !hasSwept : isDue) await takeBack();
     await endLost(isDue);
@@ -280,7 +280,7 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
 const ownMistake: BuildFailure = {
   kind: 'failed',
   reason: 'no_source',
-  message: 'Postern could not run the build because of a mistake of its own.',
+  message: 'Postern could not run the build because of a defect in Postern.',
   fix: 'Ask an administrator: the log of the server has the reason. Deploy again to retry.',
   lastLines: [],
 };

@@ -13,23 +13,22 @@ import type { BuildInput, BuildJobState, BuildJobStatus, BuildLogLine, TakenBuil
 
 /** SQL of builds and their logs. */
 export type BuildStore = {
-  /** Inserts a queued build. Undefined when one of the same key is under way. */
+  /** Inserts a queued build. Undefined: a build with the same key is queued or running. */
   insert(build: NewBuild): Promise<string | undefined>;
-  /** The build of this key that is under way; notes that it was requested. */
+  /** Finds the queued or running build with this key and records the request. */
   findUnderWay(key: ArtifactKey, now: number): Promise<string | undefined>;
   remove(id: string): Promise<void>;
   find(id: string): Promise<BuildJobState | undefined>;
 
-  /** Lets one worker at a time count and take builds. */
+  /** Allows only one worker at a time to count and take builds. */
   lockTaking(): Promise<void>;
   countRunning(): Promise<number>;
   hasQueued(place: BuildPlace): Promise<boolean>;
   /** Counts for the whole installation. `oldestQueuedAt` in ms; null: no build is queued. */
   counts(): Promise<{ queued: number; running: number; oldestQueuedAt: number | null }>;
   /**
-   * Takes the queued build of the repository that runs the fewest; among those, of the one whose last build began longest ago; of its
-   * builds the oldest. `but`: ids to leave out.
-   * Call under lockTaking().
+   * Takes the oldest queued build of the repository with the fewest running builds; among several, of the repository whose last
+   * build began longest ago. `but`: ids to skip. Call it under lockTaking().
    */
   take(
     place: BuildPlace,
@@ -37,25 +36,25 @@ export type BuildStore = {
     holder: string,
     now: number,
   ): Promise<TakenBuild | undefined>;
-  /** Says that `holder` lives. Returns the ids of the builds that it runs; others were cancelled or taken back. */
+  /** Records that `holder` is alive. Returns the ids of the builds that it runs; others were cancelled or taken back. */
   heartbeat(holder: string, now: number): Promise<string[]>;
   /** Ids of the builds that `holder` runs. */
   runningOf(holder: string): Promise<string[]>;
   running(): Promise<string[]>;
-  /** Those that run or may still run. */
+  /** IDs of builds that run or may still run. */
   notEnded(): Promise<string[]>;
   /**
-   * Queues the builds again whose holder is not `holder` and was last heard before `heardBefore`; null: whenever it was
-   * heard. Returns their ids.
+   * Queues builds again whose holder is not `holder` and sent its last heartbeat before `heardBefore`; null: at any time.
+   * Returns their ids.
    */
   takeBack(holder: string, heardBefore: number | null): Promise<string[]>;
-  /** Queues a build again. `isCounted`: false when the build itself was not the reason. */
+  /** Queues a build again. `isCounted`: false when the build was not the cause. */
   putBack(id: string, holder: string, why: { message: string | null; isCounted: boolean }): Promise<void>;
-  /** False: `holder` does not run it any more. */
+  /** False: `holder` no longer runs the build. */
   end(id: string, holder: string, end: BuildEnd, now: number): Promise<boolean>;
-  /** Cancels what is under way and was last requested before `requestedBefore`, except `wanted`. Returns their ids. */
+  /** Cancels queued and running builds, except `wanted`, that were last requested before `requestedBefore`. Returns their ids. */
   cancelExcept(wanted: readonly string[], requestedBefore: number, now: number): Promise<string[]>;
-  /** Builds that ended before then, with their logs. Returns their number. */
+  /** Removes builds that ended before this time, with their logs. Returns their number. */
   removeEnded(before: number, limit: number): Promise<number>;
 
   /** Appends lines while `holder` runs the build or was the last to run it. */

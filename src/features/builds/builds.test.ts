@@ -142,7 +142,7 @@ test('a branch cannot put another result under the inputs of main', async () => 
   const { artifactId } = await built(world, { variables: { A: '1', B: '2' } });
   const same = { branch: 'hostile', variables: { B: '2', A: '1' } };
   expect(await world.request(same)).toEqual({ kind: 'built', artifactId });
-  // Whatever decides about the result is part of the key.
+  // Everything that affects the result is part of the key.
   world.repository.commit({ 'src/b.txt': 'more' }, 'more-files');
   world.repository.commit({ 'src/a.txt': { to: 'b.txt' } }, 'a-link');
   for (const change of [
@@ -171,7 +171,7 @@ test('files that are not those of the request are not built under its inputs', a
   });
 });
 
-test('a repository that cannot be built from is refused in words, and one that is away is retried', async () => {
+test('a repository that cannot be built is refused with a message, and an unavailable one is retried', async () => {
   const world = await openWorldWithGit();
   expect(await world.request({ build: { inputs: ['web/**'] } })).toEqual({
     kind: 'refused',
@@ -276,7 +276,7 @@ test('a build that no deploy waits for is cancelled; one that was just requested
   expect(build.signal.aborted).toBe(true);
   await world.runner.settled(running);
   expect(await world.builds.job(running)).toMatchObject({ status: 'cancelled' });
-  // Whoever needs it later gets a build of its own.
+  // A later deploy with the same inputs gets another build.
   expect(await world.requestBuild({ variables: { N: '1' } })).not.toBe(running);
 });
 

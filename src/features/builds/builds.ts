@@ -12,9 +12,9 @@ import type { BuildInput, BuildRequest, Builds, Requested } from './build-job.ts
 import type { BuildStore } from './build-store.ts';
 
 /**
- * Builds of Environments and their results. Promises: equal inputs in one repository are built once, also when two deploys
- * need them at the same time; a build survives the worker that runs it; what a living Environment uses is never removed.
- * Leaves to others which builds a deploy needs, and how an engine runs them.
+ * Builds of Environments and their results. It promises: equal inputs in one repository are built once, even when two deploys
+ * need them at the same time; a build survives its worker; artifacts that a living Environment uses are never removed.
+ * The reconciler decides which builds a deploy needs, and the engine how they run.
  */
 export type { Builds } from './build-job.ts';
 export type { ArtifactStore } from './artifact-store.ts';
@@ -25,7 +25,7 @@ export { type Secrets, secretsRefused } from './secrets.ts';
 
 /** A deploy records its build within this time after its request. */
 const recordedMs = 10 * second;
-/** A build can end between two looks at it. */
+/** Maximum tries, because a build can end between two checks. */
 const maxTries = 3;
 
 export function createBuilds(deps: {
@@ -35,7 +35,7 @@ export function createBuilds(deps: {
   readonly engine: Pick<Engine, 'place'> | null;
   readonly git: Pick<Git, 'treeOf'>;
   readonly secrets: Secrets;
-  /** For HMACs of the values of variables. */
+  /** Key for HMACs of the values of variables. */
   readonly hmacKey: string;
   readonly clock: Clock;
   readonly random: Random;
@@ -44,7 +44,7 @@ export function createBuilds(deps: {
 }): Builds {
   const { read, tx, engine, git, secrets, hmacKey, clock, random, onEnded } = deps;
 
-  /** In one transaction, so that a build that ends meanwhile is not run again: its end commits together with its artifact. */
+  /** Uses one transaction, so that a build that ends meanwhile does not run again: its end commits together with its artifact. */
   async function findOrQueue(key: ArtifactKey, input: BuildInput): Promise<Requested | undefined> {
     return await tx(async ({ builds, artifacts }) => {
       const now = clock.now();
@@ -79,7 +79,7 @@ export function createBuilds(deps: {
           message: 'This installation builds nothing: ENVIRONMENTS_ENGINE is off.',
           hint: 'Ask an administrator to switch an engine on.',
         });
-      // Before anything is reused: an artifact can contain what its build read.
+      // Checked before anything is reused, because an artifact can contain what its build read.
       if (Object.keys(build.secrets).length > 0) {
         if (!maySecrets) return noSecret(secretsRefused(branch, build.secrets));
         const stored = await secrets.read(repositoryId, build.secrets);

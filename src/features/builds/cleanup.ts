@@ -8,11 +8,11 @@ import type { ArtifactStore } from './artifact-store.ts';
 import type { BuildStore } from './build-store.ts';
 import type { BuildPolicy } from './run-build.ts';
 
-/** How long an artifact that nothing uses is kept to be used again. */
+/** How long an unused artifact is kept for reuse. */
 const unusedMs = 14 * day;
-/** A deploy records what it uses within this time. Until then no artifact is removed, however full its repository is. */
+/** A deploy records what it uses within this time. Until then no artifact is removed, even from a full repository. */
 const recordedMs = hour;
-/** How long builds that ended are kept, with their logs. */
+/** How long ended builds and their logs are kept. */
 const endedMs = 30 * day;
 const ownerOf = (repositoryId: string) => ({ kind: 'repository', id: repositoryId }) as const;
 type Owner = ReturnType<typeof ownerOf>;
@@ -20,8 +20,8 @@ const artifactsAtOnce = 100;
 const buildsAtOnce = 100;
 
 /**
- * Removes artifacts that no living Environment uses, builds that ended long ago, and tickets of what has ended. The bytes of an artifact are released
- * in the transaction that removes it; the clean-up of Sites removes bytes that no owner needs.
+ * Removes artifacts that no living Environment uses, builds that ended long ago, and expired tickets. The transaction that
+ * removes an artifact releases its bytes; the clean-up of Sites removes bytes that no owner needs.
  */
 export function createBuildCleanup(deps: {
   readonly read: { readonly artifacts: ArtifactStore; readonly content: ContentStore };
@@ -37,11 +37,11 @@ export function createBuildCleanup(deps: {
 }): { run(): Promise<void> } {
   const { read, tx, policy, clock, log } = deps;
 
-  /** An artifact that cannot be removed must not keep the others from being removed. */
+  /** Removes one artifact. A failure must not block other removals. */
   async function remove(owner: Owner, id: string, before: number): Promise<void> {
     try {
       await tx(async ({ artifacts, content }) => {
-        // In the order of keepOutput(): otherwise each could wait for the other.
+        // The same order as in keepOutput() prevents a deadlock.
         await content.lockForPublish(owner);
         const digests = await artifacts.holdUnused(id, before);
         if (digests === undefined) return;
@@ -76,7 +76,7 @@ export function createBuildCleanup(deps: {
       await tx(({ artifacts }) => artifacts.useServed(now, now - recordedMs));
       await removeUnused();
       await removeAbove((await policy()).artifactBytesPerRepository);
-      // An engine that stopped did not withdraw them.
+      // A stopped engine did not withdraw its tickets.
       await tx(({ tickets }) => tickets.removeLeft());
       await inBatches(buildsAtOnce, (limit) => tx(({ builds }) => builds.removeEnded(now - endedMs, limit)));
     },

@@ -1,7 +1,7 @@
 import { AppError } from '../../core/errors.ts';
 import type { GitFailure } from '../../platform/git/git.ts';
 
-/** Why a repository cannot be read, and what to do, as clients see it. */
+/** Why a repository cannot be read, and what to do, in messages for clients. */
 const failures: Record<GitFailure, readonly [message: string, hint: string]> = {
   not_installed: [
     'git, or ssh for this clone URL, is not installed on this machine.',
@@ -64,13 +64,13 @@ const failures: Record<GitFailure, readonly [message: string, hint: string]> = {
   ],
 };
 
-/** Failures that pass: the same request may succeed later. What else fails needs a change of the repository. */
+/** Temporary failures: the same request may succeed later. All others need a change of the repository. */
 const passing: readonly GitFailure[] = ['not_installed', 'host_not_found', 'timed_out', 'unreachable'];
 
-/** Failures that a change of postern.yaml ends. */
+/** Failures that the user can fix by editing postern.yaml. */
 const ofConfiguration: readonly GitFailure[] = ['no_such_files', 'submodule', 'lfs_pointer', 'link_outside'];
 
-/** `path`: the file of the repository that is the reason. */
+/** `path`: the file of the repository that caused the failure. */
 export function gitErrorOf(reason: GitFailure, path?: string): AppError {
   const [sentence, hint] = failures[reason];
   const message = path === undefined ? sentence : `${sentence} The file is ${path}.`;
@@ -81,7 +81,7 @@ export function gitErrorOf(reason: GitFailure, path?: string): AppError {
   return new AppError(code, { message, hint, details: { reason } });
 }
 
-/** Why a build has no inputs. @throws the error itself when it passes without a change */
+/** Why a build has no inputs. @throws the error itself when it is temporary */
 export function sourceFailure(error: AppError) {
   if (error.status === 503) throw error;
   const reason = error.code === 'config_invalid' ? 'wrong_inputs' : 'no_source';

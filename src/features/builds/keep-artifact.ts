@@ -10,16 +10,16 @@ import type { BuildEnd, BuildStore } from './build-store.ts';
 
 export type KeptOutput =
   | { readonly kind: 'kept' }
-  /** Its files cannot be served. `details`: every problem. */
+  /** The files cannot be served. `details`: every problem. */
   | {
       readonly kind: 'refused';
       readonly message: string;
       readonly fix: string;
       readonly details: readonly string[];
     }
-  /** Its bytes are being removed, or were, because nothing needed them. Building again writes them again. */
+  /** The clean-up has removed the unused bytes, or is removing them. Another build writes them again. */
   | { readonly kind: 'removed' }
-  /** The build is not run by `holder` any more. */
+  /** `holder` no longer runs the build. */
   | { readonly kind: 'not ours' };
 
 export type KeepDeps = {
@@ -27,7 +27,7 @@ export type KeepDeps = {
   readonly blobs: Blobs;
   readonly uploadRules: () => Promise<SitesConfig['upload']>;
   readonly format: KeyFormat;
-  /** Called with each of our keys that the output contains. */
+  /** Called with each Postern key in the output. */
   readonly onKey: (value: string) => void;
   readonly clock: Clock;
   readonly random: Random;
@@ -41,12 +41,12 @@ type Built = {
   readonly output: Artifact;
   /** When the build began. */
   readonly since: number;
-  /** Called before the build ends, with warnings about files that are not served as their author may expect. */
+  /** Called before the build ends, with warnings about files that may not be served as their author expects. */
   readonly onWarnings: (messages: readonly string[]) => Promise<void>;
 };
 
 /**
- * Makes the output of a build an artifact and ends the build, in one transaction, so that a clean-up never finds content
+ * Stores the output of a build as an artifact and ends the build, in one transaction, so that a clean-up never finds content
  * without its owner. The content of a static service becomes files like those of a site; that of a process stays a tar.
  * @throws AppError store_unavailable
  */
@@ -57,7 +57,7 @@ export async function keepOutput(deps: KeepDeps, built: Built): Promise<KeptOutp
     return await keep(deps, built, { content, fileCount: files, sizeBytes: bytes, since: built.since });
   }
   const { blobs, format, onKey, clock } = deps;
-  // Otherwise it could not be read however often this is tried.
+  // Otherwise no retry could read it.
   if (!(await blobs.has(built.output.digest))) return { kind: 'removed' };
   const since = clock.now();
   const tar = await blobs.read(built.output.digest);
@@ -119,7 +119,7 @@ async function keep(
   }
 }
 
-/** Problems that the sentence names; the log has all of them. */
+/** Maximum problems in the message; the log has all of them. */
 const maxNamed = 3;
 
 function refused(problems: readonly UploadProblem[]): KeptOutput {

@@ -6,7 +6,7 @@ import { openLogWriter } from '../engine/log-writer.ts';
 
 const line = (text: string): LogLine => ({ at: 0, stream: 'stdout', text });
 
-/** A writer whose time a test moves. */
+/** A writer whose clock the test advances. */
 function openWriter() {
   const written: string[][] = [];
   const planned: (() => void)[] = [];
@@ -81,7 +81,7 @@ test('while many lines wait there is no room, until most of them are written', a
   faults.wait = held.promise;
   let lines = 0;
   for (; writer.room === undefined; lines++) writer.add(line('y'));
-  // 2 MiB, of which a line takes 100 bytes beside its text.
+  // 2 MiB; each line takes 100 bytes besides its text.
   expect(lines).toBeLessThan(21_000);
   const { room } = writer;
   held.resolve();
@@ -101,7 +101,7 @@ test('while there is no room, a write that failed is tried again without another
   planned.shift()?.();
   await writer.room;
   expect(written.length).toBeGreaterThan(0);
-  // After the end, nothing is tried.
+  // After the end, the writer does not retry.
   faults.write = new Error('unavailable');
   while (writer.room === undefined) writer.add(line('y'.repeat(8_192)));
   writer.end();

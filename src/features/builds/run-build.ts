@@ -19,7 +19,7 @@ import type { TakenBuild } from './build-job.ts';
 export type BuildPolicy = {
   readonly maxConcurrentBuilds: number;
   readonly buildTimeoutMinutes: number;
-  /** For the log of one build. */
+  /** Maximum bytes of one build's log. */
   readonly logBytes: number;
   readonly artifactBytesPerRepository: number;
   readonly resources: { readonly maxMemoryBytes: number };
@@ -27,7 +27,7 @@ export type BuildPolicy = {
 
 export type RunDeps = {
   readonly engine: Pick<Engine, 'place' | 'build' | 'sweep'>;
-  /** Undefined: the repository is not registered any more. */
+  /** Undefined: the repository is no longer registered. */
   readonly remoteOf: (repositoryId: string) => Promise<GitRemote | undefined>;
   readonly git: Pick<Git, 'checkOut'>;
   readonly secrets: Secrets;
@@ -35,7 +35,7 @@ export type RunDeps = {
   readonly clock: Clock;
 };
 
-/** `postponed`: nothing is wrong with the build itself. `isItsOwn`: it may be, after many of these. `cause`: see retryCauseOf(). */
+/** `postponed`: the build is not the cause. `isItsOwn`: if this repeats, it may be. `cause`: see retryCauseOf(). */
 export type RunEnd =
   | BuildOutcome
   | {
@@ -45,7 +45,7 @@ export type RunEnd =
       readonly cause: RetryCause | null;
     };
 
-/** Runs a build on the engine, with what the repository, the secrets and the policy are now. Rejects on our own mistakes. */
+/** Runs a build on the engine with the current repository, secrets and policy. Rejects on defects of Postern. */
 export async function runBuild(
   { engine, remoteOf, git, secrets, policy, clock }: RunDeps,
   { id, key, input, starts }: TakenBuild,
@@ -110,7 +110,7 @@ const gone = {
   message: 'The repository is not registered any more.',
   fix: 'Register the repository, and deploy again.',
 };
-/** The artifact would be found under inputs that it was not built from. */
+/** Failure of a build whose files differ from its inputs: its artifact would be found under the wrong key. */
 const otherFiles = {
   reason: 'no_source',
   message: 'The files of the commit are not those that were requested.',

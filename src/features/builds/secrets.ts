@@ -6,31 +6,31 @@ import { staysInside } from '../../platform/links.ts';
 import type { Repository } from '../repositories/repositories.ts';
 
 /**
- * Secrets that an operator stores for one repository, as files: SECRETS_DIR/{repository id}/{name}. Nothing is read above
- * that folder, and no message holds a value.
+ * Secrets that an operator stores for one repository, as files: SECRETS_DIR/{repository id}/{name}. Postern reads nothing
+ * above that folder, and no message contains a value.
  */
 export type Secrets = {
   /**
    * The values of `references` (variable or file → name of the secret) for a branch that may use them.
-   * @throws AppError store_unavailable when a file exists and the disk does not give it
+   * @throws AppError store_unavailable when a file exists and cannot be read
    */
   read(
     repositoryId: string,
     references: Readonly<Record<string, string>>,
   ): Promise<
     | { readonly kind: 'read'; readonly values: Readonly<Record<string, string>> }
-    /** In words for people. Reading them again does not help until that changes. */
+    /** Messages for people. A retry does not help until the secrets change. */
     | { readonly kind: 'missing'; readonly message: string; readonly fix: string }
   >;
   /**
-   * The values of those of `names` that are stored: logs must not show them.
+   * The values of all `names` that are stored: logs must not show them.
    * @throws AppError store_unavailable, as read()
    */
   readStored(repositoryId: string, names: readonly string[]): Promise<readonly string[]>;
 };
 
 const maxBytes = 64 * 1024;
-/** Of ids and names: they become parts of a path. */
+/** Shape of ids and names, which become parts of a path. */
 const plainName = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
 
 /** `folder`: SECRETS_DIR; null when it is not set. */
@@ -52,7 +52,7 @@ export function secretsIn(folder: string | null): Secrets {
   };
 }
 
-/** `environmentDefaults.secretBranches`: names of branches, separated by commas. Without it, only the default branch. */
+/** `environmentDefaults.secretBranches`: names of branches, separated by commas. Default: only the default branch. */
 export function mayUseSecrets(
   { defaultBranch, environmentDefaults }: Pick<Repository, 'defaultBranch' | 'environmentDefaults'>,
   branch: string,
@@ -63,7 +63,7 @@ export function mayUseSecrets(
   return secretBranches.split(',').some((name) => name.trim() === branch);
 }
 
-/** For a branch that may not use the secrets that it references. */
+/** The failure of a branch that references secrets without permission. */
 export function secretsRefused(branch: string, references: Readonly<Record<string, string>>) {
   const names = [...new Set(Object.values(references))].join(', ');
   return {
@@ -95,7 +95,7 @@ async function readSecret(
     if (!(await lstat(own)).isDirectory()) return unusable('is not stored for this repository');
     if (!(await staysInside(own, name)))
       return unusable('is a link that leads out of the folder of this repository');
-    // Otherwise a pipe would keep this process waiting.
+    // Without O_NONBLOCK, a pipe would block this process.
     const file = await open(await realpath(join(own, name)), constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       return await readText(file, unusable);
@@ -126,7 +126,7 @@ async function readText(
   } catch {
     return unusable('is not UTF-8');
   }
-  // No variable can hold it.
+  // No variable can contain NUL.
   if (text.includes('\0')) return unusable('contains a NUL character');
   return { value: text.replace(/\r?\n$/, '') };
 }
