@@ -5,7 +5,7 @@ import { readConfigurationFile } from './read.ts';
 import { brokenRules } from './rules.ts';
 import { maxCharacters } from './yaml-text.ts';
 
-/** Files below 256 KiB that once took the process seconds, or all of its memory. */
+/** Files below 256 KiB that once took seconds or all memory of the process. */
 const longNames = Array.from({ length: 20 }, (_, at) => `${'n'.repeat(898)}${String(at).padStart(2, '0')}`);
 const manyReferences = (name: string, count = 1_000) => `\${services.${name}.url}`.repeat(count);
 const fileWith = (...values: string[]) =>
@@ -109,7 +109,7 @@ describe('the rules beside the schema', () => {
     ]);
   });
 
-  test('no value is looked at after the finding that is the last to be reported', () => {
+  test('no value is checked after the last finding that is reported', () => {
     let looked = 0;
     const env: Record<string, unknown> = {};
     for (let at = 0; at < 100; at += 1) env[`A${at}`] = '${x}'.repeat(20);

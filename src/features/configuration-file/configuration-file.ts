@@ -1,5 +1,5 @@
 /**
- * postern.yaml: reads it, names its problems with line and fix, and works out from a valid file what an Environment should be.
+ * Reads postern.yaml, reports its problems with line and fix, and plans an Environment from a valid file.
  * Pure: it knows neither Environments nor engines.
  */
 export { inactiveAddresses } from './inactive-addresses.ts';

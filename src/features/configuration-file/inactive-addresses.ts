@@ -3,8 +3,8 @@ import type { Finding } from './problem.ts';
 import type { ConfigurationFile } from './schema.ts';
 
 /**
- * References of active services to the internal address of a service that was switched off: it never has one. A URL is known
- * without its service, so a reference to it stays allowed, unless it is that of a database.
+ * References of active services to the internal address of a service that was switched off and so never has one. The URL of
+ * a service is known without it, so a reference to it stays allowed, except for a database.
  */
 export function* inactiveAddresses(
   file: ConfigurationFile,

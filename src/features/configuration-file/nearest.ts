@@ -1,7 +1,7 @@
-/** Longer texts are not names, and comparing them would take long: this holds for both sides. */
+/** Maximum length of both texts: longer ones are not names, and comparing them would take long. */
 const maxLength = 60;
 
-/** “Did you mean web?”, when one of the names differs from the text in a few letters; otherwise null. */
+/** “Did you mean web?” when a name differs from the text in a few letters; otherwise null. */
 export function didYouMean(text: string, names: readonly string[]): string | null {
   if (text.length > maxLength) return null;
   const found = names
@@ -12,7 +12,7 @@ export function didYouMean(text: string, names: readonly string[]): string | nul
   return found === undefined ? null : `Did you mean ${found.name}?`;
 }
 
-/** How many letters must be inserted, removed or replaced, or swapped with their neighbour (optimal string alignment). */
+/** Number of letters to insert, remove, replace, or swap with their neighbour (optimal string alignment). */
 function distanceOf(one: string, other: string): number {
   let before: number[] = [];
   let row = Array.from({ length: other.length + 1 }, (_, at) => at);

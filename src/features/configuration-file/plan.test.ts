@@ -22,7 +22,7 @@ const planned = (file: ReturnType<typeof services>, overrides: Partial<Overrides
   plan(file, commit, policy, { ...noOverrides, ...overrides });
 
 describe('what an Environment should be', () => {
-  // A changed plan builds or starts services again: read the difference before you accept it with `-u`.
+  // A changed plan rebuilds or restarts services: read the difference before you accept it with `-u`.
   test.each<[name: string, overrides: Partial<Overrides>]>([
     ['shop', {}],
     [

@@ -10,20 +10,20 @@ import {
   type Service,
 } from './schema.ts';
 
-/** What an Environment should be, at one commit. The reconciler compares it with what runs. */
+/** Desired state of an Environment at one commit. The reconciler compares it with the actual state. */
 export type DesiredEnvironment = {
   readonly access: Access;
-  /** The lease from the creation on. */
+  /** Hours of the lease, counted from the creation. */
   readonly ttlHours: number;
   /** Whether a new Environment follows its branch. Absent in plans of earlier versions. */
   readonly autoTrack?: boolean;
-  /** Patterns of files whose change alone deploys nothing. */
+  /** Patterns of files. A push that changes only these files is not deployed. */
   readonly ignoreFiles?: readonly string[];
-  /** By name. */
+  /** Services by name. */
   readonly services: Readonly<Record<string, DesiredService>>;
   /** Services that were switched off, by name. Absent in plans of earlier versions. */
   readonly inactive?: Readonly<Record<string, DesiredService['kind']>>;
-  /** Names of the services that start, in this order; those of one level start together. */
+  /** Names of the services in start order; services of one level start together. */
   readonly levels: readonly (readonly string[])[];
 };
 
@@ -34,13 +34,13 @@ export type DesiredService =
   | { readonly kind: 'postgres'; readonly seed: string | null }
   | { readonly kind: 'external'; readonly url: string };
 
-/** Of a service that the gateway serves. */
+/** Fields of a service that the gateway serves. */
 type Fronted = { readonly routes: Readonly<Record<string, string>>; readonly isExposed: boolean };
 
 type Running = { readonly run: DesiredRun; readonly variables: Variables; readonly secrets: Secrets };
 
 type DesiredRun = {
-  /** Null: the image starts its own. */
+  /** Null: the image starts its own command. */
   readonly command: string | null;
   readonly port: number;
   readonly health: string | null;
@@ -49,7 +49,7 @@ type DesiredRun = {
   readonly memoryBytes: number | null;
 };
 
-/** Texts with the references that only the engine can replace: addresses, and the id, name and URL of the Environment. */
+/** Texts with references that are replaced later: addresses, and the id, name and URL of the Environment. */
 type Variables = Readonly<Record<string, Template>>;
 /** Variable → name of the stored secret. */
 type Secrets = Readonly<Record<string, string>>;
@@ -73,8 +73,8 @@ export type DesiredBuild = {
   readonly variables: Variables;
   readonly secrets: Secrets;
   /**
-   * SHA-256 of everything that decides about the result, except the files and the values of variables. A worker adds those:
-   * it has the files, and HMACs keep values from being guessed.
+   * SHA-256 of everything that affects the result, except the files and the values of variables. A worker adds those: it has
+   * the files, and HMACs keep values from being guessed.
    */
   readonly digest: string;
 };
@@ -87,16 +87,16 @@ type PlanPolicy = {
   readonly allowedAccess: readonly Access[];
 };
 
-/** What people chose for this Environment. It takes precedence over the file. */
+/** Choices of people for this Environment, which take precedence over the file. */
 export type Overrides = {
-  /** Null when the Environment is created without a choice: only then the file's access counts. */
+  /** Null: the Environment was created without a choice. Only then the file's access applies. */
   readonly access: Access | null;
   readonly ttlHours: number | null;
-  /** A service that the file does not have at this commit is ignored. */
+  /** Choices for services. A service that is not in the file at this commit is ignored. */
   readonly services: readonly {
     readonly name: string;
     readonly isActive?: boolean;
-    /** Of an external service. */
+    /** URL of an external service. */
     readonly url?: string;
   }[];
   readonly env: Readonly<Record<string, string>>;
@@ -131,7 +131,7 @@ export function plan(
   };
 }
 
-/** The widest allowed access that is not wider than wanted; its creator's alone when none is. */
+/** The widest allowed access that is not wider than `wanted`; if there is none, only the creator has access. */
 function clampAccess(wanted: Access, allowed: readonly Access[]): Access {
   const upTo = accessKinds.slice(0, accessKinds.indexOf(wanted) + 1);
   return upTo.findLast((access) => allowed.includes(access)) ?? 'owner';
@@ -139,7 +139,7 @@ function clampAccess(wanted: Access, allowed: readonly Access[]): Access {
 
 type Named = readonly [name: string, service: Service];
 
-/** All but those that were switched off; but what an active service requires is active. */
+/** Services that were not switched off, and all services that they require. */
 function activeServices({ services }: ConfigurationFile, overrides: Overrides): Named[] {
   const off = new Set(
     overrides.services.filter(({ isActive }) => isActive === false).map(({ name }) => name),
@@ -154,7 +154,7 @@ function activeServices({ services }: ConfigurationFile, overrides: Overrides): 
   return Object.entries(services).filter(([name]) => active.has(name));
 }
 
-/** Each service is one level after the last of those that it requires. An external one does not start. */
+/** Each service is one level after the last service that it requires. External services do not start. */
 function levelsOf(active: readonly Named[]): string[][] {
   const services = new Map(active);
   const known = new Map<string, number>();
@@ -220,7 +220,7 @@ function variablesOf(service: Service, context: Context): Variables {
   };
 }
 
-/** What people typed is taken as it is: only the file has references. */
+/** Takes values that people typed literally: only the file has references. */
 function literals(env: Readonly<Record<string, string>>): Variables {
   return Object.fromEntries(Object.entries(env).map(([name, text]) => [name, text === '' ? [] : [text]]));
 }
@@ -235,7 +235,7 @@ function resolve(text: string, context: Context): Template {
   return joined(template.map((piece) => (typeof piece === 'string' ? piece : known(piece, context))));
 }
 
-/** The value, when the file and the commit already tell it. */
+/** The value if the file and the commit determine it. */
 function known(reference: Reference, { file, commit, overrides }: Context): string | Reference {
   if (reference.kind === 'environment')
     return reference.field === 'branch' || reference.field === 'sha' ? commit[reference.field] : reference;

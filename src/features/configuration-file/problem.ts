@@ -4,7 +4,7 @@ import { safeText } from '../../core/safe-text.ts';
 export type Problem = {
   readonly line: number;
   readonly column: number;
-  /** The field, such as `services.web.build.output`; empty for the whole file. */
+  /** The field, such as `services.web.build.output`. Empty: the whole file. */
   readonly path: string;
   readonly rule: Rule;
   readonly message: string;
@@ -36,10 +36,10 @@ export const rules = {
 
 export type Rule = keyof typeof rules;
 
-/** In the top folder of a branch. */
+/** The file is in the top folder of a branch. */
 export const configurationFileName = 'postern.yaml';
 
-/** The other usual ending, which people use by mistake. */
+/** The other common extension, which people use by mistake. */
 export const otherFileName = 'postern.yml';
 
 export function missingFile(hasOther: boolean): Problem {
@@ -56,17 +56,17 @@ export function missingFile(hasOther: boolean): Problem {
   };
 }
 
-/** A mistake by its field. Only the text of the file knows the line. */
+/** A mistake at a field. The text of the file is needed to find the line. */
 export type Finding = Pick<Problem, 'rule' | 'message' | 'fix'> & {
   readonly path: readonly (string | number)[];
-  /** Where to point: to the name of the field, or to its value. */
+  /** Whether the problem points to the name of the field or to its value. */
   readonly at: 'name' | 'value';
 };
 
-/** A file that has more problems than this is not read more closely. */
+/** Maximum reported problems of a file. */
 export const maxProblems = 100;
 
-/** Takes no more findings than will be reported: a file can break rules a million times, and each one costs work. */
+/** Yields only as many findings as are reported: a file can break rules a million times, and each finding costs work. */
 export function* firstOf(findings: Iterable<Finding>): Generator<Finding> {
   let count = 0;
   for (const found of findings) {
@@ -78,7 +78,7 @@ export function* firstOf(findings: Iterable<Finding>): Generator<Finding> {
 
 export type Said = Pick<Finding, 'rule' | 'message' | 'fix'>;
 
-/** The problem as a client may see it: bounded, on one line, and without key-shaped values. */
+/** The problem as clients see it: bounded, on one line, and without key-shaped values. */
 export function problemAt(
   text: string,
   offset: number,

@@ -9,7 +9,7 @@ import { readTemplate } from './references.ts';
 
 const everyKind = readFileSync(join(import.meta.dirname, 'golden/every-kind.yaml'), 'utf8');
 
-/** Pieces of YAML that parsers find difficult, and names that the file knows. */
+/** Pieces of YAML that are difficult for parsers, and field names of the file. */
 const pieces = fc.constantFrom(
   '\n',
   '\n  ',
@@ -65,7 +65,7 @@ const pieces = fc.constantFrom(
 const texts = fc.oneof(
   fc.array(pieces, { maxLength: 60 }).map((parts) => parts.join('')),
   fc.string({ unit: 'binary', maxLength: 200 }),
-  // The example, with a part of it replaced.
+  // The example with one part replaced.
   fc
     .tuple(fc.nat(everyKind.length), fc.nat(30), fc.array(pieces, { maxLength: 4 }))
     .map(

@@ -7,7 +7,7 @@ import { publishedSchema } from './published-schema.ts';
 import { readConfigurationFile } from './read.ts';
 
 type Validate = (value: unknown) => boolean;
-// The validator that Fastify brings along, so that the tests add no package of their own.
+// Uses the validator of Fastify, so that the tests need no other package.
 const { resolve } = createRequire(import.meta.url);
 const Ajv: new (options: object) => { compile(schema: object): Validate } = createRequire(resolve('fastify'))(
   'ajv',

@@ -4,7 +4,7 @@ import { didYouMean } from './nearest.ts';
 import type { Finding, Rule } from './problem.ts';
 import { type ConfigurationFile, configurationFile } from './schema.ts';
 
-/** Reads the fields; or says of each wrong one what is wrong, what is allowed, and an example. */
+/** Reads the fields. For each invalid one, it reports what is wrong, what is allowed, and an example. */
 export function readFields(value: unknown): ReadFields {
   const result = configurationFile.safeParse(value, { error: words, reportInput: true });
   return result.success
@@ -117,7 +117,7 @@ function schemaAt(path: readonly (string | number)[]): z.core.$ZodType | undefin
   return at;
 }
 
-/** A schema, and what it wraps: the default, then the optional one, then the object. */
+/** A schema and the schemas that it wraps: the default, then the optional one, then the object. */
 function layersOf(schema: z.core.$ZodType | undefined): z.ZodType[] {
   if (!(schema instanceof z.ZodType)) return [];
   const isWrapped =

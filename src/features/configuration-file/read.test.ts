@@ -15,7 +15,7 @@ function problemsOf(text: string): readonly Problem[] {
   return read.kind === 'valid' ? [] : read.problems;
 }
 
-/** The file without the mark ▸, and the line and column where the mark stood. */
+/** The file without the mark ▸, and the line and column of the mark. */
 function marked(text: string): { file: string; line: number; column: number } {
   const [before = ''] = text.split('▸', 1);
   const file = text.replace('▸', '');
@@ -392,7 +392,7 @@ describe('every rule names the place, the mistake and the fix', () => {
     [
       'an address of a database',
       services('  db: { postgres: {}, ▸exposed: true }'),
-      'A database has no address of its own.',
+      'A database has no web address.',
       'Remove exposed.',
     ],
     [

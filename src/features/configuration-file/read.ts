@@ -5,17 +5,17 @@ import { brokenRules } from './rules.ts';
 import type { ConfigurationFile } from './schema.ts';
 import { keyFound, readYaml } from './yaml-text.ts';
 
-/** In bytes of UTF-8. */
+/** Maximum bytes of the file in UTF-8. */
 export const maxFileBytes = 256 * 1024;
 
 export type ReadConfigurationFile =
   | {
       readonly kind: 'valid';
       readonly file: ConfigurationFile;
-      /** For rules that are not of the file, such as those of the policy. */
+      /** Locates a finding of other rules, such as those of the policy. */
       problemOf(finding: Finding): Problem;
     }
-  /** In the order of the file; at most 100. */
+  /** At most 100 problems, in the order of the file. */
   | { readonly kind: 'invalid'; readonly problems: readonly Problem[] };
 
 /** Reads the text of a postern.yaml, and finds every problem at once. Never throws. */
@@ -37,7 +37,7 @@ function invalid(problems: readonly Problem[]): ReadConfigurationFile {
   return { kind: 'invalid', problems: inOrder.slice(0, maxProblems) };
 }
 
-/** What makes the text unfit to be read as YAML. */
+/** Problems that prevent reading the text as YAML. */
 function unreadable(text: string): Problem[] {
   if (Buffer.byteLength(text) > maxFileBytes) {
     const message = `The file is larger than ${maxFileBytes / 1024} KiB.`;
@@ -49,10 +49,10 @@ function unreadable(text: string): Problem[] {
   return [problemAt(text, offset, { rule: 'encoding', message, fix: 'Save the file as UTF-8 text.' })];
 }
 
-/** Control characters, and what decoders put in place of bytes that are not UTF-8. */
+/** Control characters, and the replacement character for bytes that are not UTF-8. */
 const noText = /(?![\t\n\r\u0085])\p{Cc}|\p{Cs}|\ufffd/u;
 
-/** Everywhere in the text, also in comments: every reader of the repository could use them. */
+/** Finds keys anywhere in the text, also in comments: every reader of the repository could use them. */
 function keysIn(text: string): Problem[] {
   return keyPositions(text, maxProblems).map((offset) => problemAt(text, offset, keyFound));
 }

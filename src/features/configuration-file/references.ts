@@ -11,7 +11,7 @@ export type ServiceField = (typeof serviceFields)[number];
 export const environmentFields = ['id', 'name', 'repository', 'branch', 'sha', 'url'] as const;
 export type EnvironmentField = (typeof environmentFields)[number];
 
-/** The text of a variable in pieces; `$${` stands for a literal `${`. */
+/** The parts of a variable's text; `$${` stands for a literal `${`. */
 export type Template = readonly (string | Reference)[];
 
 type Mistake = { readonly message: string; readonly fix: string };
@@ -65,7 +65,7 @@ export function filled(template: Template, valueOf: (reference: Reference) => st
   return template.map((piece) => (typeof piece === 'string' ? piece : valueOf(piece))).join('');
 }
 
-/** Neighbouring texts as one, and no empty ones. */
+/** Joins neighbouring texts and drops empty ones. */
 export function joined(template: Template): Template {
   const pieces: (string | Reference)[] = [];
   for (const piece of template) {

@@ -4,11 +4,11 @@ import { readTemplate, type Reference, type ServiceField } from './references.ts
 import { maxEntries, maxServiceNameLength, maxServices, maxValueLength, service } from './schema.ts';
 
 /**
- * What the schema of a single field cannot say: which fields of a service fit together, and whether the names of services
- * lead anywhere. Reads the file as far as it can, so that one reading finds these problems beside those of the schema.
+ * Rules that the schema of a single field cannot express: which fields of a service fit together, and whether named services
+ * exist. Reads the file as far as it can, so that one reading finds these problems together with those of the schema.
  *
- * The values are those that the schema may have refused: what is longer, or more, than it allows is a problem already and is
- * skipped here. Each finding is made when it is asked for, so that a caller that stops asking stops the work.
+ * The schema may have refused some values. Values above its limits are already a problem and are skipped here. Findings are
+ * yielded lazily, so that a caller can stop the work.
  */
 export function* brokenRules(file: unknown): Generator<Finding> {
   const drafts = Object.entries(mapIn(file, 'services')).slice(0, maxServices).map(toDraft);
@@ -32,12 +32,12 @@ type Draft = {
   readonly path: readonly string[];
   readonly isMap: boolean;
   readonly value: Fields;
-  /** Undefined while it has none, or several. */
+  /** Undefined: the service has no kind, or several. */
   readonly kind: Kind | undefined;
   readonly requires: readonly unknown[];
 };
 
-/** The first entries of a map: the schema reports that there are more. */
+/** The first entries of a map: the schema reports a map with too many. */
 function entriesOf(map: Fields): [name: string, value: unknown][] {
   return Object.entries(map).slice(0, maxEntries);
 }
@@ -109,7 +109,7 @@ function kindProblems({ name, path, value, kind }: Draft): Finding[] {
       say([field], `${field} does not fit ${name}, which is ${kindNames[kind]}.`, `Remove ${field}.`),
     ),
     ...(kind === 'postgres' && value['exposed'] === true
-      ? say(['exposed'], 'A database has no address of its own.', 'Remove exposed.')
+      ? say(['exposed'], 'A database has no web address.', 'Remove exposed.')
       : []),
     ...(kind === 'static' ? staticProblems(name, value, say) : []),
     ...(kind === 'run' ? processProblems(name, value, say) : []),
@@ -211,7 +211,7 @@ function* wrongReferences(
   }
 }
 
-/** `from`: the service whose variable it is; undefined: a variable of every service. */
+/** `from`: the service of the variable. Undefined: a variable of every service. */
 function unresolved(reference: Reference, drafts: readonly Draft[], from?: Draft): Said | undefined {
   if (reference.kind === 'environment') return undefined;
   const draft = drafts.find(({ name }) => name === reference.service);
@@ -231,7 +231,7 @@ function unresolved(reference: Reference, drafts: readonly Draft[], from?: Draft
   };
 }
 
-/** Undefined while the kind of the service is not known. */
+/** Undefined: the kind of the service is not known. */
 function fieldsToRefer({ kind, value }: Draft): readonly ServiceField[] | undefined {
   if (kind === 'static') return ['url'];
   if (kind === 'run' && value['exposed'] === false) return ['host', 'port'];
@@ -278,7 +278,7 @@ function* unknownRequirements({ path, requires }: Draft, drafts: readonly Draft[
       yield { path: [...path, 'requires', at], at: 'value', ...unknownService(name, drafts) };
 }
 
-/** A variable that has the internal address of a service. */
+/** A variable that contains the internal address of a service. */
 type Address = { readonly variable: string; readonly to: string; readonly path: Finding['path'] };
 
 /** The internal addresses of processes in variables. Every other value is known before anything starts. */
@@ -295,7 +295,7 @@ function addressesIn(env: Fields, path: readonly string[], drafts: readonly Draf
   });
 }
 
-/** What a service waits for before it starts, with the first entry that says so. `shared`: addresses in environment.env. */
+/** Services that a service waits for, each with the first entry that requires it. `shared`: addresses in environment.env. */
 function waitsOf(
   draft: Draft,
   shared: readonly Address[],
@@ -316,7 +316,7 @@ function waitsOf(
   return waits;
 }
 
-/** Each circle once, at the entry that closes it. */
+/** Reports each circle once, at the entry that closes it. */
 function* circles(drafts: readonly Draft[], shared: readonly Address[]): Generator<Finding> {
   const done = new Set<string>();
   function* follow(draft: Draft, before: readonly string[]): Generator<Finding> {

@@ -1,21 +1,21 @@
 import { z } from 'zod';
 
 /**
- * The fields of postern.yaml, once: what Postern reads, the JSON Schema for editors and docs/reference/postern-yaml.md come
- * from these schemas. rules.ts has what a schema of one field cannot say.
+ * The only definition of the fields of postern.yaml: the parser, the JSON Schema for editors and
+ * docs/reference/postern-yaml.md use these schemas. rules.ts has the rules that involve several fields.
  */
 export const maxServices = 20;
 /** A year. */
 export const maxTtlHours = 8_760;
 export const accessKinds = ['owner', 'members', 'public'] as const;
-/** From the fewest people to the most. */
+/** Ordered from the fewest people to the most. */
 export type Access = (typeof accessKinds)[number];
 
-/** Of a list, and of a map such as `env`. */
+/** Maximum entries of a list or of a map such as `env`. */
 export const maxEntries = 100;
-/** In characters. */
+/** Maximum characters of a service name. */
 export const maxServiceNameLength = 40;
-/** Of a variable, in characters. */
+/** Maximum characters of a variable's value. */
 export const maxValueLength = 4_000;
 
 function listOf<T extends z.ZodType>(entry: T, meaning: string, example: readonly string[]) {
@@ -43,7 +43,7 @@ const serviceName = z
     'must begin with a letter, end with a letter or digit, and have only a–z, 0–9 and -',
   );
 
-// A path that leads out of the repository would read, or make public, what belongs to others.
+// A path that leads out of the repository would read or publish files of other owners.
 const path = z
   .string()
   .min(1)
@@ -248,7 +248,7 @@ export const service = z
       }),
     env: variables.default({}).meta({
       description:
-        'Variables: of a static service for its build, of others for the process. A value may contain references, such as `${services.api.url}`.',
+        'Variables: for the build of a static service, otherwise for the process. A value may contain references, such as `${services.api.url}`.',
       examples: [{ LOG_LEVEL: 'debug' }],
     }),
     secrets: secrets.default({}).meta({
@@ -267,8 +267,7 @@ export const service = z
     exposed: z
       .boolean()
       .meta({
-        description:
-          'Whether the service has an address of its own. Default: true; a database never has one.',
+        description: 'Whether the service has its own web address. Default: true; a database never has one.',
         examples: [false],
       })
       .optional(),
@@ -307,7 +306,7 @@ const environment = z.strictObject({
     .meta({ description: 'Variables of every service.', examples: [{ LOG_LEVEL: 'debug' }] }),
 });
 
-/** For the command line alone: cli/src/deploy/project-file.ts reads it. */
+/** Only the command line uses it: cli/src/deploy/project-file.ts. */
 const site = z.strictObject({
   id: z
     .string()

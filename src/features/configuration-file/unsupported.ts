@@ -1,11 +1,11 @@
 import type { ConfigurationFile, Service } from './schema.ts';
 
-/** A service that is written correctly and that this version of Postern cannot deploy. */
+/** A valid service that this version of Postern cannot deploy. */
 export type Unsupported = { readonly service: string; readonly message: string; readonly fix: string };
 
 /**
- * What keeps this version, or this installation, from deploying the file; an Environment of it has the status `config_error`
- * and these sentences. `hasDatabases`: true where only a worker knows.
+ * Reasons why this version or this installation cannot deploy the file. Its Environment gets the status `config_error` with
+ * these messages. `hasDatabases`: pass true where only a worker knows.
  */
 export function unsupportedIn(file: ConfigurationFile, hasDatabases = true): Unsupported[] {
   return Object.entries(file.services).flatMap(([name, service]) => {

@@ -14,27 +14,27 @@ import { containsKey, maskKeys } from '../../core/key-shape.ts';
 import { type Finding, maxProblems, type Problem, problemAt, type Said } from './problem.ts';
 
 /**
- * Reads YAML as plain values, and knows the line and column of each. The work is bounded by counting tokens, values and
- * depth: a file of 256 KiB can otherwise hold enough of them to occupy the process for seconds.
+ * Reads YAML as plain values with the line and column of each. It limits tokens, values and depth: otherwise a file of
+ * 256 KiB can contain enough of them to occupy the process for seconds.
  */
 export type YamlText =
   | { readonly kind: 'broken'; readonly problems: readonly Problem[] }
   | {
       readonly kind: 'read';
       readonly value: unknown;
-      /** What is wrong although the text can be read, such as a field that is there twice. */
+      /** Problems of a readable text, such as a duplicate field. */
       readonly problems: readonly Problem[];
       problemOf(finding: Finding): Problem;
     };
 
 /** Enough for 20 services with 100 variables each. */
 export const maxTokens = 25_000;
-/** Values after every alias is replaced by what it stands for. */
+/** Maximum values after every alias is replaced by its value. */
 export const maxValues = 10_000;
-/** Characters of all texts and names after every alias is replaced: a few aliases of a long text are few values. */
+/** Maximum characters of all texts and names after every alias is replaced: a few aliases of a long text are few values. */
 export const maxCharacters = 1024 * 1024;
 export const maxDepth = 20;
-/** One mistake in YAML often causes more messages, about what follows it. */
+/** One mistake in YAML often causes further messages about the text after it. */
 const maxSyntaxProblems = 10;
 
 type Path = readonly (string | number)[];
@@ -61,9 +61,9 @@ export function readYaml(text: string): YamlText {
   };
 }
 
-/** Undefined: the text is nested so deeply that the parser, which calls itself for each level, has no stack left. */
+/** Undefined: the text is nested so deeply that the recursive parser has no stack left. */
 function parse(text: string) {
-  // One text can cause 65,000 errors, and their stack traces, which nobody reads, take most of the time.
+  // One text can cause 65,000 errors, and their unused stack traces would take most of the time.
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   try {
@@ -72,9 +72,9 @@ function parse(text: string) {
       merge: false,
       resolveKnownTags: false,
       stringKeys: true,
-      // Compares every field with every other one of its map, which takes minutes for some files; see readMap().
+      // It would compare every field with every other one of its map, which takes minutes for some files; see readMap().
       uniqueKeys: false,
-      // Would repeat lines of the file, and with them their secrets.
+      // It would quote lines of the file, including their secrets.
       prettyErrors: false,
       logLevel: 'error',
     });
@@ -102,13 +102,13 @@ const tooDeep = {
   fix: 'Remove levels.',
 } as const;
 
-/** What an anchor stands for. `isOpen`: it is still being read, so an alias for it would contain itself. */
+/** The value of an anchor. `isOpen`: it is still being read, so an alias for it would contain itself. */
 type Anchor = { readonly node: Tree; isOpen: boolean; value: unknown; size: Size };
 
-/** How much was read, with every alias replaced. */
+/** Size of the values read so far, with every alias replaced. */
 type Size = { readonly values: number; readonly characters: number };
 
-/** Stops reading: what follows would only repeat the problem. */
+/** Stops reading: the rest would only repeat the problem. */
 class Unreadable extends Error {}
 
 function readTree(contents: Tree, text: string): YamlText {
@@ -127,7 +127,7 @@ function readTree(contents: Tree, text: string): YamlText {
     total = { values: total.values + added.values, characters: total.characters + added.characters };
     const isTooMany = total.values > maxValues;
     if (!isTooMany && total.characters <= maxCharacters) return;
-    // A file that Postern reads is shorter than that many characters: only aliases make more of them.
+    // A file that Postern reads has fewer characters: only aliases can exceed the limit.
     const isAliased = isAlias(node) || !isTooMany;
     const limit = isTooMany ? `${maxValues} values` : `${maxCharacters} characters of text`;
     say(node, path, {
@@ -216,14 +216,14 @@ function readTree(contents: Tree, text: string): YamlText {
     return map;
   }
 
-  /** A key that the text shows is found there; this finds one that escapes or line breaks hide. */
+  /** Finds keys that escapes or line breaks hide. keysIn() finds visible ones. */
   function refuseKey(node: Tree, path: Path): void {
     if (!isScalar(node) || typeof node.value !== 'string' || !containsKey(node.value)) return;
     const [from = 0, to = 0] = node.range ?? [];
     if (!containsKey(text.slice(from, to))) say(node, path, keyFound);
   }
 
-  /** The offset of the field in the text, or of the last one on the way to it that exists. */
+  /** The offset of the field in the text, or of its closest existing parent. */
   function find(path: Path, at: Finding['at']): number {
     let node: Tree = contents;
     let offset = 0;
@@ -266,7 +266,7 @@ function offsetOf(node: Tree): number | undefined {
   return node?.range?.[0];
 }
 
-/** False for a value that is not written: its place may be lines below its field. */
+/** False for an empty value: its position may be lines below its field. */
 function hasText(node: Tree): boolean {
   const [from = 0, to = 0] = node?.range ?? [];
   return to > from;
@@ -297,7 +297,7 @@ const protoKey = {
   fix: 'Choose another name.',
 } as const;
 
-/** Words for the mistakes that people make most; for the others, those of the YAML library. */
+/** Messages for the most common mistakes; for others, the message of the YAML library. */
 function wordsFor(code: ErrorCode, message: string): Pick<Finding, 'message' | 'fix'> {
   return known[code] ?? { message: `${maskKeys(message.split('\n', 1)[0] ?? '')}.`, fix: quoteIt };
 }
