@@ -1,8 +1,8 @@
 /**
- * Environments: branches of a repository, built and running at hosts of their own until their lease ends. The rows say what an
- * Environment should be (lifecycle/, deploys/), and the reconciler brings it there with builds and an engine.
- * For the gateway, serving/ promises: only the current label of an Environment whose lease runs serves anything, and only
- * services that are exposed have a host. Leaves the checks of a person to features/grants.
+ * Environments: branches of a repository, built and served at separate hosts until their lease ends. The rows hold the desired
+ * state (lifecycle/, deploys/), and the reconciler establishes it with builds and an engine.
+ * serving/ promises to the gateway: an Environment serves only at its current label and during its lease, and only exposed
+ * services have a host. features/grants checks the access of people.
  */
 export {
   type EnvironmentCatalog,

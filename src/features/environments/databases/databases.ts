@@ -18,24 +18,25 @@ import { runSeed, type SeedLimits } from '../../engine/engine.ts';
 import type { DatabaseServer } from './server.ts';
 
 /**
- * A PostgreSQL database for each `postgres` service of an Environment, with a role of its own that owns it and can reach no
- * other one. Databases with the same seed are copies of a template, which is seeded once for each repository. What is half
- * made after a kill is made again. The caller decides when, and who gets the address.
+ * A PostgreSQL database for each `postgres` service of an Environment, owned by a separate role that can reach no other
+ * database. Databases with the same seed are copies of a template, which is seeded once for each repository. An incomplete
+ * database is created again after a kill. The caller decides when to create one, and which services get the address.
  */
 export type Databases = {
   readonly kind: 'server';
   /**
-   * Null: it is being made; ask again, after `onSettled` at once. What is there stays as it is, whatever the seed is now.
-   * @throws AppError config_invalid when the seed cannot be used, engine_unavailable while the server is away; as `read`
+   * Null: the database is being created; call again, immediately after `onSettled`. An existing database stays unchanged, even
+   * if the seed changed. @throws AppError config_invalid when the seed cannot be used, engine_unavailable while the server is
+   * unavailable; errors of `read`
    */
   ensure(wanted: WantedDatabase): Promise<DatabaseAddress | null>;
-  /** Ends its sessions and drops its databases and roles, and templates that nothing else came from. */
+  /** Ends the sessions of the Environment and drops its databases, its roles, and templates without other copies. */
   remove(environmentId: string): Promise<void>;
-  /** Removes what belongs to no known Environment. Calls `known` after it has looked. Returns the names of what it removed. */
+  /** Removes databases of unknown Environments. Calls `known` after listing the databases. Returns the removed names. */
   sweep(known: () => Promise<ReadonlySet<string>>): Promise<readonly string[]>;
 };
 
-/** `url` contains the password, and no log or answer may show it. */
+/** `url` contains the password, so no log or response may show it. */
 export type DatabaseAddress = {
   readonly host: string;
   readonly port: number;
@@ -48,17 +49,17 @@ const defaultLimits: SeedLimits = {
   databaseBytes: 2 ** 30,
   answerBytes: 4 * 2 ** 20,
 };
-/** Of one database. */
+/** Maximum connections to one database. */
 const maxConnections = 20;
 const atOnce = { width: 4, perSender: 1, queue: 1_000 };
 
 export function createDatabases(deps: {
   readonly server: DatabaseServer;
-  /** Of this installation, in the comments of its roles: others on the server are left alone. */
+  /** Marks this installation's roles in their comments. Postern does not change other roles on the server. */
   readonly uiUrl: string;
   readonly encryptionKey: string;
   readonly limits?: Partial<SeedLimits>;
-  /** What was under way for this Environment has ended. */
+  /** Called when background work for this Environment has ended. */
   readonly onSettled: (environmentId: string) => void;
 }): Databases {
   const { server } = deps;
@@ -72,7 +73,7 @@ export function createDatabases(deps: {
     return `connection limit ${maxConnections} password '${verifier}'`;
   }
 
-  /** `template`: where its database comes from. */
+  /** `template`: the template of its database. */
   async function putRole(client: pg.Client, name: string, template: string | null): Promise<void> {
     const comment = `comment on role ${name} is ${pg.escapeLiteral(`${mark}${template ?? '-'}`)}`;
     await shut(client, name);
@@ -83,7 +84,7 @@ export function createDatabases(deps: {
     );
   }
 
-  /** Nobody else can connect to it, also while it is made. */
+  /** Only its owner can connect, even while the database is being created. */
   async function createDatabase(client: pg.Client, name: string, template: string): Promise<void> {
     await dropDatabase(client, name);
     await client.query(`create database ${name} template ${template} allow_connections false`);
@@ -91,7 +92,7 @@ export function createDatabases(deps: {
     await client.query(`alter database ${name} allow_connections true`);
   }
 
-  /** Its role can log in only when it is complete. */
+  /** Creates a database. Its role can log in only after it is complete. */
   async function make(
     { environmentId, service, repositoryId, seed }: WantedDatabase,
     signal: AbortSignal,
@@ -121,7 +122,7 @@ export function createDatabases(deps: {
     });
   }
 
-  /** It is a template, and Postern's own, only when it is complete. */
+  /** Creates a template. It becomes a template owned by Postern only when it is complete. */
   async function makeTemplate(
     client: pg.Client,
     name: string,
@@ -156,7 +157,7 @@ export function createDatabases(deps: {
     await client.query(`alter database ${name} is_template true`);
   }
 
-  /** Also what the role made in other databases, such as large objects in one that everyone may connect to. */
+  /** Also drops what the role created in other databases, such as large objects in a database that accepts every role. */
   async function dropRole(client: pg.Client, name: string): Promise<void> {
     if (!(await hasRole(client, name))) return;
     await shut(client, name);
@@ -186,7 +187,7 @@ export function createDatabases(deps: {
     await dropRole(client, name);
   }
 
-  /** Names of roles, and the template of each. */
+  /** Names of roles and the template of each. */
   async function rolesOf(client: pg.Client, prefix: string, ofThis = mark) {
     const { rows } = await client.query<{ name: string; comment: string | null }>(
       `select rolname as name, shobj_description(oid, 'pg_authid') as comment
@@ -198,7 +199,7 @@ export function createDatabases(deps: {
     );
   }
 
-  /** One that is locked is in use. One that fails is no reason to keep the others: its error comes at the end. */
+  /** Skips locked templates, which are in use. A failed removal does not stop the others; its error is thrown at the end. */
   async function removeUnusedTemplates(client: pg.Client): Promise<string[]> {
     const removed: string[] = [];
     const errors: unknown[] = [];
@@ -225,7 +226,7 @@ export function createDatabases(deps: {
       const state = await server.connected(async (client) => {
         if (!(await lockIfFree(client, name))) return 'busy';
         const isMade = await isComplete(client, name);
-        // Its own role can change its password, and a new ENCRYPTION_KEY makes another one.
+        // The role can change its own password, and a new ENCRYPTION_KEY gives a different one.
         if (isMade) await client.query(`alter role ${name} ${optionsOf(name)}`);
         await unlock(client, name);
         return isMade ? 'made' : 'missing';
@@ -241,7 +242,7 @@ export function createDatabases(deps: {
       const prefix = prefixOf(environmentId);
       await making.end(prefix);
       await server.connected(async (client) => {
-        // Whatever SERVICE_UI_URL was when they were made.
+        // Includes databases from a time when SERVICE_UI_URL was different.
         const roles = await rolesOf(client, prefix, '');
         for (const { name } of roles) await removeDatabase(client, name);
         if (roles.length > 0) await removeUnusedTemplates(client);
@@ -260,7 +261,7 @@ export function createDatabases(deps: {
           errors.push(error);
           return [];
         });
-        // The others are removed first: one that fails each time must not keep them.
+        // The error comes last: a database that always fails must not block the removal of the rest.
         if (errors.length > 0) throw errors[0];
         return [...gone.map(({ name }) => name), ...templates];
       });
@@ -281,7 +282,7 @@ async function isComplete(client: pg.Client, name: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Its owner can have made it a template, which PostgreSQL does not drop. */
+/** Drops a database. Its owner may have made it a template, which PostgreSQL would not drop. */
 async function dropDatabase(client: pg.Client, name: string): Promise<void> {
   const { rows } = await client.query('select 1 from pg_database where datname = $1', [name]);
   if (rows.length === 0) return;
@@ -291,14 +292,14 @@ async function dropDatabase(client: pg.Client, name: string): Promise<void> {
   });
 }
 
-/** From here on its role has no session, in any database. */
+/** Ends all sessions of the role in every database and prevents new ones. */
 async function shut(client: pg.Client, name: string): Promise<void> {
   if (!(await hasRole(client, name))) return;
   await withoutSessions(client, name, () => client.query(`alter role ${name} nologin`));
   await endSessions(client, name);
 }
 
-/** A session can lock its role and its database for as long as it likes, and another one can begin after each end. */
+/** A session can lock its role and its database without limit, and a new one can begin after each end. */
 async function withoutSessions(
   client: pg.Client,
   name: string,
@@ -317,10 +318,10 @@ async function withoutSessions(
 }
 
 const maxAttempts = 3;
-/** SQLSTATE lock_not_available, object_in_use, and of a row that another session changed (PostgreSQL appendix A). */
+/** SQLSTATE lock_not_available, object_in_use, and the code for a row that another session changed (PostgreSQL appendix A). */
 const isConcurrent = /^(?:55P03|55006|XX000)$/;
 
-/** Those of the role, and those of other roles in its database. */
+/** Ends sessions of the role, and sessions of other roles in its database. */
 async function endSessions(client: pg.Client, name: string): Promise<void> {
   await client.query(
     `select pg_terminate_backend(pid) from pg_stat_activity
@@ -330,8 +331,8 @@ async function endSessions(client: pg.Client, name: string): Promise<void> {
 }
 
 /**
- * Until unlock(), or until the connection ends: also by a kill. It asks again and again, because a statement that waits can
- * not be cancelled with the connection alone.
+ * Takes a lock until unlock() or the end of the connection, even by a kill. It polls, because a waiting statement cannot be
+ * cancelled over its own connection.
  */
 async function lock(client: pg.Client, name: string, timeMs: number, signal?: AbortSignal): Promise<void> {
   for (let waitedMs = 0; ; waitedMs += betweenLocksMs) {

@@ -7,33 +7,34 @@ import { createMaking, type WantedDatabase } from './making.ts';
 import { databaseNameOf, passwordOf } from './names.ts';
 
 /**
- * Databases that the engine runs as services of their Environment, which also remove them. Passwords follow from names and a
+ * Databases that the engine runs as services of their Environment and removes with it. Passwords are derived from names and a
  * key, as on a server. The caller applies them.
  */
 export type DatabasesOfEngine = {
   readonly kind: 'engine';
   /**
-   * Whether it is made. False: it is being made; ask again, after `onSettled` at once. What is there stays as it is, whatever
-   * the seed is now. @throws AppError config_invalid when the seed cannot be used; EngineUnavailable; as `read`
+   * Whether the database exists. False: it is being created; call again, immediately after `onSettled`. An existing database
+   * stays unchanged, even if the seed changed. @throws AppError config_invalid when the seed cannot be used; EngineUnavailable;
+   * errors of `read`
    */
   ensure(wanted: WantedDatabase & Pick<DesiredDatabase, 'memoryBytes'>): Promise<boolean>;
-  /** What the engine runs when it is made. */
+  /** The database as the engine runs it after its creation. */
   desired(
     environmentId: string,
     wanted: Pick<DesiredDatabase, 'service' | 'memoryBytes' | 'logBytes' | 'isAsleep'>,
   ): DesiredDatabase;
-  /** What services connect with, when it is ready at this address. */
+  /** Connection of services to a ready database at this address. */
   addressOf(environmentId: string, service: string, address: Address): DatabaseAddress;
 };
 
 const atOnce = { width: 2, perSender: 1, queue: 1_000 };
-/** Of PGlite. */
+/** Login of PGlite. */
 const login = 'postgres';
 
 export function databasesOfEngine(deps: {
   readonly engine: EngineDatabases;
   readonly encryptionKey: string;
-  /** What was under way for this Environment has ended. */
+  /** Called when background work for this Environment has ended. */
   readonly onSettled: (environmentId: string) => void;
 }): DatabasesOfEngine {
   const { engine } = deps;

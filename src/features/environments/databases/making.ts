@@ -10,39 +10,39 @@ export type WantedDatabase = {
 
 export type Seed = {
   readonly path: string;
-  /** The commit of the file. */
+  /** Commit of the file. */
   readonly sha: string;
   readonly read: () => Promise<string>;
 };
 
-/** Databases that are made in the background, so that nobody waits for a seed. */
+/** Creates databases in the background, so that no deploy blocks a worker while a seed runs. */
 export type Making = {
-  /** Whether it is being made. @throws its error, once, when the same commit of the seed failed */
+  /** Whether the database is being created. @throws its error, once, if the same commit of the seed failed */
   isUnderWay(name: string, seed: Seed | null): boolean;
-  /** `make` calls `onBegin` before it leaves anything behind. */
+  /** `make` calls `onBegin` before it creates anything. */
   begin(
     name: string,
     wanted: WantedDatabase,
     make: (signal: AbortSignal, onBegin: () => void) => Promise<void>,
   ): void;
-  /** Aborts those whose names begin so. Waits for those that have left something behind. */
+  /** Aborts databases whose names have this prefix. Waits for those whose creation has begun. */
   end(prefix: string): Promise<void>;
 };
 
 type UnderWay = {
   readonly sha: string | null;
   readonly abort: AbortController;
-  /** False: it waits for its turn, and nothing of it is made. */
+  /** False: it waits for its turn and has created nothing. */
   hasBegun: boolean;
   readonly work: Promise<void>;
-  /** Undefined: it has not ended. */
+  /** Undefined: the creation has not ended. */
   outcome: 'made' | { readonly error: unknown } | undefined;
 };
 
 export function createMaking(deps: {
   /** Repositories take turns, so that slow seeds of one do not delay the others. */
   readonly turns: FairQueue;
-  /** What was under way for this Environment has ended. */
+  /** Called when background work for this Environment has ended. */
   readonly onSettled: (environmentId: string) => void;
 }): Making {
   const underWay = new Map<string, UnderWay>();
@@ -83,7 +83,7 @@ export function createMaking(deps: {
     async end(prefix) {
       const own = [...underWay].filter(([name]) => name.startsWith(prefix));
       for (const [, { abort }] of own) abort.abort();
-      // What waits behind other Environments makes nothing any more when its turn comes.
+      // Aborted work that still waits for its turn creates nothing.
       await Promise.all(own.filter(([, { hasBegun }]) => hasBegun).map(([, { work }]) => work));
       for (const [name] of own) underWay.delete(name);
     },

@@ -1,13 +1,13 @@
 import { createHash, createHmac, pbkdf2Sync } from 'node:crypto';
 
 /**
- * Names and passwords of roles and databases, which follow from ids and a key: nothing about them is stored. A database and
- * its role have the same name, which needs no quotes in SQL.
+ * Names and passwords of roles and databases. They are derived from ids and a key, so nothing is stored. A database and its
+ * role have the same name, which needs no quotes in SQL.
  */
 export const environmentPrefix = 'postern_e_';
 export const templatePrefix = 'postern_t_';
 
-/** What the names of all databases of an Environment begin with. */
+/** Prefix of the names of all databases of an Environment. */
 export function prefixOf(environmentId: string): string {
   return `${environmentPrefix}${hashOf(environmentId).slice(0, 24)}_`;
 }
@@ -16,7 +16,7 @@ export function databaseNameOf(environmentId: string, service: string): string {
   return prefixOf(environmentId) + hashOf(service).slice(0, 12);
 }
 
-/** The same seed in another repository has another template. */
+/** Name of a template. The same seed in another repository has a different one. */
 export function templateNameOf(repositoryId: string, seed: string): string {
   return templatePrefix + hashOf(`${repositoryId}\0${hashOf(seed)}`).slice(0, 32);
 }
@@ -26,8 +26,8 @@ export function passwordOf(name: string, key: string): string {
 }
 
 /**
- * What PostgreSQL stores of a password (RFC 5803). It takes this in place of the password, which so is in no statement and in
- * no log of the server.
+ * The verifier that PostgreSQL stores for a password (RFC 5803). PostgreSQL accepts it instead of the password, which
+ * therefore appears in no statement and in no log of the server.
  */
 export function verifierOf(name: string, password: string): string {
   const salt = createHash('sha256').update(`salt\0${name}`).digest().subarray(0, 16);
@@ -38,7 +38,7 @@ export function verifierOf(name: string, password: string): string {
   return `SCRAM-SHA-256$${iterations}:${salt.toString('base64')}$${stored}:${server}`;
 }
 
-/** PostgreSQL's own number. The password has 256 random bits, so more would not help. */
+/** PostgreSQL's default. The password has 256 random bits, so more iterations would not help. */
 const iterations = 4_096;
 
 function hashOf(text: string): string {

@@ -3,20 +3,20 @@ import { minute, second } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 
 /**
- * The PostgreSQL in which databases of Environments are made: not the one of DATABASE_URL. Each piece of work has a connection
- * of its own, because many of these statements cannot run in a transaction and hold locks of their session.
+ * The PostgreSQL server for databases of Environments, which is not the server of DATABASE_URL. Each piece of work uses a
+ * separate connection, because many of these statements cannot run in a transaction and hold locks of their session.
  */
 export type DatabaseServer = {
   readonly host: string;
   readonly port: number;
-  /** What a service connects with. */
+  /** URL with which a service connects. */
   urlOf(login: Login): string;
   /**
-   * Calls `work` with a connection: of Postern's own role to its own database, unless `to` names others.
-   * @throws AppError engine_unavailable when the server is away, or must not be used
+   * Calls `work` with a connection. Default: Postern's own role and database; `to` replaces them.
+   * @throws AppError engine_unavailable when the server is unavailable or must not be used
    */
   connected<T>(work: (client: pg.Client) => Promise<T>, to?: Partial<Login>): Promise<T>;
-  /** Why the server must not be used, as a mistake in ENVIRONMENTS_DATABASE_URL. @throws AppError, as connected() */
+  /** Why the server must not be used, as a mistake in ENVIRONMENTS_DATABASE_URL. @throws AppError like connected() */
   mistake(): Promise<Mistake | null>;
 };
 
@@ -24,7 +24,7 @@ export type Login = { readonly user: string; readonly password: string; readonly
 
 type Mistake = { readonly problem: string; readonly fix: string };
 
-/** `url`: with a host and a role that may create databases and roles. `ownIdentifier`: of the server of DATABASE_URL. */
+/** `url`: with a host and a role that may create databases and roles. `ownIdentifier`: identifier of the server of DATABASE_URL. */
 export function databaseServer(url: string, ownIdentifier: () => Promise<string | null>): DatabaseServer {
   const { hostname, port, searchParams } = new URL(url);
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
@@ -44,10 +44,10 @@ export function databaseServer(url: string, ownIdentifier: () => Promise<string 
       connectionTimeoutMillis: 5 * second,
       keepAlive: true,
       application_name: 'postern environments',
-      // A seed has a limit of its own; with this one, the driver would keep all rows.
+      // A seed has a separate limit; with this one, the driver would keep all rows.
       ...(to.user === undefined ? { query_timeout: minute, options: ownOptions } : {}),
     });
-    // The query under way reports it.
+    // The running query reports the error.
     client.on('error', () => undefined);
     try {
       await client.connect().catch((error: unknown) => {
@@ -57,7 +57,7 @@ export function databaseServer(url: string, ownIdentifier: () => Promise<string 
     } catch (error) {
       throw isAway(error) ? away(error) : error;
     } finally {
-      // Not awaited: the server may be away.
+      // Not awaited: the server may be unavailable.
       void client.end().catch(() => undefined);
     }
   }
@@ -85,7 +85,7 @@ export function databaseServer(url: string, ownIdentifier: () => Promise<string 
     if (facts.id === own)
       return {
         problem: 'names the server of DATABASE_URL: code of repositories would reach what Postern stores',
-        fix: 'Use a PostgreSQL server of its own for Environments.',
+        fix: 'Use a separate PostgreSQL server for Environments.',
       };
     if (facts.version < oldest * 10_000)
       return {
@@ -135,12 +135,12 @@ export function databaseServer(url: string, ownIdentifier: () => Promise<string 
 }
 
 /**
- * The limits are the server's: one of the driver would leave a backend that waits and keeps its locks. What an owner sets for
- * its database has less weight than these.
+ * The server enforces these limits: a limit in the driver would leave a waiting backend that keeps its locks. They take
+ * precedence over settings that an owner makes for its database.
  */
 const ownOptions = [
   `-c lock_timeout=${5 * second}`,
-  // Less than query_timeout, and enough for the copy of a template.
+  // Shorter than query_timeout, and enough for the copy of a template.
   `-c statement_timeout=${minute - 5 * second}`,
   '-c default_transaction_read_only=off',
 ].join(' ');
@@ -148,7 +148,7 @@ const ownOptions = [
 const defaultPort = 5_432;
 const oldest = 15;
 
-/** A lost connection, or SQLSTATE of a limit in time, or of a server that ends or has no space left (PostgreSQL appendix A). */
+/** A lost connection, or the SQLSTATE of a timeout, a shutdown or a full disk (PostgreSQL appendix A). */
 function isAway(error: unknown): boolean {
   if (error instanceof pg.DatabaseError) return /^(?:08|53|57P|57014|55P03)/.test(error.code ?? '');
   return error instanceof Error && /^Connection terminated|timeout|ECONN/.test(error.message);

@@ -2,7 +2,7 @@ import type { Environment } from '../environment/environment.ts';
 import type { EnvironmentStores } from './environments-deps.ts';
 
 /**
- * Ends what is under way; what is served stays as it is. Returns the Environment as it is afterwards, which the caller
+ * Cancels running deploys. Served files and processes stay unchanged. Returns the resulting Environment, which the caller
  * updates in the same transaction.
  */
 export async function cancelDeploys(

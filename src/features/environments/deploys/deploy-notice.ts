@@ -5,13 +5,13 @@ import type { Deploy } from './deploy.ts';
 /** Maximum characters of the reason, which may quote another program. */
 const maxReason = 300;
 
-/** Tells the creator of the Environment that a deploy failed: once for each commit, or for each reason why the branch cannot be read. */
+/** Notifies the creator of the Environment of a failed deploy: once for each commit, or for each reason why the branch cannot be read. */
 export function deployNotice(
   { id, uuid, creator, liveDeployId }: Environment,
   deploy: Deploy,
   reason: string,
 ): NewEnvironmentNotice {
-  // A cut through a character would leave half of it, which PostgreSQL does not store as JSON.
+  // PostgreSQL does not store half of a surrogate pair as JSON.
   const text = reason.slice(0, maxReason).toWellFormed();
   return {
     recipient: recipientOf(creator),

@@ -6,9 +6,9 @@ import type { Creator } from '../environment/environment.ts';
 import type { Deploy, DeployStatus, DeployStep, DeployTrigger, StepName, StepStatus } from './deploy.ts';
 
 export type DeployFilter = {
-  /** Ids of the repositories that the caller reaches. */
+  /** IDs of the repositories within the caller's reach. */
   readonly repositories: readonly string[] | 'all';
-  /** Sees deploys of its own Environments whose access is `owner`. */
+  /** Creator who sees deploys of their Environments with access `owner`. */
   readonly viewer: Creator | null;
   readonly environmentId?: string | undefined;
   readonly status?: DeployStatus | undefined;
@@ -32,20 +32,20 @@ export type DeployStore = {
     now: number,
   ): Promise<string[]>;
   list(filter: DeployFilter, page: number, limit: number): Promise<{ items: Deploy[]; total: number }>;
-  /** By deploy, in the order of the steps. */
+  /** Steps by deploy, in their order. */
   steps(deployIds: readonly string[]): Promise<ReadonlyMap<string, readonly DeployStep[]>>;
   putStep(deployId: string, step: DeployStep): Promise<void>;
-  /** Ends the steps of a deploy that have not ended. `failed`: the step at fault, with why. */
+  /** Ends the unfinished steps of a deploy. `failed`: the failed step and the reason. */
   endSteps(
     deployId: string,
     failed: { readonly service: string; readonly step: StepName; readonly message: string } | null,
     now: number,
   ): Promise<void>;
-  /** Whether this head of the branch was deployed: by the newest push, or by any deploy when there was no push. */
+  /** Whether this head of the branch was deployed: by the newest push, or by any deploy if there was no push. */
   knows(environmentId: string, sha: string): Promise<boolean>;
-  /** Forgets the plans of an Environment, which have the values of its variables. */
+  /** Deletes the plans of an Environment, which contain the values of its variables. */
   forgetPlans(environmentId: string): Promise<void>;
-  /** Builds that a deploy waits for. */
+  /** IDs of builds that a deploy waits for. */
   wantedJobs(): Promise<string[]>;
 };
 
@@ -86,7 +86,7 @@ const columns = sql`
   d.id, d.environment_id, d.repository_id, d.branch, d.sha, d.commit_subject, d.trigger, d.status, d.message, d.fix, d.problems, d.plan,
   d.creator_kind, d.creator_id, d.created_at, d.started_at, d.ended_at`;
 
-/** Counts stop at as many as a person could page through. */
+/** Maximum count: more deploys than a person pages through. */
 const maxCounted = 2_000;
 
 export function deployStore(db: Sql): DeployStore {
@@ -140,7 +140,7 @@ export function deployStore(db: Sql): DeployStore {
       const own =
         viewer === null ? sql`false` : sql`(e.creator_kind = ${viewer.kind} and e.creator_id = ${viewer.id})`;
       const conditions = [
-        // Not a join, for which PostgreSQL would read every Environment, or every deploy in their order.
+        // For a join, PostgreSQL would read every Environment, or every deploy in their order.
         sql`(select e.access <> 'owner' or ${own} from environments e where e.id = d.environment_id)`,
         ...(repositories === 'all' ? [] : [sql`d.repository_id = any(${[...repositories]}::text[])`]),
         ...(environmentId === undefined ? [] : [sql`d.environment_id = ${environmentId}`]),
@@ -229,7 +229,7 @@ function toDeploy(row: Row): Deploy {
     message: row.message,
     fix: row.fix,
     problems: row.problems ?? [],
-    // Written by insert() or update().
+    // insert() or update() wrote the plan.
     plan: row.plan === null ? null : (JSON.parse(row.plan) as DesiredEnvironment),
     creator:
       row.creator_kind === 'system' || row.creator_id === null

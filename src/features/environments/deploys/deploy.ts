@@ -30,18 +30,18 @@ export type Deploy = {
   readonly environmentId: string;
   readonly repositoryId: string;
   readonly branch: string;
-  /** Null until the branch was read. */
+  /** Null until Postern has read the branch. */
   readonly sha: string | null;
-  /** The first line of the commit's message; null where nobody read it. */
+  /** The first line of the commit's message. Null: Postern did not read it. */
   readonly commitSubject: string | null;
   readonly trigger: DeployTrigger;
   readonly status: DeployStatus;
-  /** What went wrong, in words, and what to do. */
+  /** What went wrong and what to do, for people. */
   readonly message: string | null;
   readonly fix: string | null;
-  /** Of postern.yaml. */
+  /** Problems of postern.yaml. */
   readonly problems: readonly Problem[];
-  /** Null until the file was read. */
+  /** Null until Postern has read the file. */
   readonly plan: DesiredEnvironment | null;
   /** Null: Postern itself. */
   readonly creator: Creator | null;
@@ -51,13 +51,13 @@ export type Deploy = {
 };
 
 export type DeployStep = {
-  /** Empty: of the deploy as a whole. */
+  /** Empty: the step is of the whole deploy. */
   readonly service: string;
   readonly step: StepName;
   readonly status: StepStatus;
   readonly startedAt: number | null;
   readonly endedAt: number | null;
-  /** The result of an earlier build was used again. */
+  /** The step reused the result of an earlier build. */
   readonly reused: boolean;
   readonly message: string | null;
   readonly buildJobId: string | null;
@@ -68,7 +68,7 @@ export function hasEnded({ endedAt }: Pick<Deploy, 'endedAt'>): boolean {
   return endedAt !== null;
 }
 
-/** One whose file was read without problems. */
+/** A deploy whose file had no problems. */
 export type PlannedDeploy = Deploy & { readonly plan: DesiredEnvironment };
 
 export function isPlanned(deploy: Deploy): deploy is PlannedDeploy {

@@ -19,11 +19,11 @@ export type DeployWithSteps = {
 
 export type Deploys = ReturnType<typeof deploying>;
 
-/** What callers do with deploys, which they know as builds. */
+/** Verbs for deploys, which clients know as builds. */
 export function deploying(deps: EnvironmentDeps & { readonly builds: Pick<Builds, 'log'> }) {
   const { read, tx, builds, clock, random } = deps;
 
-  /** One that the caller may see: whoever sees the Environment. @throws AppError build_not_found */
+  /** Finds a deploy. A caller that may see the Environment may see it. @throws AppError build_not_found */
   async function find(
     caller: Asked['caller'],
     id: string,
@@ -54,7 +54,7 @@ export function deploying(deps: EnvironmentDeps & { readonly builds: Pick<Builds
       return { deploy, environment, steps: steps.get(id) ?? [] };
     },
 
-    /** Newest first. */
+    /** Lists deploys, newest first. */
     async list(
       caller: Asked['caller'],
       filter: { environmentId?: string | undefined; status?: DeployStatus | undefined },
@@ -66,7 +66,7 @@ export function deploying(deps: EnvironmentDeps & { readonly builds: Pick<Builds
       return { items: await withSteps(items), total };
     },
 
-    /** The logs of its builds. @throws AppError build_not_found */
+    /** Logs of the deploy's builds. @throws AppError build_not_found */
     async logs(caller: Asked['caller'], id: string): Promise<LogSource> {
       await find(caller, id);
       return {
@@ -94,7 +94,7 @@ export function deploying(deps: EnvironmentDeps & { readonly builds: Pick<Builds
       };
     },
 
-    /** @throws AppError state_conflict when it has ended */
+    /** @throws AppError state_conflict when the deploy has ended */
     async cancel({ caller, auditContext }: Asked, id: string): Promise<Deploy> {
       const { environment } = await find(caller, id);
       const cancelled = await tx(async (stores) => {
@@ -122,7 +122,7 @@ export function deploying(deps: EnvironmentDeps & { readonly builds: Pick<Builds
       return cancelled;
     },
 
-    /** Deploys the same commit again. @throws AppError state_conflict while it is under way, deploy_disabled */
+    /** Deploys the same commit again. @throws AppError state_conflict while the deploy is running, deploy_disabled */
     async retry(
       { caller, auditContext }: Asked,
       id: string,

@@ -11,7 +11,7 @@ import type { DeployStore } from './deploy-store.ts';
 import type { EnvironmentStore } from '../environment/environment-store.ts';
 import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
 
-/** What the verbs of Environments need: their tables, and the features around them. */
+/** Tables and features that the verbs of Environments use. */
 export type EnvironmentStores = {
   environments: EnvironmentStore;
   deploys: DeployStore;
@@ -32,11 +32,11 @@ export type EnvironmentDeps = {
   readonly repositories: Pick<Repositories, 'get'>;
   readonly branches: Pick<Branches, 'list'>;
   /**
-   * Closes what is not public, until this process hears of the next change of the Environment. Rejects with
+   * Blocks access to non-public content until this process receives the next change of the Environment. Rejects with
    * `store_unavailable`; the caller must then change nothing.
    */
   readonly withdraw: (environmentId: string) => Promise<void>;
-  /** True: an administrator in the web app, whom the directory confirms now. */
+  /** True: the directory confirms now that the caller is an administrator in the web app. */
   readonly isAdministrator: (caller: Caller) => Promise<boolean>;
   readonly clock: Clock;
   readonly random: Random;

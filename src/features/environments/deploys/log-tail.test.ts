@@ -4,7 +4,7 @@ import { AppError } from '../../../core/errors.ts';
 import type { Change } from '../../../platform/database/change-feed.ts';
 import { createLogTail, type LogSource } from './log-tail.ts';
 
-/** A log of one service that a test writes, and the rounds of its readers, which a test ends. */
+/** A log of one service. The test writes its lines and ends the rounds of its readers. */
 function openLog() {
   const written: string[] = [];
   const reads = { looks: 0, pages: 0 };
@@ -35,7 +35,7 @@ function openLog() {
     check: () => undefined,
   };
 
-  /** A reader that takes everything at once, unless it is held. */
+  /** A reader that reads everything immediately, except while it is held. */
   function follow(reader: Partial<LogSource> = {}, from = {}) {
     const stream = tail.follow({ ...source, ...reader }, from);
     const seen = { texts: [] as string[], hasEnded: false, error: undefined as unknown };
@@ -52,7 +52,7 @@ function openLog() {
     });
     return {
       seen,
-      /** Stops reading lines. The returned function reads on. */
+      /** Stops reading lines. The returned function continues. */
       hold() {
         const { promise, resolve } = Promise.withResolvers<void>();
         held = promise;
@@ -84,7 +84,7 @@ function openLog() {
   };
 }
 
-/** How often the log is read for this many readers: some lines, a silent round, more lines, and the end. */
+/** Number of reads of the log for this many readers: some lines, a silent round, more lines, and the end. */
 async function readsFor(count: number) {
   const log = openLog();
   log.written.push('first');

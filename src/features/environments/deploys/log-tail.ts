@@ -11,7 +11,7 @@ import {
 } from './log.ts';
 
 /**
- * Follows logs for readers that wait, as server-sent events (HTML standard, section 9.2). Readers of one log share its
+ * Streams logs to readers as server-sent events (HTML standard, section 9.2). Readers of one log share its
  * reads: each round reads it once for all readers with the same cursor. A slow reader continues from its own cursor. No
  * other reader waits for it, and at most one page is held in memory for it.
  */
@@ -20,50 +20,50 @@ export type LogTail = {
   follow(source: LogSource, from: LogPlace): AsyncGenerator<string>;
 };
 
-/** The logs of one deploy or one Environment, for one reader, whose access was checked when it was made. */
+/** The logs of one deploy or one Environment for one reader. The reader's access was checked when it was created. */
 export type LogSource = {
-  /** Of the deploy or the Environment. */
+  /** ID of the deploy or the Environment. */
   readonly id: string;
   /** The same for every reader. */
   readonly look: () => Promise<FollowedLogs>;
-  /** At each look: a stream must not outlive the right to read it. @throws AppError when the reader may not read it */
+  /** Called before each read: a stream must not outlive the right to read it. @throws AppError when the reader may not read it */
   readonly check: (environment: Environment | undefined) => void;
 };
 
 export type FollowedLogs = {
-  /** Whose logs they are. Undefined: it is gone. */
+  /** The Environment of the logs. Undefined: it no longer exists. */
   readonly environment: Environment | undefined;
   readonly logs: readonly ServiceLog[];
-  /** No more lines come. */
+  /** No more lines will follow. */
   readonly hasEnded: boolean;
 };
 
-/** A look at a log, and what was read after it. */
+/** One read of a log's state, and the pages that were read after it. */
 type Round = {
-  /** Ids of the Environment and the builds whose changes end the round early. Undefined: all, until the look is done. */
+  /** IDs of the Environment and the builds whose changes end the round early. Undefined: all, until the state was read. */
   subjects: ReadonlySet<string> | undefined;
   readonly end: () => void;
   readonly looked: Promise<FollowedLogs>;
-  /** By service and cursor. */
+  /** Pages by service and cursor. */
   readonly pages: Map<string, Promise<Page>>;
-  /** Resolves when the next look is due. */
+  /** Resolves when the next round is due. */
   readonly over: Promise<void>;
 };
 
 type Page = {
-  /** Its lines; none: the empty text. */
+  /** Lines of the page as events. Empty: no lines. */
   readonly events: string;
-  /** After them. */
+  /** Cursor after the lines. */
   readonly cursor: string | undefined;
-  /** More lines may follow at once. */
+  /** More lines may be available now. */
   readonly isFull: boolean;
 };
 
-/** Lines of one page. */
+/** Maximum lines of one page. */
 const linesAtOnce = 500;
-/** Pages that a round keeps. Live readers need one at a time; the others are for readers that catch up. */
+/** Maximum pages of a round. Live readers need one at a time; readers that catch up need more. */
 const maxPages = 4;
-/** A comment in the stream keeps proxies from closing it, and lets the server notice a reader who left. */
+/** A comment in the stream keeps proxies from closing it, and lets the server notice a reader that disconnected. */
 const keepAliveMs = 15_000;
 
 export function createLogTail(deps: {
@@ -80,7 +80,7 @@ export function createLogTail(deps: {
     for (const { subjects, end } of rounds.values()) if (subjects?.has(subject) ?? true) end();
   });
 
-  /** The current one. The first reader after its end begins the next. */
+  /** The current round. The first reader after its end begins the next. */
   function roundOf({ id, look }: LogSource): Round {
     const current = rounds.get(id);
     if (current !== undefined) return current;
@@ -110,7 +110,7 @@ export function createLogTail(deps: {
     const place = JSON.stringify([service ?? null, cursor ?? null]);
     const known = pages.get(place);
     if (known !== undefined) return known;
-    // Before the lines: what has ended writes no more, so what is read after the look has the last ones.
+    // The state is read before the lines: an ended log gets no more lines, so this page has the last ones.
     const page = looked.then(async ({ logs }) => {
       const { lines, cursor: after } = await readLogs(logs, { service, cursor, limit: linesAtOnce });
       return {
@@ -125,7 +125,7 @@ export function createLogTail(deps: {
     return page;
   }
 
-  /** A separate function, so that a reader that is suspended holds its page and not the whole round. */
+  /** A separate function, so that a suspended reader keeps only its page in memory and not the whole round. */
   async function nextOf(source: LogSource, place: LogPlace) {
     const round = roundOf(source);
     const { environment, hasEnded } = await round.looked;
@@ -136,7 +136,7 @@ export function createLogTail(deps: {
   return {
     async *follow(source, { service, cursor: start }) {
       let cursor = start;
-      // The first bytes carry the head of the response, so the reader of a silent log knows at once that it is open.
+      // The first bytes carry the head of the response, so the reader of a silent log knows immediately that it is open.
       let quietMs = keepAliveMs;
       for (;;) {
         const next = await nextOf(source, { service, cursor });
@@ -155,7 +155,7 @@ export function createLogTail(deps: {
           quietMs = 0;
         }
         await next.over;
-        // A round that a change ended counts whole: the comment then comes earlier, never later.
+        // A round that a change ended counts in full: the comment then comes earlier, never later.
         quietMs += everyMs;
       }
     },

@@ -1,11 +1,11 @@
 import { timestamp } from '../../../core/clock.ts';
 import type { LogStream } from '../../engine/engine.ts';
 
-/** Logs as clients read them: those of several services, one after the other. */
+/** Logs as clients read them: the logs of several services, one after the other. */
 export type ServiceLog = {
   readonly service: string;
   readonly step: 'build' | 'start';
-  /** The build whose log it is; null: another log. */
+  /** The build of the log. Null: not the log of a build. */
   readonly buildJobId: string | null;
   /** Lines with a number above `after`, oldest first. */
   readonly read: (after: number, limit: number) => Promise<readonly StoredLine[]>;
@@ -19,7 +19,7 @@ type StoredLine = {
 };
 
 export type LogLine = {
-  /** In the log of the service, from 1. */
+  /** Number of the line in the service's log, starting at 1. */
   readonly number: number;
   readonly at: number;
   readonly service: string;
@@ -30,13 +30,13 @@ export type LogLine = {
 
 export type LogPlace = { readonly service?: string | undefined; readonly cursor?: string | undefined };
 
-/** How far someone has read: service → number of its last line. */
+/** Position of a reader: service → number of the last line read. */
 type Position = ReadonlyMap<string, number>;
 
-/** More than an Environment may have: a client could invent any number. */
+/** Maximum services in a cursor, more than an Environment may have: a client could send any number. */
 const maxServices = 40;
 
-/** `web.12~api.40`. Text that is not such a cursor is read as the beginning. */
+/** Parses a cursor such as `web.12~api.40`. Any other text means the beginning. */
 export function positionIn(cursor: string | undefined): Position {
   const found = new Map<string, number>();
   for (const part of cursor?.split('~', maxServices) ?? []) {
@@ -46,7 +46,7 @@ export function positionIn(cursor: string | undefined): Position {
   return found;
 }
 
-/** The same text for every reader with this position. */
+/** Every reader with this position gets the same text. */
 export function cursorOf(position: Position): string {
   return [...position]
     .map(([service, line]) => `${service}.${line}`)
@@ -54,7 +54,7 @@ export function cursorOf(position: Position): string {
     .join('~');
 }
 
-/** The next lines after the cursor, at most `limit`, and the cursor after them. */
+/** Returns at most `limit` lines after the cursor, and the next cursor. */
 export async function readLogs(
   logs: readonly ServiceLog[],
   { service, cursor, limit }: LogPlace & { readonly limit: number },
@@ -73,7 +73,7 @@ export async function readLogs(
   return { lines, cursor: position.size === 0 ? null : cursorOf(position) };
 }
 
-/** As clients see it. */
+/** Wire form of a line. */
 export function toLine({ number, at, ...line }: LogLine) {
   return { id: `${line.service}.${number}`, at: timestamp(at), ...line };
 }

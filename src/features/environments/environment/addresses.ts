@@ -1,11 +1,11 @@
 import { serviceLabel } from './labels.ts';
 
 export type EnvironmentAddresses = {
-  /** `{base_url}/e/{id}`: stays the same when the hosts change. */
+  /** `{base_url}/e/{id}`, which stays the same when the hosts change. */
   linkOf(id: string): string;
-  /** Where a client reads the Environment. */
+  /** URL at which a client reads the Environment. */
   statusUrlOf(id: string): string;
-  /** URL of a service, without a slash at the end. */
+  /** URL of a service without a trailing slash. */
   urlOf(service: string, label: string): string;
 };
 

@@ -16,11 +16,11 @@ import {
 } from './environment.ts';
 
 export type EnvironmentFilter = {
-  /** Ids of the repositories that the caller reaches. */
+  /** IDs of the repositories within the caller's reach. */
   readonly repositories: readonly string[] | 'all';
-  /** Sees Environments of its own whose access is `owner`; null sees none of them. */
+  /** The creator who sees its own Environments with access `owner`. Null: no such Environment is visible. */
   readonly viewer: Creator | null;
-  /** An administrator sees those of others too. */
+  /** True: an administrator, who also sees Environments of other creators. */
   readonly seesEveryRow: boolean;
   readonly exclude: readonly EnvironmentStatus[];
   readonly isMine: boolean;
@@ -33,27 +33,27 @@ export type EnvironmentFilter = {
   readonly sort?: EnvironmentSort | undefined;
 };
 
-/** A creation as its client named it, so that a repeated request creates nothing. */
+/** Idempotency key and digest of a creation: a repeated request creates nothing. */
 export type CreationRequest = { readonly key: string; readonly digest: string };
 
 export type EnvironmentStore = {
-  /** `definitionId`: of the agent that creates it. @throws a unique violation when the name is taken */
+  /** `definitionId`: the definition of the creating agent. @throws a unique violation when the name is taken */
   insert(
     environment: Environment,
     request: CreationRequest | null,
     definitionId?: string | null,
   ): Promise<void>;
   find(id: string): Promise<Environment | undefined>;
-  /** Of those that live. */
+  /** Finds a living Environment. */
   findByName(name: string): Promise<Environment | undefined>;
-  /** The Environment of an earlier request with this key, and that request's digest. */
+  /** The Environment of an earlier request with this key, and the digest of that request. */
   findRequest(
     creator: Creator,
     key: string,
   ): Promise<{ readonly environment: Environment; readonly digest: string } | undefined>;
   /** Locks the row until the transaction ends. */
   hold(id: string): Promise<Environment | undefined>;
-  /** True: this creator's own, as isOwn() below has it. */
+  /** Whether the Environment belongs to this creator, by the rule of isOwn() below. */
   isOwn(id: string, creator: Creator): Promise<boolean>;
   /** Writes every changeable field, and increments the revision. */
   update(environment: Environment): Promise<void>;
@@ -62,44 +62,44 @@ export type EnvironmentStore = {
     page: number,
     limit: number,
   ): Promise<{ items: Environment[]; total: number }>;
-  /** Allows one creation at a time, so that quotas hold. */
+  /** Allows only one creation at a time, so that quotas hold. */
   lockCreations(): Promise<void>;
-  /** Environments that live: of the creator, those of them that agents of this definition created, and of everyone. */
+  /** Number of living Environments: of the creator, of the creator through agents of this definition, and in total. */
   count(
     creator: Creator,
     definitionId?: string | null,
   ): Promise<{ own: number; ofDefinition: number; total: number }>;
   addLabel(label: string, environmentId: string, now: number): Promise<void>;
   retireLabels(environmentId: string, now: number): Promise<void>;
-  /** By Environment, in the order of the file, and those that were switched off last. */
+  /** Services by Environment, in the order of the file; services that were switched off come last. */
   services(environmentIds: readonly string[]): Promise<ReadonlyMap<string, readonly EnvironmentService[]>>;
   /** Replaces all services. */
   putServices(environmentId: string, services: readonly EnvironmentService[]): Promise<void>;
-  /** Ids of those whose lease has ended, the earliest first. */
+  /** IDs of Environments whose lease has ended, the earliest first. */
   expired(now: number, limit: number): Promise<string[]>;
-  /** Those that live, with an end of the lease after `after` and at `until` at the latest, in ms. */
+  /** Living Environments whose lease ends after `after` and no later than `until`, in ms. */
   expiringBetween(
     after: number,
     until: number,
   ): Promise<Pick<Environment, 'id' | 'uuid' | 'creator' | 'createdAt' | 'expiresAt'>[]>;
-  /** Ids of those that something has to be done for: a deploy under way, or a teardown. */
+  /** IDs of Environments with a running deploy or teardown. */
   unsettled(limit: number): Promise<string[]>;
-  /** Ids of those of which something may be there. */
+  /** IDs of Environments that may still have running resources. */
   living(): Promise<string[]>;
   /** Status → number of Environments that are not torn down. */
   counts(): Promise<Record<string, number>>;
-  /** Ids of those that have processes and are served, or whose first deploy failed: its processes are to be stopped. */
+  /** Environments that have processes and are served, or whose first deploy failed and left processes to stop. */
   withProcesses(): Promise<Pick<Environment, 'id' | 'repositoryId' | 'revision'>[]>;
-  /** Of those, the ones that run since before, and may fall asleep. */
+  /** Running Environments that started before `before` and may be put to sleep. */
   awakeSince(before: number): Promise<{ id: string; liveDeployId: string }[]>;
-  /** Environments whose branch Postern asks for new commits: the same rule as deploysPushes(). */
+  /** Environments whose branch Postern checks for new commits, by the rule of deploysPushes(). */
   tracked(): Promise<TrackedEnvironment[]>;
-  /** Removes those that were torn down before. */
+  /** Removes Environments that were torn down before this time. */
   prune(before: number, limit: number): Promise<void>;
 };
 
 export type TrackedEnvironment = Pick<Environment, 'id' | 'repositoryId' | 'branch' | 'sha' | 'creator'> & {
-  /** The commit that is served, and the patterns of `environment.ignoreFiles` there. Null: there are none. */
+  /** The served commit and its `environment.ignoreFiles`. Null: no such patterns. */
   readonly served: { readonly sha: string; readonly ignoreFiles: readonly string[] } | null;
 };
 
@@ -151,7 +151,7 @@ type ServiceRow = {
 const among = (texts: readonly string[]) =>
   sql`(select jsonb_array_elements_text(${JSON.stringify(texts)}::jsonb))`;
 
-/** As hasProcess() has it, for one of the services. */
+/** Whether hasProcess() is true for any of the services. */
 const hasProcesses = sql`
   exists (select 1 from environment_services s
            where s.environment_id = e.id and s.kind = 'process' and s.status <> 'inactive')`;
@@ -163,7 +163,7 @@ const columns = sql`
   e.expires_at, e.deleted_at, e.revision::text`;
 const from = sql`environments e left join repositories r on r.id = e.repository_id`;
 
-/** Counts stop at as many as a person could page through. */
+/** Maximum count: more Environments than a person pages through. */
 const maxCounted = 2_000;
 
 export function environmentStore(db: Sql): EnvironmentStore {
@@ -354,7 +354,7 @@ export function environmentStore(db: Sql): EnvironmentStore {
   };
 }
 
-/** A rotation does not change the creator: the Environments of a service key are also those of its successors. */
+/** A rotation does not change the creator: Environments of a service key also belong to its successors. */
 function isOwn({ kind, id }: Creator): RawBuilder<unknown> {
   return kind === 'user'
     ? sql`(e.creator_kind = 'user' and e.creator_id = ${id})`
@@ -366,9 +366,9 @@ function* conditionsOf(filter: EnvironmentFilter): Generator<RawBuilder<unknown>
   if (!filter.seesEveryRow)
     yield viewer === null ? sql`e.access <> 'owner'` : sql`(e.access <> 'owner' or ${isOwn(viewer)})`;
   if (repositories !== 'all') yield sql`e.repository_id = any(${[...repositories]}::text[])`;
-  // As shownStatus() has it.
+  // The rule of shownStatus().
   const status = sql`case when e.deploy_enabled or e.status in ('tearing_down', 'torn_down') then e.status else 'paused' end`;
-  // So that PostgreSQL can use environments_living.
+  // Lets PostgreSQL use the index environments_living.
   if (exclude.includes('torn_down')) yield sql`e.status <> 'torn_down'`;
   if (exclude.length > 0) yield sql`${status} not in ${among(exclude)}`;
   if (filter.isMine) yield viewer === null ? sql`false` : isOwn(viewer);

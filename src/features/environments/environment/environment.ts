@@ -1,9 +1,9 @@
 import { type Caller, isSameOwner, type Owner, ownerOf } from '../../../core/caller.ts';
 import type { Access } from '../../configuration-file/configuration-file.ts';
 
-/** What an Environment is, and who may see and change it. No I/O. */
+/** The type of an Environment and its rules. No I/O. */
 
-/** `createdAt`: the newest first. `expiresAt`: the lease that ends next first. */
+/** `createdAt`: newest first. `expiresAt`: earliest end of the lease first. */
 export const environmentSorts = ['createdAt', 'expiresAt'] as const;
 export type EnvironmentSort = (typeof environmentSorts)[number];
 
@@ -38,7 +38,7 @@ export type ServiceKind = (typeof serviceKinds)[number];
 
 export type Creator = Owner;
 
-/** What a creator chose for one service in place of the file. */
+/** A creator's choice for one service, which replaces the file's value. */
 export type ServiceChoice = {
   readonly name: string;
   readonly active?: boolean | undefined;
@@ -49,32 +49,32 @@ export type ServiceChoice = {
 /** Times in milliseconds. */
 export type Environment = {
   readonly id: string;
-  /** Its name: a DNS label, unique while the Environment lives. */
+  /** Name of the Environment: a DNS label, unique while the Environment lives. */
   readonly uuid: string;
   readonly repositoryId: string;
-  /** Full name of the repository when it was last read. */
+  /** Full name of the repository at the last read. */
   readonly repository: string;
   readonly branch: string;
   /** Null: the newest commit of the branch. */
   readonly pinnedSha: string | null;
-  /** The commit that the newest deploy read; null before the first. */
+  /** The commit that the newest deploy read. Null: no deploy has read one. */
   readonly sha: string | null;
   readonly creator: Creator;
   readonly trigger: 'api' | 'push';
   readonly access: Access;
-  /** True until the file is read for the first time: then its access counts, because nobody chose one. */
+  /** True until the file is first read: its access then applies, because the creator chose none. */
   readonly isAccessOpen: boolean;
-  /** The last part of the host names of its services (labels.ts). */
+  /** Last part of the host names of its services (labels.ts). */
   readonly label: string;
   readonly services: readonly ServiceChoice[];
-  /** Variables, in place of those of the file. */
+  /** Variables that replace those of the file. */
   readonly env: Readonly<Record<string, string>>;
   /** Variables of builds. */
   readonly initEnv: Readonly<Record<string, string>>;
-  /** Hours of the lease from the creation on; null until a caller chose them or the file was read. */
+  /** Hours of the lease from the creation. Null until a caller chose them or the file was read. */
   readonly ttlHours: number | null;
   readonly deployEnabled: boolean;
-  /** Whether it follows its branch; null until a caller chose it or the file was read. */
+  /** Whether the Environment follows its branch. Null until a caller chose it or the file was read. */
   readonly autoTrack: boolean | null;
   readonly trackDefaultBranches: boolean;
   readonly status: EnvironmentStatus;
@@ -83,26 +83,26 @@ export type Environment = {
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly expiresAt: number;
-  /** When the last of it was removed. */
+  /** When its teardown was complete. */
   readonly deletedAt: number | null;
   readonly revision: number;
 };
 
-/** One service as it is now. */
+/** Current state of one service. */
 export type EnvironmentService = {
   readonly name: string;
   readonly kind: ServiceKind;
   readonly status: ServiceStatus;
-  /** Why it is not ready, in words. */
+  /** Why the service is not ready, for people. */
   readonly reason: string | null;
   readonly isExposed: boolean;
-  /** Path → name of the service that answers it. */
+  /** Path → name of the service that serves it. */
   readonly routes: Readonly<Record<string, string>>;
   readonly spa: boolean;
-  /** Of an external service. */
+  /** URL of an external service. */
   readonly url: string | null;
   readonly artifactId: string | null;
-  /** `host:port` where the gateway reaches a process; null while it does not listen. */
+  /** `host:port` at which the gateway reaches a process. Null: it does not listen. */
   readonly address: string | null;
 };
 
@@ -110,10 +110,10 @@ export function isCreator(caller: Caller, { creator }: Pick<Environment, 'creato
   return isSameOwner(ownerOf(caller), creator);
 }
 
-/** It runs, and is served, unless a deploy is under way. */
+/** Statuses of an Environment that is served and has no running deploy. */
 export const restingStatuses: readonly EnvironmentStatus[] = ['deployed', 'error', 'config_error'];
 
-/** What people see: `paused` while deploys are paused, and afterwards again what the newest deploy came to. */
+/** The status that people see: `paused` while deploys are paused, otherwise the result of the newest deploy. */
 export function shownStatus(
   environment: Pick<Environment, 'status' | 'statusMessage' | 'deployEnabled'>,
 ): Pick<Environment, 'status' | 'statusMessage'> {
@@ -123,7 +123,7 @@ export function shownStatus(
   return { status: 'paused', statusMessage: `Deploys are paused. ${rest}` };
 }
 
-/** A push can repair what kept the first deploy from succeeding, so each push tries again until one succeeds. */
+/** A push can fix the cause of a failed first deploy, so each push deploys until one succeeds. */
 export function deploysPushes({
   autoTrack,
   pinnedSha,
@@ -134,12 +134,12 @@ export function deploysPushes({
   return autoTrack === true || (neverSucceeded && pinnedSha === null);
 }
 
-/** A service that the engine runs, or is about to run. */
+/** Whether the engine runs, or will run, the service. */
 export function hasProcess({ kind, status }: Pick<EnvironmentService, 'kind' | 'status'>): boolean {
   return kind === 'process' && status !== 'inactive';
 }
 
-/** True: nothing of it is served any more, and nothing starts. */
+/** True: the Environment is no longer served, and nothing starts. */
 export function isEnding({ status }: Pick<Environment, 'status'>): boolean {
   return status === 'tearing_down' || status === 'torn_down';
 }

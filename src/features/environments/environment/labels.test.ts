@@ -10,7 +10,7 @@ test('a host name of a service is one DNS label, and no site has such a name', (
   expect(text.length).toBeLessThanOrEqual(63);
   expect(readServiceLabel(text)).toEqual({ service, label });
   expect(visibilityOfLabel(text)).toBeUndefined();
-  // The shortest, which is nearest to the label of a private site.
+  // The shortest label, which is closest to that of a private site.
   expect(visibilityOfLabel(serviceLabel('p', label))).toBeUndefined();
 });
 

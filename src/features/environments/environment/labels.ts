@@ -1,8 +1,8 @@
 import { type Random, randomFrom } from '../../../core/ids.ts';
 
 /**
- * Host names of Environments: `<service>-<label>` in front of their content host, one DNS level. The form alone tells them from
- * those of Sites: `e` and 85 random bits, after the last hyphen.
+ * Host names of Environments: `<service>-<label>` before their content host, in one DNS level. Their form differs from host
+ * names of Sites: `e` and 85 random bits after the last hyphen.
  */
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 const shape = /^([a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?)-(e[a-z2-7]{17})$/;
@@ -16,7 +16,7 @@ export function serviceLabel(service: string, label: string): string {
   return `${service}-${label}`;
 }
 
-/** Undefined for text that does not have the shape. There may be no such Environment. */
+/** Undefined: the text does not have this shape. A result does not mean that the Environment exists. */
 export function readServiceLabel(
   text: string,
 ): { readonly service: string; readonly label: string } | undefined {

@@ -1,11 +1,11 @@
 import { AppError } from '../../../core/errors.ts';
 import { type Random, randomFrom } from '../../../core/ids.ts';
 
-/** Words of routes and of pages: an Environment with such a name could not be addressed. */
+/** Words in the paths of routes and pages: an Environment with such a name could not be addressed. */
 const reservedNames: readonly string[] = ['policy', 'branches', 'config-preview', 'new'];
 export const namePattern = /^[a-z0-9][a-z0-9-]{1,48}[a-z0-9]$/;
 
-/** Part of the branch, and six random characters. */
+/** A name from part of the branch and six random characters. */
 export function nameFor(branch: string, random: Random): string {
   const words = branch
     .toLowerCase()
@@ -31,7 +31,7 @@ export function requireName(name: string): string {
   });
 }
 
-/** The refusal of a name that an Environment has. */
+/** The error for a name that an Environment already has. */
 export function nameTaken(name: string): AppError {
   return new AppError('name_conflict', {
     message: `There is an Environment with the name ${name}.`,

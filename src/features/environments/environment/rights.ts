@@ -11,9 +11,8 @@ import { type Creator, type Environment, isCreator, isEnding } from './environme
 import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
 
 /**
- * Who may do what with an Environment, with each rule in one place. What a caller may not see does not exist: the response
- * is 404 with the same bytes. `seesEveryRow`: an administrator, who may read the row and tear the Environment down, and
- * nothing more.
+ * Rights on Environments, with each rule in one place. To a caller, an invisible Environment does not exist: the response is
+ * 404 with the same bytes. `seesEveryRow`: an administrator, who may only read the row and tear the Environment down.
  */
 export function seen(
   caller: Caller,
@@ -27,7 +26,7 @@ export function seen(
   return environment;
 }
 
-/** One that can still be changed. */
+/** Returns an Environment that the caller may still change. */
 export function changeable(caller: Caller, environment: Environment | undefined): Environment {
   const found = seen(caller, environment);
   if (isEnding(found)) throw new AppError('env_tearing_down');
@@ -43,7 +42,7 @@ export function requireCreator(caller: Caller): Creator {
   return creator;
 }
 
-/** `hasEngine`: this installation runs Environments at all. The answer says which switch refused. */
+/** `hasEngine`: whether this installation runs Environments. The error names the switch that refused. */
 export function requireEnabled(policy: EnvironmentPolicy, hasEngine: boolean): void {
   if (!hasEngine)
     throw new AppError('environments_disabled', {
@@ -72,7 +71,7 @@ export function requireAccess(creator: Creator, access: Access, policy: Environm
   });
 }
 
-/** The longest lease that this caller can choose, and what limits it. */
+/** The longest lease that this caller can choose, and the reason for the limit. */
 export function leaseLimit(
   { maxTtlHours }: EnvironmentPolicy,
   caller: Caller,
@@ -92,11 +91,11 @@ export function requireLease(field: string, hours: number, policy: EnvironmentPo
   });
 }
 
-/** What a person chose for an Environment in place of what postern.yaml says. */
+/** A person's choices, which replace values of postern.yaml. */
 type Choices = Pick<Environment, 'services' | 'env' | 'initEnv'>;
 
 /**
- * Variables and URLs that a person chose could make a process of the team's own branch reveal its secrets. Undefined: the
+ * Variables and URLs that a person chose could make a process of the team's branch reveal its secrets. Undefined: the
  * choices are allowed.
  */
 export function secretsBesideChoices(
@@ -119,7 +118,7 @@ export function secretsBesideChoices(
 }
 
 /**
- * Checks against the file as it was read last. The file of the next deploy can differ; then that deploy refuses.
+ * Checks the choices against the file at its last read. If the file of the next deploy differs, that deploy refuses them.
  * @throws AppError override_not_allowed
  */
 export function requireNoSecrets(choices: Choices, plan: DesiredEnvironment): void {

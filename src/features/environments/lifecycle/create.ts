@@ -22,7 +22,7 @@ import {
 import { factsOf } from './facts.ts';
 
 export type Creation = {
-  /** Full name. */
+  /** Full name of the repository. */
   readonly repository: string;
   readonly branch: string;
   readonly sha?: string | undefined;
@@ -56,12 +56,12 @@ export function creating(deps: EnvironmentDeps) {
     return { environment: seen(caller, found.environment), isReplay: true };
   }
 
-  /** @throws AppError the first reason against it */
+  /** @throws AppError for the first reason to refuse the creation */
   async function check({ caller }: Asked, creator: Creator, wanted: Creation): Promise<EnvironmentPolicy> {
     const policy = await deps.policy();
     requireEnabled(policy, deps.hasEngine);
     if (wanted.name !== undefined) requireName(wanted.name);
-    // A service key opens nothing in a browser, so its Environments are for members at least.
+    // A service key cannot open an Environment in a browser, so its Environments allow at least members.
     if (wanted.access !== undefined || creator.kind === 'service_key')
       requireAccess(creator, wanted.access ?? 'members', policy);
     if (wanted.autoTrack === true && wanted.sha !== undefined) throw new AppError('auto_track_pinned_source');
@@ -126,7 +126,7 @@ export function creating(deps: EnvironmentDeps) {
       sha: null,
       creator,
       trigger: 'api',
-      // Until the file is read, the narrowest that this creator can use.
+      // Until the file is read: the narrowest access that this creator can use.
       access: wanted.access ?? (creator.kind === 'user' ? 'owner' : 'members'),
       isAccessOpen: wanted.access === undefined,
       label: generateEnvironmentLabel(random),
@@ -150,7 +150,7 @@ export function creating(deps: EnvironmentDeps) {
       const faster = await tx(async (stores) => {
         await holdCredential(stores, caller, now);
         await stores.environments.lockCreations();
-        // Another request with the same key may have taken the last place of the quota.
+        // Another request with the same key may have used the rest of the quota.
         const other = await replayIn(stores);
         if (other !== undefined) return other;
         await insert(stores, caller, environment, key === undefined ? null : { key, digest }, policy);
@@ -174,13 +174,13 @@ export function creating(deps: EnvironmentDeps) {
   };
 }
 
-/** For an agent whose definition limits leases, the file of the repository cannot choose a longer one later. */
+/** Fixes the lease for an agent whose definition limits leases, so that the file cannot choose a longer one later. */
 function leaseOfAgent(caller: Asked['caller'], { defaultTtlHours }: EnvironmentPolicy): number | null {
   const limit = agentOf(caller)?.environmentTtlHours ?? null;
   return limit === null ? null : Math.min(limit, defaultTtlHours);
 }
 
-/** The same for the same request, whatever the order of its variables. */
+/** Digest of a request, independent of the order of its variables. */
 function digestOf({ env, initEnv, ...rest }: Omit<Creation, 'idempotencyKey'>): string {
   const sorted = (map: Creation['env']) =>
     map && Object.entries(map).toSorted(([one], [other]) => (one < other ? -1 : 1));

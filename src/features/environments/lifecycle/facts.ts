@@ -1,6 +1,6 @@
 import type { Environment } from '../environment/environment.ts';
 
-/** What the audit log says of an Environment: the names of variables, and never their values. */
+/** Facts for the audit log: the names of variables, and never their values. */
 export function factsOf(environment: Environment) {
   const { uuid, repositoryId, branch, pinnedSha, access, services, env, initEnv } = environment;
   const { deployEnabled, autoTrack, trackDefaultBranches, expiresAt } = environment;

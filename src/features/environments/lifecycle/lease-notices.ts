@@ -9,7 +9,7 @@ import {
 import type { Environment } from '../environment/environment.ts';
 import type { EnvironmentStore } from '../environment/environment-store.ts';
 
-/** Notifies the creators of Environments a day and an hour before a lease ends. One for each end, so an extended lease gets new ones. */
+/** Notifies the creators of Environments a day and an hour before a lease ends. An extended lease gets new notices. */
 export function createLeaseNotices(deps: {
   readonly read: { readonly environments: Pick<EnvironmentStore, 'expiringBetween'> };
   readonly tx: Tx<{ readonly notices: NoticeWriter }>;

@@ -25,13 +25,13 @@ import { leaseNotice } from './lease-notices.ts';
 import { creating } from './create.ts';
 import { factsOf } from './facts.ts';
 
-/** Fields that are absent stay as they are. */
+/** Absent fields stay unchanged. */
 export type Change = {
-  /** Merged by name. */
+  /** Merged with existing choices by name. */
   readonly services?: readonly ServiceChoice[] | undefined;
-  /** Replaces all. */
+  /** Replaces all variables. */
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** Replaces all. */
+  /** Replaces all variables. */
   readonly initEnv?: Readonly<Record<string, string>> | undefined;
   readonly deployEnabled?: boolean | undefined;
   readonly autoTrack?: boolean | undefined;
@@ -53,8 +53,8 @@ export function lifecycle(deps: EnvironmentDeps) {
   const { read, tx, feed, withdraw, clock, random } = deps;
 
   /**
-   * `closes`: closes what is not public before the change is committed; the change feed opens it again. In between, no
-   * browser gets access by the earlier state (contract 10.3). `step` returns null when there is nothing to change.
+   * `closes`: blocks non-public access before the change is committed, until the change feed reports the change. In between,
+   * no browser gets access by the earlier state (contract 10.3). `step` returns null when nothing changes.
    */
   async function alter(
     auditContext: AuditContext,
@@ -93,12 +93,12 @@ export function lifecycle(deps: EnvironmentDeps) {
         return { ...after, revision: environment.revision + 1 };
       });
     } finally {
-      // Also after a failure: what was closed is opened again by the state of the database.
+      // Also after a failure, so that access again follows the state of the database.
       feed.announce({ topic: 'environment', subject: id });
     }
   }
 
-  /** By id, or by the name of one that lives. */
+  /** Finds an Environment by id, or a living one by name. */
   async function find(caller: Asked['caller'], idOrName: string, seesEveryRow = false): Promise<Environment> {
     const found = idOrName.startsWith('env_')
       ? await read.environments.find(idOrName)
@@ -134,7 +134,7 @@ export function lifecycle(deps: EnvironmentDeps) {
     create: creating(deps),
     find: (caller: Asked['caller'], idOrName: string) => find(caller, idOrName),
 
-    /** Its row alone, which administrators see too. */
+    /** Finds the row of an Environment, which administrators see too. */
     findRow: async (caller: Asked['caller'], idOrName: string) =>
       await find(caller, idOrName, await deps.isAdministrator(caller)),
 
@@ -184,7 +184,7 @@ export function lifecycle(deps: EnvironmentDeps) {
       return queued;
     },
 
-    /** From now or from the end of the lease, whichever is later. A lower maximum never shortens a lease. */
+    /** Extends the lease from now or from its end, whichever is later. A lower maximum never shortens a lease. */
     async extend(asked: Asked, idOrName: string, hours: number | undefined): Promise<Environment> {
       const policy = await deps.policy();
       const { maxTtlHours } = leaseLimit(policy, asked.caller);
@@ -194,13 +194,13 @@ export function lifecycle(deps: EnvironmentDeps) {
         const environment = changeable(asked.caller, held);
         const wanted = Math.max(now, environment.expiresAt) + added * hour;
         const expiresAt = Math.max(environment.expiresAt, Math.min(wanted, now + maxTtlHours * hour));
-        // From now on the lease is chosen, so that of the file does not replace it.
+        // The lease now counts as chosen, so the file does not replace it.
         const ttlHours = environment.ttlHours ?? Math.ceil((expiresAt - environment.createdAt) / hour);
         return { after: { ...environment, ttlHours, expiresAt }, event: 'environment.extended' };
       });
     },
 
-    /** Begins the teardown. Twice is once. An administrator may do it too. */
+    /** Begins the teardown. Repeating it changes nothing. An administrator may do it too. */
     async remove(asked: Asked, idOrName: string): Promise<Environment> {
       const seesEveryRow = await deps.isAdministrator(asked.caller);
       return await byCaller(
@@ -215,7 +215,7 @@ export function lifecycle(deps: EnvironmentDeps) {
       );
     },
 
-    /** Begins the teardown of one whose lease has ended. */
+    /** Begins the teardown of an Environment whose lease has ended. */
     async expire(auditContext: AuditContext, id: string): Promise<void> {
       const before = await read.environments.find(id);
       if (before === undefined || isEnding(before)) return;
@@ -233,7 +233,7 @@ export function lifecycle(deps: EnvironmentDeps) {
     },
   };
 
-  /** A new access gets new addresses, so that old links lead nowhere. What reads an address is deployed again. */
+  /** A new access gets new addresses, so that old links do not work. Services that use an address are deployed again. */
   async function withAccess(
     { caller }: Asked,
     {
@@ -262,7 +262,7 @@ export function lifecycle(deps: EnvironmentDeps) {
     await stores.environments.addLabel(label, environment.id, now);
     const step = { after: { ...after, access, label, isAccessOpen: false }, event } as const;
     const live = await stores.deploys.find(environment.liveDeployId ?? '');
-    // The commit of a deploy under way is wanted more than the one that is served.
+    // The commit of a running deploy takes precedence over the served one.
     const { sha } = (await stores.deploys.underWay(environment.id)) ?? live ?? { sha: null };
     const mayDeploy = after.deployEnabled && policy.enabled && deps.hasEngine;
     if (live === undefined || !mayDeploy) return step;
@@ -270,7 +270,7 @@ export function lifecycle(deps: EnvironmentDeps) {
   }
 }
 
-/** What was read last; null before the first time. */
+/** The last plan. Null: no file was read yet. */
 async function planOf({ deploys }: EnvironmentStores, { id, liveDeployId }: Environment) {
   const newest = await deploys.newestOf(id);
   return newest?.plan ?? (await deploys.find(liveDeployId ?? ''))?.plan ?? null;

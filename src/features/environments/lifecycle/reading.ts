@@ -23,7 +23,7 @@ export type EnvironmentQuery = {
   readonly search?: string | undefined;
   readonly trigger?: Environment['trigger'] | undefined;
   readonly mine?: boolean | undefined;
-  /** Full name. */
+  /** Full name of the repository. */
   readonly repository?: string | undefined;
   readonly hasReadyActiveService?: boolean | undefined;
   readonly sort?: EnvironmentSort | undefined;
@@ -37,12 +37,12 @@ export type EnvironmentReading = {
     page: number,
     limit: number,
   ): Promise<{ items: Environment[]; total: number }>;
-  /** By Environment. */
+  /** Services by Environment. */
   services(ids: readonly string[]): Promise<ReadonlyMap<string, readonly EnvironmentService[]>>;
   why(environment: Environment): Promise<readonly Explanation[]>;
-  /** What its processes write. */
+  /** Logs of its processes. */
   logs(caller: Caller, environment: Environment): LogSource;
-  /** Newest first, as the caller may see them. */
+  /** Events that the caller may see, newest first. */
   events(
     environment: Environment,
     caller: Caller,
@@ -55,9 +55,9 @@ export function environmentReading(deps: {
   readonly read: Pick<EnvironmentStores, 'environments' | 'deploys'>;
   readonly repositories: Pick<Repositories, 'get'>;
   readonly isAdministrator: EnvironmentDeps['isAdministrator'];
-  /** Null: nothing runs. */
+  /** Null: this installation runs no processes. */
   readonly readLog: Engine['logs'] | null;
-  /** Events of the audit log about this target; addresses and agents of others are left out for the viewer. */
+  /** Audit events of this target, without IP addresses and user agents of people other than the viewer. */
   readonly eventsOf: (
     target: string,
     viewerId: string,

@@ -44,7 +44,7 @@ function lineOf(name: string, ...facts: Parameters<typeof explain>): [boolean | 
   return found && [found.ok, found.message];
 }
 
-test('a branch that is being read says so, and what was away', () => {
+test('while a branch is being read, the explanation says so and names an unavailable service', () => {
   const running = [step('', 'fetch', { status: 'running' })];
   expect(lineOf('fetch', environment({}), deploy({}), running, [])).toEqual([null, 'Under way.']);
   const away = environment({ statusMessage: 'The git server does not answer. Postern tries again.' });

@@ -2,7 +2,7 @@ import type { Problem } from '../../configuration-file/configuration-file.ts';
 import type { Deploy, DeployStep, StepName } from '../deploys/deploy.ts';
 import { type Environment, type EnvironmentService, isEnding } from '../environment/environment.ts';
 
-/** One line of the explanation. `ok` is null while the deploy has not come so far. */
+/** One line of the explanation. `ok` is null until the deploy reaches this step. */
 export type Explanation = {
   readonly step: 'configuration' | StepName;
   readonly ok: boolean | null;
@@ -12,7 +12,7 @@ export type Explanation = {
   readonly problems?: readonly Problem[];
 };
 
-/** Why an Environment is as it is: the newest deploy, step by step, with the words that the reconciler wrote. */
+/** Explains the state of an Environment: the newest deploy, step by step, with the reconciler's messages. */
 export function explain(
   environment: Environment,
   deploy: Deploy | undefined,
@@ -67,13 +67,13 @@ function runningWords({ service, message }: DeployStep): string {
   return of === '' ? 'Under way.' : `Under way: ${of}.`;
 }
 
-/** The step that a deploy is at, or at which it was cancelled. The Environment says what was away, such as git. */
+/** The current step of a deploy, or the step at which it was cancelled. The Environment names an unavailable service, such as git. */
 function atCurrent(one: Explanation, { statusMessage }: Environment, deploy: Deploy): Explanation {
   if (deploy.endedAt !== null) return { ...one, ok: false, message: deploy.message ?? 'It was cancelled.' };
   return statusMessage === null ? one : { ...one, message: `${one.message} ${statusMessage}` };
 }
 
-/** What happened to its services after the deploy; undefined: nothing. */
+/** What happened to the services after the deploy. Undefined: nothing. */
 function healthNow(
   environment: Environment,
   deploy: Deploy,

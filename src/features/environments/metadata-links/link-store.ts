@@ -3,9 +3,9 @@ import type { Sql } from '../../../platform/database/database.ts';
 import type { MetadataLink } from './metadata-link.ts';
 
 export type LinkStore = {
-  /** In their order. */
+  /** All links in their order. */
   list(): Promise<MetadataLink[]>;
-  /** The same; other changes wait until the transaction ends. */
+  /** Lists the links and blocks other changes until the transaction ends. */
   hold(): Promise<MetadataLink[]>;
   /** Each change also needs place(). */
   insert(link: MetadataLink): Promise<void>;

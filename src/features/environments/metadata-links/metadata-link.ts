@@ -6,7 +6,7 @@ import {
   type Reference,
 } from '../../configuration-file/configuration-file.ts';
 
-/** Links that administrators define once and that every Environment shows, each with its own values. */
+/** A link that administrators define once and that every Environment shows with its own values. */
 export type MetadataLink = {
   readonly id: string;
   readonly text: string;
@@ -31,17 +31,17 @@ export const linkIcons = [
 ] as const;
 type LinkIcon = (typeof linkIcons)[number];
 
-/** The values of one Environment that a link can contain. `services`: name → URL, null for one without. */
+/** Values of one Environment that a link can contain. `services`: name → URL, or null for a service without a URL. */
 type LinkValues = Readonly<Record<EnvironmentField, string>> & {
   readonly services: ReadonlyMap<string, string | null>;
 };
 
 const allowed = `A link can contain \${environment.{${environmentFields.join(',')}}}, \${services.<name>.url}, and $\${ for the characters themselves.`;
 
-// The host is written out, so that a branch with a chosen name cannot lead people elsewhere.
+// The host must be literal, so that the name of a branch cannot lead people elsewhere.
 const withWrittenHost = /^https?:\/\/[^/?#\\@\s]+(?:[/?#]|$)/i;
 
-/** Why a text cannot be a link, as a sentence or as what follows “This …”; null when it can. */
+/** Why a text cannot be a link, as a sentence or as the rest of a sentence after “This …”. Null: it can. */
 export function mistakeInLink(link: string): string | null {
   const { template, mistakes } = readTemplate(link);
   const [mistake] = mistakes;
@@ -50,13 +50,13 @@ export function mistakeInLink(link: string): string | null {
     template.some((piece) => typeof piece !== 'string' && piece.kind === 'service' && piece.field !== 'url')
   )
     return `Browsers do not reach the host and the port of a service, which are internal. ${allowed}`;
-  // No host has an @.
+  // No host contains an @.
   const sample = filled(template, () => '@');
   if (withWrittenHost.test(sample) && URL.canParse(sample)) return null;
   return 'must be an http or https address without a user name, and contain references only after its host';
 }
 
-/** The one slash in the name of a repository stays, because addresses of git servers contain it. */
+/** Encodes a value. The one slash in the name of a repository stays, because URLs of git servers contain it. */
 function encoded(reference: Reference, value: string): string {
   const text = encodeURIComponent(value);
   const isRepository = reference.kind === 'environment' && reference.field === 'repository';
@@ -64,8 +64,8 @@ function encoded(reference: Reference, value: string): string {
 }
 
 /**
- * What one Environment shows. Values are URL-encoded: none of them adds a query or a host. A link to a service that
- * the Environment does not have, or that has no URL, is left out.
+ * Links of one Environment. Values are URL-encoded, so that none adds a query or a host. Links to services that the
+ * Environment does not have, or that have no URL, are left out.
  */
 export function renderLinks(
   links: readonly MetadataLink[],

@@ -10,10 +10,10 @@ export const maxLinks = 50;
 
 type LinkInput = Omit<MetadataLink, 'id'> & Place;
 type LinkChange = { readonly [Field in keyof LinkInput]?: LinkInput[Field] | undefined };
-/** From 1. Beyond the last place: at the end. */
+/** Position from 1. A position beyond the last means the end. */
 type Place = { readonly position?: number | undefined };
 
-/** Each verb that changes something returns every link in the new order. */
+/** Each changing verb returns every link in the new order. */
 export type MetadataLinks = {
   list(): Promise<MetadataLink[]>;
   /** @throws AppError quota_exceeded */

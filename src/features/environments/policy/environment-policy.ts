@@ -8,7 +8,7 @@ import { accessKinds, maxServices, maxTtlHours } from '../../configuration-file/
 const mib = 1024 * 1024;
 const whole = (min: number, max: number) => z.number().int().min(min).max(max);
 
-/** What the policy says to everyone: what is allowed, for how long, and how much. */
+/** Fields of the policy that everyone can read: what is allowed, for how long, and how much. */
 const forEveryone = {
   enabled: z.boolean().describe('False: no Environment can be created, and none is served'),
   defaultTtlHours: whole(1, maxTtlHours).describe('Lease of an Environment whose request and file set none'),
@@ -64,7 +64,7 @@ export const environmentPolicySchema = z
   })
   .meta({ id: 'EnvironmentPolicy' });
 
-/** What isolates the code of repositories from the machine that runs it. */
+/** How the code of repositories is isolated from the machine that runs it. */
 export const isolationSchema = z
   .strictObject({
     kind: z.enum(['process', 'bwrap', 'kubernetes']).describe('`process` isolates nothing'),

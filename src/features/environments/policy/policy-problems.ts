@@ -3,7 +3,7 @@ import type { EnvironmentPolicy } from './environment-policy.ts';
 
 type Limits = Pick<EnvironmentPolicy, 'maxServices' | 'resources'>;
 
-/** What the policy refuses of a planned Environment. Access and lease are not refused: plan() reduces them. */
+/** Problems for which the policy refuses a planned Environment. Access and lease are never refused: plan() reduces them. */
 export function* refusedByPolicy(
   { services }: Pick<DesiredEnvironment, 'services'>,
   { maxServices, resources: { maxMilliCpu, maxMemoryBytes } }: Limits,
@@ -37,7 +37,7 @@ function above(name: string, resource: 'cpu' | 'memory', wanted: string, allowed
   };
 }
 
-/** Rounded down: a file that has this amount is within the limit. */
+/** Rounds down, so that a file with this amount is within the limit. */
 function mebibytes(bytes: number): string {
   return `${Math.floor(bytes / 2 ** 20)}Mi`;
 }

@@ -5,9 +5,9 @@ import type { Repositories, Repository } from '../../repositories/repositories.t
 import { type FileOfBranch, readFileOfBranch } from './file-of-branch.ts';
 import { gitErrorOf } from '../../builds/builds.ts';
 
-/** What Environments read from the git server of a registered repository. A caller reads only repositories within reach. */
+/** Reads branches and files from the git server of a registered repository. A caller reads only repositories within reach. */
 export type Branches = {
-  /** By name, the default branch first. @throws AppError repo_not_onboarded, invalid_repository, git_unavailable */
+  /** Branches by name, the default branch first. @throws AppError repo_not_onboarded, invalid_repository, git_unavailable */
   list(caller: Caller, fullName: string, search: string | undefined): Promise<BranchOfRepository[]>;
   /** `postern.yaml` at the newest commit of the branch, or of the default branch. @throws the same, and invalid_branch */
   configurationFile(caller: Caller, fullName: string, branch: string | undefined): Promise<NamedFile>;

@@ -6,11 +6,11 @@ import {
   type Problem,
 } from '../../configuration-file/configuration-file.ts';
 
-/** `missing`: what people read where the commit has no such file. */
+/** `missing`: the message for people when the commit has no such file. */
 export type FileOfBranch = Pick<FileAtCommit, 'sha' | 'subject'> &
   ({ readonly text: string } | { readonly text: null; readonly missing: Problem });
 
-/** Reads `postern.yaml` at a commit of the branch; without `commit`, at its newest. */
+/** Reads `postern.yaml` at a commit of the branch. Default: its newest commit. */
 export async function readFileOfBranch(
   git: Pick<Git, 'readFile'>,
   remote: GitRemote,

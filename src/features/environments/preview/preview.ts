@@ -16,7 +16,7 @@ export type Preview =
   | { readonly kind: 'problems'; readonly problems: readonly Problem[] }
   | { readonly kind: 'planned'; readonly planned: PlannedEnvironment };
 
-/** What a new Environment of a branch would be, without the values of its variables. */
+/** Preview of a new Environment of a branch, without the values of its variables. */
 export type PlannedEnvironment = Pick<DesiredEnvironment, 'access' | 'ttlHours' | 'levels'> & {
   readonly autoTrack: boolean;
   readonly services: readonly PlannedService[];
@@ -31,7 +31,7 @@ type PlannedService = {
 
 const noOverrides: Overrides = { access: null, ttlHours: null, services: [], env: {}, initEnv: {} };
 
-/** Plans the text of a postern.yaml under a policy, or tells every problem that is in its way. `hasDatabases`: see unsupportedIn(). */
+/** Plans the text of a postern.yaml under a policy, or reports every problem that prevents it. `hasDatabases`: see unsupportedIn(). */
 export function desiredOf(
   text: string,
   commit: { readonly branch: string; readonly sha: string },
@@ -55,7 +55,7 @@ export function desiredOf(
   return refused.length > 0 ? { kind: 'problems', problems: refused } : { kind: 'desired', desired };
 }
 
-/** The same for a new Environment without choices of its creator. */
+/** Plans a new Environment without choices of its creator. */
 export function previewOf(
   text: string,
   commit: { readonly branch: string; readonly sha: string },

@@ -8,7 +8,7 @@ import { filledVariables, valuesOf } from './values.ts';
 
 type Looked = { readonly step: DeployStep; readonly failure?: Failure };
 
-/** The second step of a deploy: every service that is built has its artifact, from an earlier build or a new one. */
+/** The second step of a deploy: gets the artifact of every built service from an earlier or a new build. */
 export function buildStep(deps: ReconcilerDeps) {
   const { builds, clock } = deps;
   const record = recording(deps);
@@ -33,7 +33,7 @@ export function buildStep(deps: ReconcilerDeps) {
       build,
       variables: filledVariables(build.variables, valueOf),
       maySecrets,
-      // A branch without the right to a secret could otherwise find its value by guessing.
+      // Otherwise a branch without the right to a secret could guess its value from redacted lines.
       redactedSecrets: maySecrets ? secretNamesOf(Object.values(deploy.plan.services)) : [],
     });
   }
@@ -68,7 +68,7 @@ export function buildStep(deps: ReconcilerDeps) {
       const found = await look(environment, deploy, step);
       looked.push(found);
       if (found.failure !== undefined) break;
-      // At once: a build that no deploy has recorded is cancelled soon.
+      // Recorded immediately: a build without a deploy is cancelled soon.
       if (found.step.buildJobId !== step.buildJobId)
         await record(deploy, async (rows, stores) => {
           await stores.deploys.putStep(deploy.id, found.step);
@@ -117,7 +117,7 @@ function isSame(step: DeployStep, open: readonly DeployStep[]): boolean {
   );
 }
 
-/** A build reaches no process: the reader of the file refuses such a reference in a static service. */
+/** A build cannot reach a process: the reader of the file refuses such a reference in a static service. */
 function noInternalAddress(service: string): never {
   throw new AppError('config_invalid', {
     message: `A build cannot use the internal address of the service ${service}.`,

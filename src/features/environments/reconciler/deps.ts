@@ -23,7 +23,7 @@ export type ReconcilerDeps = {
   readonly builds: Pick<Builds, 'request' | 'job' | 'keepOnly'>;
   readonly artifacts: Pick<ArtifactStore, 'tar'>;
   readonly secrets: Secrets;
-  /** Null: nothing runs. */
+  /** Null: this installation runs no processes. */
   readonly engine: Engine | null;
   /** Null: this installation has no databases for Environments. */
   readonly databases: Databases | DatabasesOfEngine | null;
@@ -40,7 +40,7 @@ export type ReconcilerDeps = {
 };
 
 /**
- * What one step of a deploy came to. `again`: the next step can follow at once. `waiting`: something else must happen first,
- * and the change feed or the next round tells.
+ * Result of one step of a deploy. `again`: the next step can follow immediately. `waiting`: another event must happen first,
+ * which the change feed or the next round reports.
  */
 export type StepOutcome = 'again' | 'waiting';

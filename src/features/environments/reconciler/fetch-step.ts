@@ -110,15 +110,15 @@ function overridesOf({ access, isAccessOpen, ttlHours, services, env, initEnv }:
   };
 }
 
-/** Access, lease and following of the file count once: when nobody chose before the file is read for the first time. */
+/** Applies access, lease and autoTrack of the file at its first read, unless the creator chose them. */
 function chosen(environment: Environment, plan: DesiredEnvironment, now: number): Environment {
   const { creator, createdAt, liveDeployId } = environment;
-  // A service key opens nothing in a browser.
+  // A service key cannot open an Environment in a browser.
   const access = plan.access === 'owner' && creator.kind !== 'user' ? 'members' : plan.access;
   const { ttlHours } = plan;
   const expiresAt = createdAt + ttlHours * hour;
-  // Without the second condition, one that an earlier version deployed would get a new lease; without the third, a first
-  // deploy that comes late would end the Environment.
+  // Without the second condition, an Environment that an earlier version deployed would get a new lease; without the third, a
+  // late first deploy would end the Environment.
   const isLeaseOpen = environment.ttlHours === null && liveDeployId === null && expiresAt > now;
   const autoTrack = environment.autoTrack ?? (environment.pinnedSha === null && plan.autoTrack === true);
   return {
@@ -129,7 +129,7 @@ function chosen(environment: Environment, plan: DesiredEnvironment, now: number)
   };
 }
 
-/** The services of the plan. Those that are served already stay as they are until the deploy is done. */
+/** Services of the plan. Services that are already served stay unchanged until the deploy is done. */
 function planned(
   plan: DesiredEnvironment,
   known: readonly EnvironmentService[],
@@ -142,7 +142,7 @@ function planned(
   return [...wanted, ...gone];
 }
 
-/** A row for each service of the file: `rowOf` for those that are active, which come first. */
+/** A row for each service of the file. Active services come first and get their row from `rowOf`. */
 export function rowsOf(
   plan: DesiredEnvironment,
   rowOf: (name: string, service: DesiredService) => EnvironmentService,

@@ -25,26 +25,26 @@ type Process = Extract<DesiredService, { kind: 'process' }>;
 
 const isRun = ({ kind }: DesiredService) => kind === 'process' || kind === 'postgres';
 
-/** What runs of a deploy, and what runs now. */
+/** Desired and actual processes of a deploy. */
 export type Running = {
   readonly desired: readonly DesiredProcess[];
-  /** Services that wait for those that they require, or for the address of another one. */
+  /** Services that wait for required services or for the address of another service. */
   readonly waiting: readonly string[];
-  /** Names of the services that are databases: the gateway has no address of them. */
+  /** Names of the services that are databases. The gateway has no address for them. */
   readonly databases: readonly string[];
-  /** Of the wanted revision, by service. */
+  /** Processes of the wanted revision, by service. */
   readonly observed: ReadonlyMap<string, ObservedProcess>;
-  /** `host:port` of those that are ready, by service. */
+  /** `host:port` of ready processes, by service. */
   readonly addresses: ReadonlyMap<string, string>;
 };
 
 /** A database of the deploy. */
 type Placed = {
-  /** Null: it is not ready. */
+  /** Null: the database is not ready. */
   readonly address: DatabaseAddress | null;
-  /** Known before the address, so that a restart of the database changes no service. */
+  /** Available before the address, so that a restart of the database changes no service. */
   readonly password: string | null;
-  /** What the engine runs. Null: it is on a server, or is being made. */
+  /** The database as the engine runs it. Null: it is on a server, or is being created. */
   readonly desired: DesiredDatabase | null;
 };
 
@@ -55,8 +55,8 @@ function orNoAddress(error: unknown): undefined {
 }
 
 /**
- * Starts the processes of a deploy, in the order of their needs, makes its databases, and looks at them. Twice changes
- * nothing.
+ * Creates the databases of a deploy, starts its processes in the order of their dependencies, and checks them. Repeating a
+ * call changes nothing.
  */
 export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
   /** Values of the stored secrets: variable → value. @throws AppError override_not_allowed when they may not be used */
@@ -75,7 +75,7 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
     throw new AppError('override_not_allowed', { message: found.message, hint: found.fix });
   }
 
-  /** Values that no log of the Environment shows. None for a branch that may not use them: it could find them by guessing. */
+  /** Values to redact from the Environment's logs. None for a branch that may not use them: it could guess them from redacted lines. */
   async function redactedIn({ repositoryId, branch, plan }: PlannedDeploy): Promise<readonly string[]> {
     const names = secretNamesOf(Object.values(plan.services));
     const repository = names.length === 0 ? undefined : await deps.repositories.find(repositoryId);
@@ -97,7 +97,7 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
     throw gitErrorOf(found.reason, path);
   }
 
-  /** By service. None of a server while the Environment is asleep: nothing uses it. */
+  /** Databases by service, without databases on a server while the Environment is asleep and nothing uses them. */
   async function databasesOf(
     environment: Environment,
     deploy: PlannedDeploy,
@@ -140,7 +140,7 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
     return found;
   }
 
-  /** `asleep`: it is stopped, whatever its variables are. `redacted`: see redactedIn(). */
+  /** `asleep`: the process is stopped, whatever its variables are. `redacted`: see redactedIn(). */
   async function processOf(
     name: string,
     service: Process,
@@ -156,7 +156,7 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
     const artifact = await deps.artifacts.tar(artifactId ?? '');
     if (artifact === undefined) throw new Error(`The artifact of ${name} is gone.`);
     const { command, port, health, memoryBytes, milliCpu } = service.run;
-    // The schema requires a command of a service that is built.
+    // The schema requires a command for a built service.
     if (command === null) throw new Error(`${name} has no command.`);
     const { resources, logBytes } = await deps.policy();
     const whole = {
@@ -178,10 +178,10 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
   }
 
   return {
-    /** True: the deploy has processes or databases. */
+    /** Whether the plan has processes or databases. */
     has: (plan: DesiredEnvironment) => Object.values(plan.services).some(isRun),
 
-    /** @throws EngineUnavailable; AppError when a secret or a seed cannot be used, or the databases are away */
+    /** @throws EngineUnavailable; AppError when a secret or a seed cannot be used, or the databases are unavailable */
     async bring(
       environment: Environment,
       deploy: PlannedDeploy,
@@ -212,7 +212,7 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
       const redacted = isAsleep ? [] : [...(await redactedIn(deploy)), ...passwords];
       const desired: DesiredProcess[] = [];
       const waiting: string[] = [];
-      // Each level starts when the processes of the levels before are ready. What runs already is not stopped for them.
+      // Each level starts when all processes of earlier levels are ready. Running processes are not stopped meanwhile.
       let isOpen = true;
       for (const level of deploy.plan.levels) {
         const states: (ObservedProcess['state'] | undefined)[] = level
@@ -227,7 +227,7 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
         }
         isOpen &&= states.every((state) => state === 'ready');
       }
-      // What waits keeps running as it is.
+      // Waiting services keep running unchanged.
       const own = [...databases.values()].flatMap((one) => one.desired ?? []);
       await engine.apply({
         environmentId: environment.id,
@@ -251,7 +251,7 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
       };
     },
 
-    /** What runs now, as one text that changes when anything of it does. Asks the engine alone. */
+    /** The actual state as one text that changes with it. Reads only the engine. */
     async look(environmentId: string): Promise<string> {
       const observed = await engine.observe(environmentId);
       const addresses = await Promise.all(
@@ -266,7 +266,7 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
       return JSON.stringify([facts, addresses]);
     },
 
-    /** Names of the services that the engine has, in any state. */
+    /** Names of the engine's services, in any state. */
     async found(environmentId: string): Promise<ReadonlySet<string>> {
       return new Set((await engine.observe(environmentId)).map(({ service }) => service));
     },
@@ -275,7 +275,7 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
   };
 }
 
-/** As far as the engine says nothing about it. */
+/** State of a database that the engine does not report. */
 function observedDatabase(service: string, { address }: Placed): ObservedProcess {
   const [state, reason] = address
     ? (['ready', null] as const)

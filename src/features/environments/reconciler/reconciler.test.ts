@@ -4,15 +4,15 @@ import { environmentRow } from '../../../../test/environment-row.ts';
 import type { EnvironmentStatus } from '../environment/environment.ts';
 import { createReconciler } from './reconciler.ts';
 
-/** Environments without services, whose ids are `<repository>:<status>:<number>`, and git servers that never answer. */
+/** Environments without services and with ids `<repository>:<status>:<number>`, and git servers that never answer. */
 function world() {
-  /** Repositories that git was asked about. */
+  /** Repositories of requests to git. */
   const asked: string[] = [];
   const written = { transactions: 0 };
   const environmentOf = (id: string) => {
     const [repositoryId = '', status] = id.split(':');
     const creator = { kind: 'user', id: 'usr_ada' } as const;
-    // The ids are those of the test below.
+    // The ids have the form that the test below uses.
     return environmentRow(0, {
       id,
       uuid: id,
@@ -43,7 +43,7 @@ function world() {
     clock: { now: () => 0 },
     log: { debug() {}, info() {}, warn() {}, error() {} },
   };
-  // The steps of the test use nothing else.
+  // The steps of the test use no other dependency.
   const reconciler = createReconciler(deps as never);
   return { reconciler, asked, written };
 }

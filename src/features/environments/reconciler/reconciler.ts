@@ -16,35 +16,35 @@ import { serveStep } from './serve-step.ts';
 import { watching } from './watch.ts';
 
 /**
- * Brings Environments to what their rows say, one step at a time (contract of Environments, section 2). The rows decide: each
- * step reads them, does what is next, and writes what came of it. So a step may run twice, and a worker that dies loses
- * nothing. The change feed only gives hints to look sooner.
+ * Brings Environments to the state in their rows, one step at a time (contract of Environments, section 2). Each step reads the
+ * rows, does the next piece of work, and writes the result. So a step may run twice, and a worker that dies loses
+ * nothing. The change feed only makes checks happen sooner.
  */
 export type Reconciler = {
-  /** Looks at every Environment that something has to be done for. Returns when it has begun. */
+  /** Starts checking every Environment with pending work. Does not wait for the checks. */
   run(): Promise<void>;
-  /** Looks at those that changed and, after a build, at those with a deploy under way. 'unfinished': one changed meanwhile. */
+  /** Checks changed Environments and, after a build, Environments with a running deploy. 'unfinished': one changed meanwhile. */
   runChanged(): Promise<'unfinished' | void>;
-  /** Begins to look at one Environment. One that is under way is looked at once more afterwards. Returns at once. */
+  /** Starts checking one Environment, or checks it once more if a check is already running. Returns immediately. */
   look(environmentId: string): void;
-  /** Resolves when nothing is under way in this process. */
+  /** Resolves when this process checks no Environment. */
   idle(): Promise<void>;
 };
 
 /** Repositories take turns, so that one with many Environments does not delay the others. */
 const atOnce = { width: 4, perSender: 2, queue: 10_000 };
-/** The next step asks the git server, and waits for it. */
+/** Statuses whose next step waits for the git server. */
 const readsGit: readonly EnvironmentStatus[] = ['queued', 'building'];
-/** As many as the policy can allow. */
+/** Maximum Environments in a round: as many as the policy can allow. */
 const perRound = 10_000;
-/** Steps that follow each other without waiting. */
+/** Maximum consecutive steps without waiting. */
 const maxSteps = 10;
 const firstDelayMs = second;
 const maxDelayMs = 60 * second;
-/** A deploy fails after this many defects of Postern in a row. */
+/** A deploy fails after this many consecutive defects of Postern. */
 const maxMistakes = 5;
 
-/** `mistakes`: failures in a row that were defects of Postern. `until` in ms. */
+/** `mistakes`: consecutive failures that were defects of Postern. `until` in ms. */
 type Delay = { readonly failures: number; readonly mistakes: number; readonly until: number };
 
 type Running = Pick<Environment, 'id' | 'repositoryId' | 'revision'>;
@@ -58,15 +58,15 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
   const { watch, hasChanged } = watching(deps, processes);
   const record = recording(deps);
   const turns = createFairQueue(atOnce);
-  /** Apart, so that git servers that do not answer delay nothing that needs none. */
+  /** A separate queue, so that unresponsive git servers delay only steps that need git. */
   const turnsWithGit = createFairQueue(atOnce);
   const underWay = new Map<string, Promise<void>>();
-  /** What changed since it was looked at. */
+  /** Environments that changed since their last check. */
   const heard = new Set<string>();
   let hasBuildEnded = false;
-  /** Environments whose last step met something that was away, such as a git server. */
+  /** Environments whose last step failed because a service, such as a git server, was unavailable. */
   const delayed = new Map<string, Delay>();
-  /** Environments with a deploy under way that keepServed() leaves alone until then, in ms. */
+  /** Environments with a running deploy that keepServed() skips until this time, in ms. */
   const unkept = keepLastUsed<number>(perRound);
 
   feed.subscribe(({ topic, subject }) => {
@@ -93,7 +93,7 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
     return isPlanned(deploy) ? await build(environment, deploy, steps) : await fetch(environment, deploy);
   }
 
-  /** What was served before runs until the processes of the deploy replace it. When that fails, the deploy may be the remedy. */
+  /** Keeps the previous processes running until the deploy replaces them. If that fails, the deploy may fix it. */
   async function keepServed(environment: Environment): Promise<void> {
     const { id, liveDeployId } = environment;
     if (liveDeployId === null || (unkept.get(id) ?? 0) > clock.now()) return;
@@ -101,15 +101,18 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
       await watch(environment);
     } catch (error) {
       unkept.set(id, clock.now() + maxDelayMs);
-      log.warn({ err: error, environment: id }, 'what an Environment serves is left alone for a minute');
+      log.warn(
+        { err: error, environment: id },
+        'could not restore the running services; retrying in one minute',
+      );
     }
   }
 
-  /** Nothing of it is served any more since the teardown began; this removes what is left. */
+  /** Removes the remaining resources. Since the teardown began, nothing is served. */
   async function tearDown({ id }: Environment): Promise<StepOutcome> {
     await processes?.remove(id);
     const services = (await read.environments.services([id])).get(id) ?? [];
-    // The sweep removes those of services that an earlier deploy had. The engine has removed its own.
+    // The sweep removes databases of services that only an earlier deploy had. The engine has removed its own databases.
     if (deps.databases?.kind === 'server' && services.some(({ kind }) => kind === 'postgres'))
       await deps.databases.remove(id);
     await deps.tx(async (stores) => {
@@ -140,7 +143,7 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
     }
   }
 
-  /** A failure that may pass is tried again later. Any other one ends the deploy, with its words. */
+  /** Retries a temporary failure later. Any other failure ends the deploy with its message. */
   async function onError(id: string, error: unknown): Promise<void> {
     const isPassing = !(error instanceof AppError) || error.status >= 500;
     const cause = retryCauseOf(error);
@@ -164,7 +167,7 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
     const { code, message, hint: fix } = isPassing ? ownMistake : error;
     const status = code === 'config_invalid' ? 'config_error' : 'error';
     await record(deploy, (rows, stores, now) => failed(stores, rows, { status, message, fix, at }, now));
-    // The next deploy has tries of its own.
+    // The next deploy starts with a fresh count of failures.
     delayed.delete(id);
   }
 
@@ -175,7 +178,7 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
     await record(deploy, (rows) => ({ ...rows, environment: { ...rows.environment, statusMessage: words } }));
   }
 
-  /** Why a teardown waits, such as for an engine that is away. */
+  /** Reports why a teardown waits, such as for an unavailable engine. */
   async function sayOfTeardown(id: string, error: unknown): Promise<void> {
     const words = `${wordsOf(error, 'remove')} Postern tries again.`;
     await deps.tx(async (stores) => {
@@ -194,7 +197,7 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
     await queue(environment.repositoryId, () => reconcile(id));
   }
 
-  /** Most Environments run as they did a second ago, and then no row of them is read. */
+  /** Reads no row of an Environment whose processes have not changed, as most have not since a second ago. */
   async function inTurnWhenChanged(environment: Running): Promise<void> {
     const { id, repositoryId } = environment;
     if (await turns(repositoryId, () => hasChanged(environment))) await inTurn(id);
@@ -213,7 +216,7 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
     underWay.set(id, whole);
   }
 
-  /** One that is under way is looked at again: it may have read the rows before the change. */
+  /** Checks a busy Environment again, because its step may have read the rows before the change. */
   function look(id: string): void {
     if (underWay.has(id)) heard.add(id);
     else start(id);

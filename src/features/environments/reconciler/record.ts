@@ -9,8 +9,8 @@ import type { ReconcilerDeps } from './deps.ts';
 type Rows = { readonly environment: Environment; readonly deploy: Deploy };
 
 /**
- * Writes what a step came to, unless the deploy has ended meanwhile: cancelled, superseded by a newer one, or torn down. Then
- * nothing is written, and the result is false.
+ * Writes the result of a step. If the deploy has ended meanwhile (cancelled, superseded or torn down), it writes nothing and
+ * returns false.
  */
 export function recording({ tx, clock }: Pick<ReconcilerDeps, 'tx' | 'clock'>) {
   return async (
@@ -56,15 +56,15 @@ async function recordOutcome(
 export type Failure = {
   readonly status: 'error' | 'config_error';
   readonly message: string;
-  /** More, which only those see who may read the deploy. */
+  /** Details, visible only to callers that may read the deploy. */
   readonly detail?: string;
   readonly fix: string | null;
   readonly problems?: Deploy['problems'];
-  /** The step at fault; null: postern.yaml. */
+  /** The failed step. Null: postern.yaml is the cause. */
   readonly at: Pick<DeployStep, 'service' | 'step'> | null;
 };
 
-/** Ends a deploy that failed, and its steps. The previous deploy stays live; without one, the services rest. */
+/** Ends a failed deploy and its steps. The previous deploy stays live; without one, no service runs. */
 export async function failed(
   stores: Pick<EnvironmentStores, 'deploys' | 'environments'>,
   { environment, deploy }: Rows,
@@ -90,7 +90,7 @@ export async function failed(
   };
 }
 
-/** After a first deploy that failed, nothing is served, and nothing is under way. */
+/** State of a service after a failed first deploy: nothing is served, and no step is running. */
 function atRest(service: EnvironmentService, at: Failure['at'], message: string): EnvironmentService {
   if (service.status === 'inactive' || service.kind === 'external') return service;
   if (service.name === at?.service) return { ...service, status: 'failed', reason: message, address: null };

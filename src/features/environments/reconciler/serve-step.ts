@@ -7,9 +7,9 @@ import { rowsOf, waiting } from './fetch-step.ts';
 import type { Processes, Running } from './processes.ts';
 import { done, type Failure, failed, newStep, recording } from './record.ts';
 
-/** A process that was started this often and did not become ready fails its deploy. */
+/** A deploy fails when a process was restarted this often without becoming ready. */
 const maxRestarts = 3;
-/** So does one that is not ready after this time. */
+/** A deploy fails when a process is not ready after this time. */
 const maxStartMs = 5 * minute;
 
 const nothing: ReadonlyMap<string, string> = new Map();
@@ -18,7 +18,7 @@ const nothing: ReadonlyMap<string, string> = new Map();
 export function serveStep(deps: ReconcilerDeps, processes: Processes | null) {
   const record = recording(deps);
 
-  /** Before anything is replaced, the gateway forgets where it is: the port may soon be that of another Environment. */
+  /** Before processes are replaced, the gateway drops their addresses: another Environment may soon use the port. */
   async function begin(deploy: PlannedDeploy): Promise<void> {
     if (deploy.status === 'deploying') return;
     await record(deploy, async (rows, stores) => {

@@ -6,7 +6,7 @@ import { createTracking } from './tracking.ts';
 /** Environments of two repositories at the newest commit, and a git server that answers when the test calls answer(). */
 function world({ isEnabled = true } = {}) {
   const listeners: ((change: Change) => void)[] = [];
-  /** The repositories that git was asked about, in order. */
+  /** Repositories of requests to git, in order. */
   const asked: string[] = [];
   const waiting: (() => void)[] = [];
   const tracked = ['one', 'two'].map((repositoryId) => ({
@@ -40,7 +40,7 @@ function world({ isEnabled = true } = {}) {
   });
   return {
     asked,
-    /** One run of the job, and everything that follows without git's answer. */
+    /** One run of the job, and all work that does not wait for git. */
     async run() {
       const outcome = await tracking.runPushed();
       await setImmediate();

@@ -14,18 +14,18 @@ import type { TrackedEnvironment } from '../environment/environment-store.ts';
 import type { EnvironmentStores } from '../deploys/environments-deps.ts';
 
 /**
- * Asks the git servers for new commits, and deploys the Environments that follow their branch or whose first deploy failed. An
- * Environment whose creator may not use Postern now is not deployed; the first round after the creator may again deploys it.
+ * Checks the git servers for new commits, and deploys the Environments that follow their branch or whose first deploy failed.
+ * While a creator may not use Postern, its Environments are not deployed. The first round after that deploys them.
  */
 export type Tracking = {
-  /** Asks about every repository with such Environments. */
+  /** Checks every repository with such Environments. */
   run(): Promise<void>;
   /**
-   * Begins to ask about the repositories to which a webhook says that something was pushed, and does not wait for slow git
-   * servers. Pushes that arrive meanwhile cost one more question together: 'unfinished'.
+   * Starts checking the repositories for which a webhook reported a push, without waiting for slow git servers. All pushes that
+   * arrive meanwhile cause only one more check: 'unfinished'.
    */
   runPushed(): Promise<'unfinished' | void>;
-  /** Resolves when none of those questions is under way. */
+  /** Resolves when none of these checks is running. */
   idle(): Promise<void>;
 };
 
@@ -36,7 +36,7 @@ export function createTracking(deps: {
   readonly repositories: Pick<Repositories, 'remoteOf'>;
   readonly git: Pick<Git, 'branches' | 'treeOf'>;
   readonly isEnabled: () => Promise<boolean>;
-  /** False also when nobody can tell now. */
+  /** Also false when this cannot be determined now. */
   readonly isCreatorActive: (creator: Creator) => Promise<boolean>;
   readonly random: Random;
   readonly clock: Clock;
@@ -45,11 +45,11 @@ export function createTracking(deps: {
   const { read, tx, feed, repositories, git, random, clock, log } = deps;
   const pushed = new Set<string>();
   const underWay = new Map<string, Promise<void>>();
-  /** By Environment: the commits that differ in ignored files only, so that not every round compares them. */
+  /** Commits by Environment that differ only in ignored files, so that not every round compares them. */
   const ignoredPushes = keepLastUsed<string>(10_000);
 
   feed.subscribe(({ topic, subject }) => {
-    // A push that was missed is found by the next round.
+    // The next round finds a missed push.
     if (topic === 'push' && subject !== anything) pushed.add(subject);
   });
 
@@ -67,13 +67,13 @@ export function createTracking(deps: {
     return new Map(answer.value.map(({ name, sha }) => [name, sha]));
   }
 
-  /** A commit is deployed once: also when its deploy failed, it is not tried again without a new commit. */
+  /** Deploys a commit once. Even if its deploy failed, only a new commit is deployed. */
   async function deploy(id: string, head: string): Promise<void> {
     await tx(async (stores) => {
       const environment = await stores.environments.hold(id);
       if (environment === undefined || isEnding(environment)) return;
       if (!deploysPushes(environment) || !environment.deployEnabled) return;
-      // One that has not read the branch yet may come to this commit.
+      // A deploy that has not read the branch yet may read this commit.
       if ((await stores.deploys.underWay(id))?.sha === null) return;
       if (await stores.deploys.knows(id, head)) return;
       const how = { trigger: 'push', creator: null, sha: head } as const;
@@ -84,7 +84,7 @@ export function createTracking(deps: {
     });
   }
 
-  /** Git's hashes of what counts at a commit. Undefined: git cannot say, such as of a commit that the branch lost. */
+  /** Git's hashes of the files that are not ignored. Undefined: git has no answer, for example for a commit that the branch lost. */
   async function countingAt(
     { repositoryId, branch }: TrackedEnvironment,
     sha: string,
@@ -98,7 +98,7 @@ export function createTracking(deps: {
     return `${file.value.tree} ${rest.value.tree}`;
   }
 
-  /** Whether the push changed only files that `environment.ignoreFiles` names. Without an answer of git: no. */
+  /** Whether the push changed only files in `environment.ignoreFiles`. False without an answer of git. */
   async function isIgnored(environment: TrackedEnvironment, head: string): Promise<boolean> {
     const { id, served } = environment;
     if (served === null) return false;
@@ -144,7 +144,7 @@ export function createTracking(deps: {
     async run() {
       if (!(await deps.isEnabled())) return;
       const tracked = await read.environments.tracked();
-      // At once, so that a git server that does not answer delays no other repository.
+      // All at the same time, so that an unresponsive git server delays no other repository.
       for (const repositoryId of new Set(tracked.map((one) => one.repositoryId)))
         if (!underWay.has(repositoryId)) begin(repositoryId, tracked);
       await idle();

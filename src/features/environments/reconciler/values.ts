@@ -7,15 +7,15 @@ import {
 import type { Environment } from '../environment/environment.ts';
 import type { EnvironmentAddresses } from '../environment/addresses.ts';
 
-/** Where a process or a database is reached by its siblings. */
+/** Address at which other services of the Environment reach a process or a database. */
 export type InternalAddress = {
   readonly host: string;
   readonly port: number;
-  /** Of a database. */
+  /** URL of a database. */
   readonly url?: string;
 };
 
-/** Replaces references by the values of one Environment. URLs are known before the first build. */
+/** Replaces references with the values of one Environment. URLs are known before the first build. */
 export function valuesOf(
   { id, uuid, repository, branch, label }: Environment,
   sha: string,

@@ -11,16 +11,16 @@ import type { ReconcilerDeps } from './deps.ts';
 import type { Processes, Running } from './processes.ts';
 
 /**
- * Keeps the processes of a deployed Environment running, also while a newer deploy builds, and tells the gateway where they are. A
- * deploy that failed has replaced them: this brings those of the deploy before back. Those of a first deploy that failed are
- * stopped; their logs stay.
+ * Keeps the processes of a deployed Environment running, even while a newer deploy builds, and gives their addresses to the
+ * gateway. After a failed deploy, which replaced them, it restores the processes of the previous deploy. It stops those of a
+ * failed first deploy; their logs stay.
  */
 export function watching(deps: ReconcilerDeps, processes: Processes | null) {
   const { read, tx } = deps;
-  /** What ran when the rows were last compared with it. To read the rows of 200 Environments costs 1,000 queries a second. */
+  /** Actual state at the last comparison with the rows. Reading the rows of 200 Environments costs 1,000 queries a second. */
   const compared = keepLastUsed<string>(10_000);
 
-  /** False: a database is being made again, and no change of a process says when it is ready. */
+  /** False: a database is being created again, and no change of a process signals its completion. */
   async function bring(environment: Environment, known: Processes): Promise<boolean> {
     const { id, liveDeployId } = environment;
     const deploy = await (liveDeployId === null
@@ -44,7 +44,7 @@ export function watching(deps: ReconcilerDeps, processes: Processes | null) {
     return isWhole;
   }
 
-  /** Services that the engine lost and cannot start again now. One that it only cannot see is still served. */
+  /** Records services that the engine lost and cannot restart now. A service that it only cannot observe is still served. */
   async function writeLost(
     environment: Environment,
     found: ReadonlySet<string>,
@@ -66,7 +66,7 @@ export function watching(deps: ReconcilerDeps, processes: Processes | null) {
     await tx(async (stores) => {
       const held = await stores.environments.hold(id);
       if (held === undefined || isEnding(held) || held.liveDeployId !== liveDeployId) return;
-      // It fell asleep meanwhile: an address that is written now would never be withdrawn.
+      // The Environment fell asleep meanwhile: an address written now would never be withdrawn.
       if (held.status === 'asleep') return;
       const services = (await stores.environments.services([id])).get(id) ?? [];
       await stores.environments.putServices(id, now(services));
@@ -83,7 +83,7 @@ export function watching(deps: ReconcilerDeps, processes: Processes | null) {
       const before = await seenOf(processes, environment);
       if (compared.get(environment.id) === before) return;
       const isWhole = await bring(environment, processes);
-      // What changed meanwhile is compared in the next round.
+      // The next round compares what changed meanwhile.
       if (isWhole && (await seenOf(processes, environment)) === before) compared.set(environment.id, before);
     },
 
@@ -99,7 +99,7 @@ function seenNow(
   services: readonly EnvironmentService[],
   { desired, waiting, observed, addresses }: Running,
 ): EnvironmentService[] {
-  // A deploy under way may have rows of other services.
+  // A running deploy may have rows of other services.
   const served = new Set([...desired.map(({ service }) => service), ...waiting]);
   return services.map((service) => {
     const seen = observed.get(service.name);
@@ -109,7 +109,7 @@ function seenNow(
     const address = addresses.get(service.name) ?? null;
     if (seen?.state === 'ready' && (address !== null || isDatabase))
       return { ...service, status: 'ready', reason: null, address };
-    // Requests that wait for it continue to wait.
+    // Requests that wait for the service continue to wait.
     if (service.status === 'asleep' && seen?.state !== 'failed') return service;
     const status = seen?.state === 'failed' ? 'failed' : 'starting';
     return { ...service, status, reason: seen?.reason ?? null, address: null };

@@ -5,7 +5,7 @@ import { plainText } from '../../../platform/schemas.ts';
 import type { Branches } from '../preview/branches.ts';
 import { repositoryName } from './configuration-schemas.ts';
 
-/** The most branches in one response; a search finds the others. */
+/** Maximum branches in one response; a search finds the rest. */
 const maxBranches = 100;
 
 export function branchesRoute(branches: Branches): Route {

@@ -34,7 +34,7 @@ export const buildSchema = z
     trigger: z.enum(deployTriggers),
     status: z.enum(deployStatuses),
     isLive: z.boolean().describe('True: the Environment serves its result'),
-    message: z.string().nullable().describe('What went wrong, in words'),
+    message: z.string().nullable().describe('What went wrong, as text'),
     fix: z.string().nullable().describe('What to do about it'),
     problems: z.array(problemSchema).describe('Of postern.yaml'),
     steps: z.array(stepSchema),
@@ -63,7 +63,7 @@ export const buildQueuedSchema = z
   .strictObject({ id: z.string().describe('Id of the new build'), status: z.literal('queued') })
   .meta({ id: 'QueuedBuild' });
 
-/** Where a reader is in each log: `web.12~api.40`. */
+/** Position of a reader in each log: `web.12~api.40`. */
 const logCursorPattern = /^[a-z0-9.~-]{1,2000}$/;
 
 export const logQuery = z.strictObject({

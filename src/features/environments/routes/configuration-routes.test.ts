@@ -104,7 +104,7 @@ test('GET /schema/postern.json is a JSON Schema, for anyone, and names its own a
     type: 'object',
     required: ['version', 'services'],
   });
-  // Also for someone with a credential that is none.
+  // Also with an invalid credential.
   const authorization = 'Bearer app_pat_none';
   const url = '/api/v2/schema/postern.json';
   expect((await h.app.web.inject({ url, headers: { authorization } })).body).toBe(body);

@@ -61,7 +61,7 @@ export function configurationRoutes({ uiUrl, branches, reportKeys }: Configurati
       description:
         'Reports every problem at once, each with its line, column and fix. Stores nothing. A file with problems is a success, with `valid` false.',
       policy: readers,
-      // A text of 256 KiB is larger as JSON, which escapes line breaks and quotation marks.
+      // JSON makes a text of 256 KiB larger, because it escapes line breaks and quotation marks.
       bodyBytes: 1_048_576,
       body: validateSchema,
       // A key in the file is one of the problems.

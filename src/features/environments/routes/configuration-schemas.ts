@@ -12,7 +12,7 @@ export const problemSchema = z
     line: z.number().int().describe('From 1'),
     column: z.number().int().describe('From 1, in UTF-16 code units'),
     path: z.string().describe('The field, such as `services.web.build.output`; empty for the whole file'),
-    // Rules change with the format of the file, so a client must accept others.
+    // Rules change with the format of the file, so a client must accept unknown ones.
     rule: z.string().describe(`Which rule is broken: ${Object.keys(rules).join(', ')}`),
     message: z.string(),
     fix: z.string(),
@@ -39,7 +39,7 @@ const plannedSchema = z
       z.strictObject({
         name: z.string(),
         kind: z.enum(['static', 'process', 'image', 'postgres', 'external']),
-        isExposed: z.boolean().describe('Whether the gateway serves it at an address of its own'),
+        isExposed: z.boolean().describe('Whether the gateway serves it at its own address'),
         routes: z
           .record(z.string(), z.string())
           .describe('Paths of this service that another service answers: path → service'),

@@ -70,7 +70,7 @@ export type EnvironmentRouteDeps = {
   readonly addresses: EnvironmentAddresses;
   readonly tail: LogTail;
   readonly names: CreatorNames;
-  /** In which Environments run. Null: they do not run on Kubernetes. */
+  /** Namespace of the Environments. Null: they do not run on Kubernetes. */
   readonly namespace: string | null;
   readonly auditEventSchema: z.ZodType<AuditEventResponse>;
 };

@@ -155,8 +155,8 @@ const serviceSchema = z
     name: z.string(),
     kind: z.enum(serviceKinds),
     status: z.enum(serviceStatuses),
-    url: z.string().nullable().describe('Null: it has no address of its own'),
-    reason: z.string().nullable().describe('Why it is not ready, in words'),
+    url: z.string().nullable().describe('Null: it has no web address'),
+    reason: z.string().nullable().describe('Why it is not ready, as text'),
     active: z.boolean(),
   })
   .meta({ id: 'EnvironmentService' });
@@ -172,7 +172,7 @@ export const environmentSchema = z
     id: z.string(),
     uuid,
     status: z.enum(environmentStatuses),
-    statusMessage: z.string().nullable().describe('What to know about the status, in words'),
+    statusMessage: z.string().nullable().describe('What to know about the status, as text'),
     namespace: z.string().nullable().describe('Kubernetes namespace; null on one machine'),
     trigger: z.enum(['api', 'push']),
     repository: z.string(),

@@ -4,14 +4,14 @@ import { readLogs, toLine } from '../deploys/log.ts';
 import type { LogSource, LogTail } from '../deploys/log-tail.ts';
 import type { logLineSchema, logQuery } from './build-schemas.ts';
 
-/** Content types of a route that answers with logs, besides JSON. */
+/** Content types of log routes besides JSON. */
 export const logStreams = ['text/event-stream'];
 
-/** What the description of such a route says about its two forms. */
+/** Description of the two formats of a log route. */
 export const logForms =
   'The lines after `cursor`. `nextCursor` stays the same while there are no new lines. With `Accept: text/event-stream` the lines come as they are written, each as an event whose id is a cursor; `Last-Event-ID` continues after it.';
 
-/** Lines by cursor, or as server-sent events when the client asks for them. */
+/** Sends lines by cursor, or server-sent events when the client requests them. */
 export async function replyWithLogs(
   source: LogSource,
   { query, header }: { query: z.infer<typeof logQuery>; header: (name: string) => string | undefined },

@@ -9,10 +9,10 @@ import { didYouMean } from '../../configuration-file/configuration-file.ts';
 import type { EnvironmentAddresses } from '../environment/addresses.ts';
 import { type MetadataLink, renderLinks } from '../metadata-links/metadata-link.ts';
 
-/** Converts Environments to their wire form. */
+/** Display names of creators. */
 export type CreatorNames = (creators: readonly Creator[]) => Promise<ReadonlyMap<string, string>>;
 
-/** The metadata links of an Environment, or of one of its deploys, which has a branch and a commit of its own. */
+/** Metadata links of an Environment, or of one of its deploys with that deploy's branch and commit. */
 export function linksOf(
   {
     id,
@@ -31,7 +31,7 @@ export function linksOf(
   return renderLinks(links, { id, name: uuid, repository, branch, sha: sha ?? '', url, services: urls });
 }
 
-/** Null: it has no address of its own. */
+/** URL of a service. Null: it has no web address. */
 function urlOf(
   { name, isExposed, url }: EnvironmentService,
   { addresses, label }: { readonly addresses: EnvironmentAddresses; readonly label: string },
@@ -39,7 +39,7 @@ function urlOf(
   return url ?? (isExposed ? addresses.urlOf(name, label) : null);
 }
 
-/** Choices for services that postern.yaml does not have. Empty until Postern has read the file. */
+/** Names of chosen services that are not in postern.yaml. Empty until Postern has read the file. */
 function unknownChoices({ services: choices }: Environment, services: readonly EnvironmentService[]) {
   if (services.length === 0) return [];
   const names = services.map(({ name }) => name);
@@ -64,7 +64,7 @@ export function toEnvironmentResponse(
     readonly addresses: EnvironmentAddresses;
     readonly links: readonly MetadataLink[];
     readonly names: ReadonlyMap<string, string>;
-    /** Null: it does not run on Kubernetes. */
+    /** Namespace of the Environments. Null: they do not run on Kubernetes. */
     readonly namespace: string | null;
   },
 ) {
@@ -81,7 +81,7 @@ export function toEnvironmentResponse(
     sha,
     access: environment.access,
     deployEnabled: environment.deployEnabled,
-    // The default, until Postern has read postern.yaml.
+    // The default until Postern has read postern.yaml.
     autoTrack: environment.autoTrack ?? true,
     trackDefaultBranches: environment.trackDefaultBranches,
     expiresAt: timestamp(environment.expiresAt),

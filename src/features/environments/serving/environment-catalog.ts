@@ -5,19 +5,19 @@ import { isEnding } from '../environment/environment.ts';
 import type { LabelledEnvironment, ServedService, ServingStore, StaticArtifact } from './serving-store.ts';
 
 /**
- * What each label of an Environment serves, in memory: read from the database once, and kept until the change feed reports
- * a change of the Environment. The caller must check that the change feed is still received.
+ * Cache of what each label of an Environment serves. An entry is read from the database once and stays until the change feed
+ * reports a change of the Environment. The caller must check that the change feed is connected.
  */
 export type EnvironmentCatalog = {
   /**
-   * Undefined when no Environment ever had this label.
+   * Undefined: no Environment ever had this label.
    * @throws AppError overloaded when too many lookups of this sender wait
    */
   find(
     label: string,
     sender: () => string,
   ): LabelledEnvironment | undefined | Promise<LabelledEnvironment | undefined>;
-  /** The files of a static service. Undefined when they are not built, or were removed. @throws as find() */
+  /** The files of a static service. Undefined: they were not built, or were removed. @throws errors of find() */
   contentOf(
     environment: LabelledEnvironment,
     service: ServedService,
@@ -25,14 +25,14 @@ export type EnvironmentCatalog = {
   ): ServedContent | undefined | Promise<ServedContent | undefined>;
 };
 
-/** Maximum number of files in cached manifests, and of services of cached Environments. */
+/** Maximum files in cached manifests, and maximum services of cached Environments. */
 const maxFiles = 250_000;
 const maxServicesCached = 100_000;
 
 export function createEnvironmentCatalog(deps: {
   read: ServingStore;
   feed: Pick<ChangeFeed, 'subscribe'>;
-  /** What the files of a built static service serve. */
+  /** Opens the files of a built static service. */
   open: (artifact: StaticArtifact & { readonly spa: boolean }) => Promise<ServedContent>;
 }): EnvironmentCatalog {
   const { read, feed, open } = deps;
@@ -66,12 +66,12 @@ export function createEnvironmentCatalog(deps: {
   };
 }
 
-/** To the second: an Environment whose lease ended stops by the clock, whether or not it was torn down. */
+/** Exact to the second: an Environment stops when its lease ends, even before its teardown. */
 export function isGone(environment: LabelledEnvironment, now: number): boolean {
   return !environment.isCurrentLabel || isEnding(environment) || environment.expiresAt <= now;
 }
 
-/** A service with a host of its own. */
+/** A service with its own host. */
 export function exposedService(
   { services }: Pick<LabelledEnvironment, 'services'>,
   name: string,
@@ -82,7 +82,7 @@ export function exposedService(
     : undefined;
 }
 
-/** A service that a process answers. */
+/** Whether a process serves the service. */
 export function isRunning({ kind }: Pick<ServedService, 'kind'>): boolean {
   return kind === 'process' || kind === 'image';
 }

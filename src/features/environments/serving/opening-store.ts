@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Sql } from '../../../platform/database/database.ts';
 import type { Creator } from '../environment/environment.ts';
 
-/** What the web app reads when a person opens an Environment; a standalone gateway may not read it. */
+/** Read by the web app when a person opens an Environment. A standalone gateway may not read it. */
 export type OpeningStore = {
   creatorOf(environmentId: string): Promise<Creator | undefined>;
   /** The current label. Undefined for an Environment without a row. */

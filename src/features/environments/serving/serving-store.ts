@@ -3,23 +3,23 @@ import type { Sql } from '../../../platform/database/database.ts';
 import type { Access } from '../../configuration-file/configuration-file.ts';
 import type { EnvironmentService, EnvironmentStatus } from '../environment/environment.ts';
 
-/** A service as the gateway sees it. */
+/** Fields of a service that the gateway reads. */
 export type ServedService = Pick<
   EnvironmentService,
   'name' | 'kind' | 'status' | 'reason' | 'isExposed' | 'routes' | 'spa' | 'artifactId' | 'address'
 >;
 
-/** An Environment at one of its labels, and its services. Times in milliseconds. */
+/** An Environment at one of its labels, with its services. Times in milliseconds. */
 export type LabelledEnvironment = {
   readonly id: string;
   readonly label: string;
-  /** False: an earlier label, from before a change of access, or the Environment was removed. */
+  /** False: a label from before a change of access, or the Environment was removed. */
   readonly isLastLabel: boolean;
-  /** False: the label serves nothing any more. */
+  /** False: the label no longer serves anything. */
   readonly isCurrentLabel: boolean;
   readonly access: Access;
   readonly status: EnvironmentStatus;
-  /** What happens now, in words. */
+  /** What happens now, for people. */
   readonly statusMessage: string | null;
   /** Counts the changes of its access. A grant for an earlier epoch is not valid. */
   readonly epoch: number;
@@ -32,12 +32,12 @@ type StoredFile = readonly [path: string, digest: string, size: number];
 
 export type StaticArtifact = {
   readonly manifest: ReadonlyMap<string, { readonly digest: string; readonly size: number }>;
-  /** Its compressed forms are complete. */
+  /** Whether its compressed forms are complete. */
   readonly isEncoded: boolean;
 };
 
 /**
- * What the gateway reads of Environments. It names only tables and columns that are also views of the schema `gateway`, so a
+ * Queries of the gateway for Environments. They use only tables and columns that the schema `gateway` also has as views, so a
  * standalone gateway runs the same queries.
  */
 export type ServingStore = {
@@ -61,7 +61,7 @@ type EnvironmentRow = {
 export function servingStore(db: Sql): ServingStore {
   return {
     async findLabel(label) {
-      // One query whatever is there, so that its time reveals nothing about a label.
+      // Always one query, so that its time reveals nothing about a label.
       const { rows } = await sql<EnvironmentRow>`
         select l.environment_id as id, e.label = l.label as is_last, l.retired_at is not null as is_retired, e.access, e.status,
                e.status_message, e.revision::text, e.expires_at,
@@ -86,7 +86,7 @@ export function servingStore(db: Sql): ServingStore {
   };
 }
 
-/** A label whose Environment has no row any more belongs to one that was removed. */
+/** A label without a row belongs to a removed Environment. */
 function toEnvironment(label: string, row: EnvironmentRow): LabelledEnvironment {
   return {
     id: row.id,
@@ -99,7 +99,7 @@ function toEnvironment(label: string, row: EnvironmentRow): LabelledEnvironment 
     epoch: row.epoch,
     revision: Number(row.revision ?? 0),
     expiresAt: row.expires_at?.getTime() ?? 0,
-    // One that was switched off has no host, and the routes of its siblings do not lead to it.
+    // A service that was switched off has no host, and no route of another service leads to it.
     services: new Map(
       row.services.filter(({ status }) => status !== 'inactive').map((service) => [service.name, service]),
     ),

@@ -4,26 +4,26 @@ import { type Clock, day, second } from '../../../core/clock.ts';
 import type { Kv } from '../../../platform/kv/kv.ts';
 
 /**
- * What gateways tell the worker through the key-value store: when an Environment was last used, and that someone waits for
- * one that is asleep. Either may be lost. Then an Environment falls asleep too early, and the gateway asks again.
+ * Signals from gateways to the worker through the key-value store: the last use of an Environment, and a request that waits for
+ * a sleeping one. A lost signal lets an Environment fall asleep too early, or makes the gateway ask again.
  */
 export type SleepSignals = {
-  /** Call it as often as something of the Environment is used; it is written every ten seconds at most. */
+  /** Call it on every use of the Environment; it writes at most every ten seconds. */
   used(environmentId: string): void;
-  /** In the order of the ids, in ms. Null: nothing is known of it. Rejects with `store_unavailable`. */
+  /** Times of last uses in ms, in the order of the ids. Null: unknown. Rejects with `store_unavailable`. */
   lastUses(environmentIds: readonly string[]): Promise<readonly (number | null)[]>;
-  /** Ask again until it is awake: another Environment may have the same place. Rejects with `store_unavailable`. */
+  /** Call it until the Environment is awake: another one may overwrite the signal. Rejects with `store_unavailable`. */
   askToWake(environmentId: string): Promise<void>;
-  /** Ids of those that someone waits for. Each is returned to one caller. Rejects with `store_unavailable`. */
+  /** IDs of Environments for which requests wait. Each is returned to one caller. Rejects with `store_unavailable`. */
   takeAsked(): Promise<string[]>;
 };
 
 const writtenEveryMs = 10 * second;
-/** Longer than the policy lets a service stay on without use. */
+/** Longer than the policy allows a service to run unused. */
 const useKeptMs = 31 * day;
 const askedKeptMs = 5 * second;
 
-/** A worker reads fixed places, because it cannot list the keys of the store. */
+/** A worker reads fixed keys, because it cannot list the keys of the store. */
 const places = Array.from({ length: 32 }, (_, at) => `environment-wake:${at}`);
 
 function placeOf(environmentId: string): string {

@@ -12,13 +12,13 @@ import type { Reconciler } from '../reconciler/reconciler.ts';
 import type { SleepSignals } from './sleep-signals.ts';
 
 /**
- * Puts Environments to sleep that nobody uses, and wakes those that someone opens (decision 0051). An Environment sleeps
- * whole: its processes end, its static files are still served. Waking is a deploy of what was built before.
+ * Puts unused Environments to sleep and wakes them when a person opens them (decision 0051). All processes of a sleeping
+ * Environment end; its static files are still served. Waking deploys the earlier builds.
  */
 export type Sleep = {
-  /** For a job that runs every minute. */
+  /** A job runs it every minute. */
   fallAsleep(): Promise<void>;
-  /** For a job that runs several times a second, because a request waits. */
+  /** A job runs it several times a second, because a request waits. */
   wakeAsked(): Promise<void>;
 };
 
@@ -32,7 +32,7 @@ export function createSleep(deps: {
   readonly clock: Clock;
 }): Sleep {
   const { read, tx, signals, reconciler, random, clock } = deps;
-  /** The embedded store forgets with its process when something was used. */
+  /** The embedded store loses the times of use when its process ends. */
   const startedAt = clock.now();
   const waking = new Set<string>();
 
@@ -61,7 +61,7 @@ export function createSleep(deps: {
     });
   }
 
-  /** Begins with the processes: what the deploy before read and built is used again. */
+  /** Deploys from the start of the processes: it reuses what the previous deploy read and built. */
   async function wake(id: string): Promise<void> {
     const isWaking = await tx(async (stores) => {
       const held = await stores.environments.hold(id);
@@ -104,7 +104,7 @@ export function createSleep(deps: {
         if ((uses[at] ?? 0) <= before) await putToSleep(id, liveDeployId, sleepAfterMinutes);
     },
     async wakeAsked() {
-      // While the store is away nobody can ask. That is reported elsewhere, and not ten times a second.
+      // While the store is unavailable there are no signals. Other code reports that, and not ten times a second.
       const asked = await signals.takeAsked().catch(() => []);
       for (const id of asked) await wake(id);
       for (const id of waking) {

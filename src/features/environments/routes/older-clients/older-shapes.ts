@@ -10,8 +10,8 @@ import type { MetadataLink } from '../../metadata-links/metadata-link.ts';
 import type { toEnvironmentResponse } from '../responses.ts';
 
 /**
- * An Environment in the shapes of the older system, which called it a build and each of its services a deploy. What has no
- * meaning here is empty, or left out where its clients expect a number. No I/O.
+ * An Environment in the shapes of the older system, which called it a build and each of its services a deploy. Fields without a
+ * meaning in Postern are empty, or left out where clients expect a number. No I/O.
  */
 export const olderStatuses = [
   'pending',
@@ -42,7 +42,7 @@ type OlderServiceStatus = (typeof olderServiceStatuses)[number];
 
 export const olderServiceTypes = ['github', 'docker', 'externalHTTP'] as const;
 
-/** Of one build of one service. */
+/** Statuses of one build of one service. */
 export const olderJobStatuses = ['Pending', 'Active', 'Complete', 'Failed'] as const;
 
 const jobStatuses = {
@@ -60,7 +60,7 @@ type Service = Row['services'][number];
 export type Viewed = {
   readonly environment: Environment;
   readonly row: Row;
-  /** Of its newest deploy. */
+  /** Steps of the newest deploy. */
   readonly steps: readonly DeployStep[];
 };
 
@@ -89,7 +89,7 @@ const serviceTypes = {
   external: 'externalHTTP',
 } as const satisfies Record<ServiceKind, (typeof olderServiceTypes)[number]>;
 
-/** What the newest deploy does with the service; otherwise what the service is. */
+/** State of the service in the newest deploy; otherwise its own state. */
 function stateOf(
   { name, status, reason }: Service,
   steps: readonly DeployStep[],
@@ -152,7 +152,7 @@ export function toOlderBuild({ environment, row, steps }: Viewed) {
   };
 }
 
-/** Each service, and each choice for a service that no deploy has read yet. */
+/** Includes each service, and each choice for a service that no deploy has read yet. */
 export function toServiceOverrides({ environment, row, steps }: Viewed) {
   const { services: choices } = environment;
   const names = new Set([...row.services, ...choices].map(({ name }) => name));
@@ -173,14 +173,14 @@ export function toServiceOverrides({ environment, row, steps }: Viewed) {
   });
 }
 
-/** `links`: those that the Environment shows, with its values. */
+/** `links`: the links of the Environment with its values. */
 export function toOlderMetadata(links: readonly (Row['links'][number] & Pick<MetadataLink, 'id'>)[]) {
   return {
     links: links.map(({ id, text, icon, url }, at) => ({ id, text, icon, link: url, position: at + 1 })),
   };
 }
 
-/** True: the deploy built the service, or is about to. An earlier result that is used again needs no build. */
+/** True: the deploy built the service, or will build it. A reused result needs no build. */
 export function isBuildOf(service: string, step: DeployStep): boolean {
   return step.service === service && step.step === 'build' && !step.reused;
 }
@@ -201,7 +201,7 @@ export function toBuildJob({ uuid }: Environment, deploy: Pick<Deploy, 'id' | 's
   };
 }
 
-/** `text`: what the build has written. A client of the older system opens a WebSocket for the rest; here there is none. */
+/** `text`: the log so far. A client of the older system opens a WebSocket for the rest, which Postern does not offer. */
 export function toBuildJobLog(deploy: Pick<Deploy, 'id'>, step: DeployStep, text: string) {
   const log = { streamingRequired: false, archivedLogs: text, ...errorOf(step) };
   if (step.endedAt !== null) return { status: 'Archived' as const, ...log };

@@ -18,15 +18,15 @@ import {
   type Viewed,
 } from './older-shapes.ts';
 
-/** Builds of a service that one answer lists at most. */
+/** Maximum builds of a service in one response. */
 const maxJobs = 100;
-/** Of a log in one answer, from its end. */
+/** Maximum characters of a log in one response, counted from its end. */
 const maxLogCharacters = 2 ** 20;
 const linesAtOnce = 1_000;
 
 export type OlderViews = ReturnType<typeof createOlderViews>;
 
-/** What clients of the older system read. It comes from what other clients read, so the same callers see it. */
+/** Views for clients of the older system. They use the views of other clients, so the same callers see them. */
 export function createOlderViews(deps: {
   readonly lifecycle: Pick<Lifecycle, 'find' | 'findRow'>;
   readonly reading: Pick<EnvironmentReading, 'services'>;
@@ -42,7 +42,7 @@ export function createOlderViews(deps: {
       reading.services([id]),
       deploys.list(caller, { environmentId: id }, 1, 1),
     ]);
-    // Metadata links have a route of their own.
+    // Metadata links have a separate route.
     const context = { addresses, links: [], names: new Map(), namespace: null };
     const row = toEnvironmentResponse(environment, services.get(id) ?? [], context);
     return { environment, row, steps: newest.items[0]?.steps ?? [] };
@@ -62,14 +62,14 @@ export function createOlderViews(deps: {
       const environment = await lifecycle.findRow(caller, idOrName);
       const [services, links] = await Promise.all([reading.services([environment.id]), metadataLinks.list()]);
       const own = services.get(environment.id) ?? [];
-      // One by one, because an Environment does not show every link.
+      // Rendered one by one, because an Environment does not show every link.
       const shown = links.flatMap((link) =>
         linksOf(environment, own, { addresses, links: [link] }).map((one) => ({ ...one, id: link.id })),
       );
       return toOlderMetadata(shown);
     },
 
-    /** Newest first. */
+    /** Lists jobs, newest first. */
     async jobs(caller: Caller, idOrName: string, service: string) {
       const environment = await lifecycle.find(caller, idOrName);
       const { items } = await deploys.list(caller, { environmentId: environment.id }, 1, maxJobs);
@@ -77,7 +77,7 @@ export function createOlderViews(deps: {
         steps.filter((step) => isBuildOf(service, step)).map((step) => toBuildJob(environment, deploy, step)),
       );
     },
-    /** @throws AppError build_not_found also for a build of another Environment or service */
+    /** @throws AppError build_not_found, also for a build of another Environment or service */
     async jobLog(caller: Caller, idOrName: string, service: string, deployId: string) {
       const environment = await lifecycle.find(caller, idOrName);
       const { deploy, steps } = await deploys.get(caller, deployId);
@@ -91,7 +91,7 @@ export function createOlderViews(deps: {
   };
 }
 
-/** Whole lines, as far as they fit. */
+/** Returns as many whole lines as fit, from the end. */
 async function endOf({ read }: ServiceLog): Promise<string> {
   let text = '';
   for (let after = 0; ; ) {

@@ -19,8 +19,8 @@ import {
 const tag = 'Clients of the older system';
 
 /**
- * What clients of the older system call. Each route is a route of Environments under another name, with its rights, its
- * events and its errors; `GET /builds/{id}` is in deploys/routes.ts.
+ * Routes for clients of the older system. Each is a route of Environments under another name, with the same rights, events
+ * and errors; `GET /builds/{id}` is in deploys/routes.ts.
  */
 export function olderClientRoutes(deps: {
   readonly lifecycle: Pick<Lifecycle, 'change' | 'deploy' | 'remove'>;

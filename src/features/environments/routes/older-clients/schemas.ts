@@ -21,11 +21,11 @@ const deploySchema = z
   .strictObject({
     uuid: z.string().describe('`{service}-{name of the Environment}`'),
     status: z.enum(olderServiceStatuses),
-    statusMessage: z.string().describe('Why it has this status, in words, or empty'),
+    statusMessage: z.string().describe('Why it has this status, as text, or empty'),
     active: z.boolean(),
     branchName: z.string(),
     sha: z.string().describe('Empty until the branch was read'),
-    publicUrl: z.string().describe('Its host; empty: it has no address of its own'),
+    publicUrl: z.string().describe('Its host; empty: it has no web address'),
     publicHref: z.string().nullable().describe('Its URL'),
     dockerImage: empty,
     initDockerImage: empty,
