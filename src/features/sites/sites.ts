@@ -10,9 +10,9 @@ import type { SitesDeps } from './verbs/sites-deps.ts';
 
 /**
  * Sites: static files that are uploaded, checked, published and served (contract 6). Promises: an upload goes live as a
- * whole or not at all. A site belongs to one person or exactly one key. Nobody else can change it, or learn that a
- * private one exists. Every change commits with its audit event. Leaves serving to the gateway, and access to private
- * sites to features/grants.
+ * whole or not at all. A site belongs to one person or exactly one key. No one else can change it, or learn that a
+ * private one exists. Every change commits with its audit event. The gateway serves sites, and features/grants decides
+ * about access to private ones.
  */
 export type { ContentStore } from './stores/content-store.ts';
 export type { EncodingQueue } from './lifecycle/encode.ts';

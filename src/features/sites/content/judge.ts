@@ -13,7 +13,7 @@ import {
 import { createNameRegister, nameEntry, type PathProblemCode } from './paths.ts';
 
 export type UploadProblem = {
-  /** As the upload spells it, shortened; empty for a problem of the whole upload. */
+  /** Path in the spelling of the upload, shortened; empty for a problem of the whole upload. */
   readonly path: string;
   readonly code:
     | PathProblemCode
@@ -49,7 +49,7 @@ export type Received = {
  * that one response names them all. It stops at once where continuing would cost more than a whole valid upload.
  */
 export type Judge = {
-  /** The path of a file whose bytes are wanted; undefined for an entry that is a folder, refused or ignored. */
+  /** The path of a file whose bytes are needed; undefined for a folder or a refused or ignored entry. */
   admit(name: string, problem?: string): string | undefined;
   /** Counts bytes of all files together. Refuses the upload and stops judging it when they exceed the limit. */
   weigh(bytes: number): void;
@@ -61,7 +61,7 @@ export type Judge = {
 
 export type JudgeDeps = {
   readonly format: KeyFormat;
-  /** Called with each of our keys that the upload contains. */
+  /** Called with each Postern key in the upload. */
   readonly onKey: (value: string) => void;
 };
 

@@ -4,7 +4,7 @@ import type { Blob } from '../../../platform/blobs/blobs.ts';
 /** The content of a site's version: each path with the digest and the size of its bytes. */
 export type Manifest = ReadonlyMap<string, Blob>;
 
-/** As a table holds it: path, digest and bytes of every file, in code point order of the paths. */
+/** The form in tables: path, digest and bytes of every file, in code point order of the paths. */
 export type StoredManifest = readonly (readonly [path: string, digest: string, size: number])[];
 
 export function toStored(manifest: Manifest): StoredManifest {

@@ -8,7 +8,7 @@ import { notUtf8 } from './archive.ts';
 export type NamedEntry =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'directory'; readonly path: string }
-  /** Files that operating systems create; nobody means to publish them. `rule`: the pattern of names that decided. */
+  /** Files that operating systems create and that are not meant to be published. `rule`: the pattern of names that decided. */
   | { readonly kind: 'ignored'; readonly rule: string }
   | { readonly kind: 'refused'; readonly code: PathProblemCode; readonly problem: string };
 
@@ -56,7 +56,7 @@ export function bareName(name: string): string {
   return name.replace(/(?<![. ])[. ]+$/, '');
 }
 
-/** Letters, digits, `-` and `_`, single dots inside. Most names are so, and none of the checks below can fail for them. */
+/** Letters, digits, `-` and `_`, single dots inside. Most names have this form, and none of the checks below can fail for them. */
 const plainSegment = String.raw`[\w-]+(?:\.[\w-]+)*`;
 const plainName = new RegExp(`^${plainSegment}(?:/${plainSegment}){0,${deepest - 1}}/?$`);
 
@@ -144,7 +144,7 @@ function isPrivateName(segment: string, isFile: boolean): boolean {
   return name.startsWith('.env.') && !(isFile && sampleNames.has(name));
 }
 
-/** Those of the names above that a plain name can contain: no segment of a plain name begins with a dot. */
+/** The names above that a plain name can contain: no segment of a plain name begins with a dot. */
 const notablePlain = new RegExp(
   `(?:^|/)(?:${[...leftBehind.keys(), ...privateNames]
     .filter((name) => !name.startsWith('.'))
@@ -155,7 +155,7 @@ const notablePlain = new RegExp(
 
 /** Finds names that no tree of files can hold together: the same name twice, and a file with the name of a folder. */
 export type NameRegister = {
-  /** Adds an entry. Returns why it cannot stand beside the earlier ones, or undefined when it was added. */
+  /** Adds an entry. Returns why it conflicts with earlier ones, or undefined when it was added. */
   add(kind: 'file' | 'directory', path: string): string | undefined;
 };
 
@@ -235,7 +235,7 @@ function put(above: Place, place: Place): void {
   above.below.set(place.spelling.split('/', 1)[0] ?? '', place);
 }
 
-/** Splits `place`: its shared leading folders become a node of their own between it and its parent. */
+/** Splits `place`: its shared leading folders become a separate node between it and its parent. */
 function forkAt(above: Place, place: Place, shared: readonly string[]): Place {
   const fork: Place = { kind: 'directory', spelling: shared.join('/'), below: undefined };
   put(above, fork);

@@ -183,7 +183,7 @@ test('what breaks off in the middle is refused, and nothing half is kept', async
 describe('T37 our own keys in what is uploaded', () => {
   const value = format.generate('personal', systemRandom).value;
   const wrong = `${value.slice(0, -1)}${value.endsWith('A') ? 'B' : 'A'}`;
-  /** As `keys import` knows them: no checksum. */
+  /** A key in the form of `keys import`, without a checksum. */
   const older = `app_svc_${randomBytes(20).toString('hex')}`;
   const utf16be = Buffer.from(`key: ${value}`, 'utf16le').swap16();
 
@@ -253,7 +253,7 @@ describe('T37 our own keys in what is uploaded', () => {
     expect(keys).toEqual([value]);
   });
 
-  test('T51 gzip that unpacks to more than is looked at, in one file or in many, is refused, and the rest is judged', async () => {
+  test('T51 gzip that unpacks to more than the scan reads, in one file or in many, is refused, and the rest is judged', async () => {
     const content = gzipSync(Buffer.alloc(600_000));
     const { problems, files } = await take(
       [{ name: 'a.gz', content }, { name: 'b.gz', content }, { name: 'c.gz', content }, page],
@@ -276,7 +276,7 @@ test('a warning that quotes a line shows its control characters and half charact
   for (const message of messages) expect(message).toMatch(/^(?:(?!\p{Cc}|\p{Cs}).)+$/u);
 });
 
-test('rules are looked at where they hold, in the one folder of an archive too, and are not kept from anywhere else', async () => {
+test('rules are read where they apply, also in the only top folder of an archive, and from nowhere else', async () => {
   const wrong = (name: string) => ({ name, content: 'not a rule' });
   const notApplied = async (...parts: TarPart[]) => {
     const { problems, warnings } = await take(parts);

@@ -17,9 +17,9 @@ export type ReceiveDeps = JudgeDeps & {
   /** Called with a number of bytes before they are kept; an exception ends the upload. */
   readonly onBytes?: (bytes: number) => void;
   readonly budget: LookBudget;
-  /** Aborted when nobody waits for the response any more; judging then stops. */
+  /** Aborted when the client disconnects; judging then stops. */
   readonly left?: AbortSignal;
-  /** True: the names are final, also when all begin with the same folder. */
+  /** True: the names are final, even when all begin with the same folder. */
   readonly keepsTopFolder?: boolean;
 };
 

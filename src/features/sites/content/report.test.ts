@@ -140,7 +140,7 @@ test('an address or a base too long for any browser is passed over, and said to 
   expect(found).toMatchObject({ isComplete: false, brokenLinks: [{ page: 'index.html', target: 'gone' }] });
 });
 
-test('while a page of many links is looked at, others have their turn', async () => {
+test('while a page of many links is checked, other tasks get a turn', async () => {
   const others = countTurns();
   const pages = Array.from({ length: 2_000 }, (_, at) => `<a href="/gone/${at}"></a>`).join('');
   await reportOf({
@@ -157,7 +157,7 @@ test('while a page of many links is looked at, others have their turn', async ()
 
 test.each([
   ['nested without end', '<b>'.repeat(10_700) + '</i>'.repeat(8_000)],
-  ['as deep as is looked at', '<bb>'.repeat(511) + '</ii>'.repeat(12_700)],
+  ['as deep as the report reads', '<bb>'.repeat(511) + '</ii>'.repeat(12_700)],
 ])('many pages %s are given up soon, and others have their turn', async (_, html) => {
   const files = new Map(
     Array.from({ length: 300 }, (_, at) => [

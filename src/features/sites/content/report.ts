@@ -13,7 +13,7 @@ export type VersionReport = {
   readonly added: NameList;
   readonly changed: NameList;
   readonly removed: NameList;
-  /** Bytes more than before; negative when less. */
+  /** Difference in bytes; negative when the version is smaller. */
   readonly sizeChange: number;
   readonly brokenLinks: readonly Finding[];
   readonly absolutePaths: readonly Finding[];
@@ -57,7 +57,7 @@ export async function reportOf(deps: {
   };
   const folders = new Set([...files.keys()].map((path) => path.split('/', 1)[0] ?? ''));
   const pages = [...files].filter(([path]) => /\.x?html?$/i.test(path));
-  /** By digest: several addresses may have the same page. */
+  /** Links by digest: several addresses may have the same page. */
   const known = new Map<string, LinksFound>();
   let [seen, bytes, links, comparisons, isWhole] = [0, 0, 0, 0, true];
   for (const [page, { digest, size }] of pages) {
@@ -127,10 +127,10 @@ function changesBetween(
 }
 
 type Link = {
-  /** As the page writes it. */
+  /** Target in the spelling of the page. */
   readonly target: string;
   readonly kind: 'page' | 'part';
-  /** Of the page's `base` element. */
+  /** URL of the page's `base` element. */
   readonly base: string | undefined;
 };
 
@@ -169,7 +169,7 @@ async function linksIn(
   let comparisons = 0;
   let isWhole = true;
   let isGivenUp = false;
-  /** Pauses at once; otherwise the parser would read the rest of the piece too. */
+  /** Pauses immediately; otherwise the parser would read the rest of the piece too. */
   const giveUp = () => {
     isGivenUp = true;
     isWhole = false;

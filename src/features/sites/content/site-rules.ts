@@ -312,7 +312,7 @@ function headerOf(text: string): [string, string] | string {
 
 /**
  * `*` matches any characters. Compared piece by piece and never by a regular expression: a few wildcards could make one
- * run practically for ever, and block all other requests.
+ * run practically forever, and block all other requests.
  */
 function patternOf(path: string): HeaderRule['pattern'] {
   const [first = '', ...rest] = path.slice(1).split('*');

@@ -14,7 +14,7 @@ export function readTarGz(source: Readable, maxBytes: number): AsyncGenerator<Ar
   );
 }
 
-/** The same without gzip. */
+/** Reads an uncompressed tar. */
 export function readTar(source: Readable, maxBytes: number): AsyncGenerator<ArchiveEntry<Readable>> {
   return read((reader, sizes, done) => pipeline(source, guard(maxBytes, sizes), reader, done));
 }
@@ -48,7 +48,7 @@ async function* read(
           ...described,
           open: async () => (isDirectory ? Readable.from([]) : (opened = bytesOf(entry))),
         };
-      // An entry that nobody read is skipped; otherwise the archive would block.
+      // An unread entry is skipped; otherwise the archive would block.
       entry.resume();
     }
   } catch (error) {

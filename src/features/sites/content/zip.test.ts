@@ -173,7 +173,7 @@ describe('T40 T41 archives that are refused whole', () => {
     await expect(read(zipOf([part]))).rejects.toBeInstanceOf(ArchiveRefused);
   });
 
-  test('more entries than may be are refused before any is looked at', async () => {
+  test('an archive with too many entries is refused before any is read', async () => {
     const many = Array.from({ length: 101 }, (_, at) => ({ name: `f${at}.html`, content: 'x' }));
     await expect(read(zipOf(many))).rejects.toThrow('has more than 100 entries');
     expect(await read(zipOf(many.slice(1)))).toHaveLength(100);

@@ -324,12 +324,12 @@ function cannotUnpack(error: Error): ArchiveRefused {
   return new ArchiveRefused('cannot be unpacked; pack it again', error);
 }
 
-/** Errors of the operating system have a system call (EIO, EMFILE); zlib errors have only a code of their own. */
+/** Errors of the operating system have a system call (EIO, EMFILE); zlib errors have only a code. */
 function isOfDisk(error: Error): boolean {
   return 'syscall' in error;
 }
 
-/** Errors of yauzl are the archive's fault, not ours. */
+/** Errors of yauzl are problems of the archive, not defects of Postern. */
 async function refused<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

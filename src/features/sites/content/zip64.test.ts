@@ -143,12 +143,12 @@ describe('T40 T41 Zip64 archives', () => {
     await expect(read([{ ...sized, ...lie }, other], {})).rejects.toBeInstanceOf(ArchiveRefused);
   });
 
-  test('65,535 empty folders are more entries than may be, before any is looked at', {
+  test('65,535 empty folders are too many entries, before any is read', {
     tags: 'flood',
   }, async () => {
     const folders = Array.from({ length: 65_535 }, (_, at) => ({ name: `${at}/` }));
     await expect(read(folders, { zip64: {} }, 65_534)).rejects.toThrow('has more than 65534 entries');
-    // As many need Zip64; an end that says so without it is broken.
+    // This many entries need Zip64; an end record that states them without it is broken.
     await expect(read(folders, {}, 65_535)).rejects.toThrow('invalid Zip64 end');
     await expect(read(folders.slice(1), {}, 65_533)).rejects.toThrow('has more than 65533 entries');
   });

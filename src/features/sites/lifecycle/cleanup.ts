@@ -14,14 +14,14 @@ import type { SitesConfig } from '../site/sites-config.ts';
 import { type UploadStore, uploadLivesMs } from '../stores/digest-upload-store.ts';
 
 /**
- * Removes what nobody can restore: deleted and expired sites after their retention, sites that never had a version,
+ * Removes what cannot be restored: deleted and expired sites after their retention, sites that never had a version,
  * surplus versions, ended uploads, and unreferenced bytes. Each step is one transaction, so a process that dies at any
- * point leaves every version whole. Bytes go last, after the database records that they go.
+ * point leaves every version whole. Bytes are removed last, after the database has recorded their removal.
  */
 export type SiteCleanup = {
   /** Removes everything that is due. Each run is bounded; the next run continues with the rest. */
   run(): Promise<void>;
-  /** The same, at most once in the configured interval. */
+  /** Calls run() at most once in the configured interval. */
   runInTurn(): Promise<void>;
 };
 
@@ -30,7 +30,7 @@ const uploadsAtOnce = 200;
 const blobsAtOnce = 200;
 /** Maximum blobs that one run checks; the next run continues the sweep. */
 const blobsARun = 20_000;
-/** An upload may take half an hour from its first bytes to its publish, so younger blobs are left alone. */
+/** An upload may take half an hour from its first bytes to its publish, so the sweep skips younger blobs. */
 const youngMs = hour;
 /** After this time another process may take over a removal. */
 const removalMs = minute;
@@ -67,7 +67,7 @@ export function createSiteCleanup(deps: {
     }
   }
 
-  /** Left by a closed tab or an abandoned request: a site whose first version never came. */
+  /** Removes sites without a first version, which a closed tab or an abandoned request left. */
   async function purgeNeverPublished(): Promise<void> {
     const range = () => ({ now: clock.now(), before: clock.now() - uploadLivesMs });
     for (const { id } of await read.sites.neverPublished({ ...range(), limit: sitesAtOnce })) {
@@ -104,8 +104,8 @@ export function createSiteCleanup(deps: {
   }
 
   /**
-   * One transaction for each version, so that a site with many large versions blocks nobody. The live one goes with its
-   * site.
+   * Uses one transaction for each version, so that a site with many large versions blocks no other work. The live version is
+   * removed with its site.
    */
   async function removeOldVersions(id: string, isDue: (site: Site, now: number) => boolean): Promise<void> {
     for (const number of await read.sites.versionNumbers(id)) {
@@ -134,7 +134,7 @@ export function createSiteCleanup(deps: {
     }
   }
 
-  /** A site that cannot be cleaned up must not keep the others from being cleaned up. */
+  /** Cleans up one site. A failure must not block the clean-up of other sites. */
   async function attempt(id: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -154,7 +154,7 @@ export function createSiteCleanup(deps: {
     await tx((stores) => stores.content.finishRemovals(digests, clock.now()));
   }
 
-  /** Left by a process that stopped between deciding and removing. */
+  /** Finishes removals of a process that stopped between deciding and removing. */
   async function finishRemovals(): Promise<void> {
     await inBatches(blobsAtOnce, async (limit) => {
       const left = await read.content.unfinishedRemovals(clock.now() - removalMs, limit);

@@ -15,12 +15,12 @@ import type { ContentStore, Encoding, Variant } from '../stores/content-store.ts
  * does not wait for this: until a form exists, the file is sent uncompressed.
  */
 export type EncodingQueue = {
-  /** The next of each owner, at most `limit`. `but`: names to leave out. */
+  /** The next content of each owner, at most `limit`. `but`: names to skip. */
   waiting(but: readonly string[], limit: number): Promise<readonly WaitingContent[]>;
 };
 
 export type WaitingContent = {
-  /** Unique among all that wait, in every queue. */
+  /** Unique among all waiting content of every queue. */
   readonly name: string;
   readonly owner: string;
   files(): Promise<Manifest | undefined>;
@@ -43,12 +43,12 @@ const bytesARun = 8 * 1024 * 1024;
 /** A form that saves less than this is not kept. */
 const maxOfOriginal = 0.95;
 
-/** Owners whose forms are considered at the same time; the others wait. */
+/** Owners whose forms are considered at the same time; the rest wait. */
 const ownersAtOnce = 1_000;
 /** Failed content is retried after a minute, then after two, and so on: the last time after a day and a half. */
 const maxAttempts = 12;
 const firstDelayMs = minute;
-/** What waits for a retry; when there are this many, the store itself is failing. */
+/** Maximum content that waits for a retry; with this much, the store itself is failing. */
 const maxPutOff = 1_000;
 
 export function createEncoder(deps: {
@@ -61,7 +61,7 @@ export function createEncoder(deps: {
   const { queues, tx, blobs, clock, log } = deps;
   /** Files that were already processed, with or without a form; by the name of the content. */
   const looked = keepLastUsed<Set<string>>(100);
-  /** When each owner last had a turn; the one who has waited longest is next. */
+  /** When each owner last had a turn; the owner who has waited longest is next. */
   const turns = keepLastUsed<number>(10_000);
   let turn = 0;
   const failed = new Map<string, { attempts: number; againAt: number }>();

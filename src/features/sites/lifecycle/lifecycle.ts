@@ -25,7 +25,7 @@ type Lifecycle = Pick<
   'change' | 'extend' | 'remove' | 'restore' | 'endGrants' | 'takeDown' | 'putBack'
 >;
 
-/** Every change of visibility uses up an address for ever (contract 10.6). */
+/** Every change of visibility uses up an address permanently (contract 10.6). */
 const maxVisibilityChangesADay = 20;
 
 type Step = {

@@ -90,8 +90,7 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
   };
 
   /**
-   * Bytes that were written while they were under removal are gone again. Announced content is safe from the next
-   * removal on. This check runs after the bytes have arrived, so a client that sends other bytes than announced does
+   * Bytes that were written during their removal are lost. Announced content is safe from the next removal on. This check runs after the bytes have arrived, so a client that sends other bytes than announced does
    * not learn which contents exist (threat T50).
    */
   async function requireNotGone(digests: readonly string[], since: number): Promise<void> {
@@ -334,8 +333,8 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
 }
 
 /**
- * Those of `blobs` that the owner keeps, with their sizes. The content of the live version is kept, so only the rest is
- * looked up: usually a few of a thousand.
+ * Sizes of the `blobs` that the owner keeps. The content of the live version is kept, so only the rest is looked up:
+ * usually a few of a thousand.
  */
 async function keptOf(
   { sites, content }: Pick<SitesDeps['read'], 'sites' | 'content'>,

@@ -90,7 +90,7 @@ export function publishing(
         left,
       });
       const { files, entries, problems, warnings, leftOut, sentBytes } = taken;
-      // An upload refused only because of its own name is on the disk all the same.
+      // An upload refused only because of its name is on the disk too.
       if (problems.length === 0) reservation.awaitPublish(await notKept(owner, files));
       if (named.length + problems.length > 0) throw rejected([...named, ...problems]);
       const archive = { entries, bytes: sentBytes };

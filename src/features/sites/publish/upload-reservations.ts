@@ -4,12 +4,12 @@ import type { SiteOwner } from '../site/site.ts';
 import { requireUnpublishedBytes } from '../content/upload-limits.ts';
 
 /**
- * Bytes on the disk that no quota counts yet: uploads under way, and complete contents of unpublished uploads, which
- * stay until the sweep. For one owner they never exceed the quota. Otherwise a small archive that unpacks to much, sent
- * again and again, would fill the disk. Kept in this process's memory.
+ * Bytes on the disk that no quota counts yet: running uploads, and complete contents of unpublished uploads, which
+ * stay until the sweep. For one owner they never exceed the quota. Otherwise a small archive that unpacks to a large size,
+ * sent repeatedly, would fill the disk. Kept in this process's memory.
  */
 export type UploadReservations = {
-  /** Reserves for an upload under way. `most`: the limit in bytes for all unpublished content, including this upload. */
+  /** Reserves space for a running upload. `most`: the limit in bytes for all unpublished content, including this upload. */
   reserve(owner: SiteOwner, most: number): Reservation;
   /** Releases these contents, because the owner's quota counts them now. */
   publish(owner: SiteOwner, digests: Iterable<string>): void;
@@ -20,11 +20,11 @@ export type Reservation = {
   take(bytes: number): void;
   /** These contents are complete and now wait to be published: each counts once, however often it is sent. */
   awaitPublish(blobs: Iterable<Blob>): void;
-  /** Call when nothing of the upload is left, or all of it waits under its digests. Safe to repeat. */
+  /** Call when the upload was removed, or all of it waits under its digests. Safe to repeat. */
   release(): void;
 };
 
-/** As long as the sweep leaves young blobs alone (cleanup.ts). */
+/** The time for which the sweep skips young blobs (cleanup.ts). */
 const staysMs = hour;
 /** Contents of one owner that are counted once each; those beyond count each time they are sent. */
 const maxToldApart = 50_000;

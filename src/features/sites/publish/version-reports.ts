@@ -10,7 +10,7 @@ import type { Site } from '../site/site.ts';
 import type { Sites } from '../verbs/site-verbs.ts';
 import type { SitesDeps } from '../verbs/sites-deps.ts';
 
-/** Analyses a version on request. A version never changes, so its findings are cached for a while. */
+/** Analyses versions on request. A version never changes, so its findings are cached for a while. */
 const maxKept = 50;
 
 export function versionReports(

@@ -10,7 +10,7 @@ import { exampleConfigVersion } from './examples.ts';
 import { sitesConfigChangeSchema, sitesConfigVersionSchema } from './schemas.ts';
 import { defaultSitesConfig, type SitesConfig, sitesConfigSchema } from '../site/sites-config.ts';
 
-/** What a configuration would change today for those who have sites. */
+/** What a configuration would change today for owners of sites. */
 export type SitesDryRun = { readonly sitesOffline: number; readonly ownersOverQuota: number };
 
 export function sitesConfigRoutes(deps: {

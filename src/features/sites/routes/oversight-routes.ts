@@ -97,7 +97,8 @@ export function siteOversightRoutes(deps: {
       operationId: 'listStoppedSites',
       tag: 'Sites administration',
       summary: 'List sites that were taken down',
-      description: 'The latest first, without site names: an administrator cannot open the sites of others.',
+      description:
+        'The latest first, without site names: an administrator cannot open sites of other owners.',
       policy: administratorSession,
       query: z.strictObject(pageQuery),
       success: { status: 200, data: z.array(stoppedSchema), pagination: 'page' },

@@ -67,7 +67,7 @@ export async function toSiteAnswer(
   return { data, ...(etag === undefined ? {} : { headers: { etag } }) };
 }
 
-/** The same after a publish, with warnings about content that is allowed but probably not intended. */
+/** The response after a publish, with warnings about content that is allowed but probably not intended. */
 export async function toPublishedAnswer(
   site: Site,
   { warnings, leftOut }: Pick<Received, 'warnings' | 'leftOut'>,

@@ -28,7 +28,7 @@ const hoursText = z
   .transform(Number)
   .pipe(ttlHours);
 
-/** As JSON: creates a site without content. */
+/** JSON body that creates a site without content. */
 export const siteCreateSchema = z
   .strictObject({
     name: name.optional(),

@@ -7,7 +7,7 @@ import { createCatalog } from './catalog.ts';
 
 const me = () => '192.0.2.1';
 
-/** A catalog over one site without content, at the label "known"; nobody has any other. */
+/** A catalog with one site without content, at the label "known". No other label exists. */
 function setUp(wait: () => Promise<void> = async () => undefined) {
   const asked = { now: 0, most: 0 };
   const site = { id: 'one', label: 'known', live: null } as Site;
@@ -47,7 +47,7 @@ test('a flood of made-up labels waits for itself: the rest of it is refused, and
   const found = Array.from({ length: 1_000 }, async (_, made) => catalog.find(`made-up-${made}`, me));
   const settled = Promise.allSettled(found);
   const visit = catalog.find('known', () => '198.51.100.7');
-  // Its lookup is under way beside those of the flood.
+  // Its lookup runs together with those of the flood.
   expect(asked.now).toBe(9);
   open();
   expect(await visit).toMatchObject({ site: { id: 'one' } });

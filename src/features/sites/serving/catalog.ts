@@ -12,8 +12,8 @@ import { isHashed } from './paths.ts';
 import type { ServedContent, ServedFile } from './resolve.ts';
 
 /**
- * What each label serves, in memory: read from the database once, and kept until the change feed reports a change of
- * the site. The caller must check that the change feed is still received.
+ * Cache of what each label serves. An entry is read from the database once and stays until the change feed reports a
+ * change of the site. The caller must check that the change feed is connected.
  */
 export type Served = {
   readonly site: Site;
@@ -90,7 +90,7 @@ export function createCatalog(deps: {
     { version, mintedAt }: LabelRow,
     graceMinutes: number,
   ): Promise<ServedContent> {
-    // Not before it is this version's turn: forms that exist at once would reveal that another owner has the same
+    // Only in this version's turn: forms that exist immediately would reveal that another owner has the same
     // content.
     const isEncoded = await read.sites.isEncoded(site.id, number);
     const content = await servedContent(

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { resolve, type ServedContent } from './resolve.ts';
 import { parseHeaders, parseRedirects } from '../content/site-rules.ts';
 
-/** One site's rules and one long address must not keep everyone else waiting: one that did would outlast its test. */
+/** Rules of one site and one long address must not delay other requests: such a delay would exceed the test's timeout. */
 const content = (redirects = ''): ServedContent => ({
   spa: false,
   files: new Map(),

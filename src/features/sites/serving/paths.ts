@@ -1,6 +1,6 @@
 /**
- * Letters, digits and `-_.~`, no name made of dots: nothing to decode, and only one way to read it. Most addresses are
- * so.
+ * Letters, digits and `-_.~`, no name made of dots: nothing to decode, and only one way to read it. Most addresses have
+ * this form.
  */
 const plainPath = /^\/(?:[\w~-][\w.~-]*(?:\/[\w~-][\w.~-]*)*\/?)?$/;
 

@@ -23,7 +23,7 @@ const names = fc
   .uniqueArray(path, { maxLength: 12 })
   .map((paths) => paths.filter((one) => nameEntry(one).kind === 'file').map((one) => one.normalize('NFC')));
 
-/** An address someone made up: paths of files, written in every way, and what leads out of folders. */
+/** An invented address: paths of files in every spelling, and paths that lead out of folders. */
 const oddPart = fc.constantFrom(
   ...words('/ // /./ /../ .. . ... \\ %2f %2F %5c %2e %2E%2e %00 %0a %252e %c0%ae %ff % %4 ; ;x=1 : @ ~'),
   ...words('\u2028 %e2%80%a8 * .html index.html 404.html /etc/passwd .postern/ .git/config'),
@@ -82,12 +82,12 @@ test('T23 GW-02 an address is a file of the site, its folder’s page, a way on 
     }),
     { numRuns: 10_000 },
   );
-  // Each of the ways an address can go was met often enough.
+  // Each kind of outcome occurred often enough.
   for (const kind of ['file 200', 'file 404', 'redirect', 'missing'])
     expect([kind, (seen.get(kind) ?? 0) > 50]).toEqual([kind, true]);
 });
 
-/** All that this address may come to, said without the code that decides. */
+/** All allowed outcomes for this address, computed without the code under test. */
 function meanings(
   { files, spa }: ServedContent,
   raw: string,

@@ -6,8 +6,8 @@ import { type Site, siteStatusOf } from './site.ts';
 import type { SitesConfig } from './sites-config.ts';
 
 /**
- * What a caller may do with a site, and the reason for each action that is refused: for clients that show buttons. The
- * actions decide again themselves, by the same functions where the decision depends on more than the site's state.
+ * Allowed actions of a caller on a site, and the reason for each refused one, for clients that show buttons. Each action
+ * decides again, by the same functions where the decision depends on more than the site's state.
  */
 export const siteActions = [
   'publish',

@@ -3,8 +3,8 @@ import type { Visibility } from './site.ts';
 
 /**
  * Labels come in front of the content host: one DNS level and 85 random bits. The first letters alone distinguish
- * public from private (private-access.md 2.1). Public addresses respond with 404 when nothing is there; all private
- * addresses respond alike.
+ * public from private (private-access.md 2.1). Unused public addresses respond with 404; all private addresses
+ * respond alike.
  */
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 const length = 17;

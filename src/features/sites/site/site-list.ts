@@ -64,7 +64,7 @@ export function mineOf(filter: SiteFilter, now: number): RawBuilder<unknown> {
   ]);
 }
 
-/** Of other owners' sites, only those served to everyone, so that the others are not even counted (contract 6). */
+/** Sites of other owners that are served to everyone; the rest are not even counted (contract 6). */
 export function othersOf(filter: SiteFilter, now: number): RawBuilder<unknown> {
   const { viewer } = filter;
   return and([

@@ -1,11 +1,11 @@
 import { type Caller, isSameOwner, type Owner, ownerOf } from '../../../core/caller.ts';
 
-/** What a site is, and who may see and change it. No I/O. */
+/** The type of a site, and who may see and change it. No I/O. */
 export type Visibility = 'public' | 'private';
 
 export type SiteOwner = Owner;
 
-/** What content is kept for: also a repository, for what its builds made. */
+/** Owner of content: also a repository, for the output of its builds. */
 export type ContentOwner = SiteOwner | { readonly kind: 'repository'; readonly id: string };
 
 export type SiteVersion = {

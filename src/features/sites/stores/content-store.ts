@@ -13,14 +13,14 @@ export type Variant = { readonly encoding: Encoding; readonly stored: string; re
 export type ContentStore = {
   /**
    * Starts a run of the owner's versions that hold these blobs (reference-counts.ts); each artifact of a repository is a
-   * run of its own. Does not check for removals: see goingAmong().
+   * separate run. Does not check for removals: see goingAmong().
    */
   keep(owner: ContentOwner, blobs: readonly Blob[]): Promise<void>;
-  /** Ends a run of these blobs; a blob that no run of the owner holds any more is forgotten. */
+  /** Ends a run of these blobs; a blob in no run of the owner is removed from the owner's content. */
   release(owner: ContentOwner, digests: readonly string[]): Promise<void>;
   /**
-   * Those of `digests` that are under removal now, or were removed since `since`. A caller that wrote one of them
-   * meanwhile must write it again. Null: only those under removal now.
+   * Returns the `digests` that are under removal now, or were removed since `since`. A caller that wrote one of them
+   * meanwhile must write it again. `since` null: only those under removal now.
    */
   goingAmong(digests: readonly string[], since: number | null): Promise<string[]>;
   /** A shared lock for every transaction that relies on existing content; lockForRemoval() is the exclusive one. */
@@ -28,26 +28,26 @@ export type ContentStore = {
   /** lockForUse() together with lockOwner() of SiteStore. */
   lockForPublish(owner: ContentOwner): Promise<void>;
   lockForRemoval(): Promise<void>;
-  /** Those of `digests` that `owner` keeps, with their sizes. Never queried across owners (threat T50). */
+  /** Sizes of the `digests` that `owner` keeps. Never queried across owners (threat T50). */
   keptBy(owner: ContentOwner, digests: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** Bytes an owner keeps, each content once. The database maintains the sum, so the query is cheap at any size. */
   bytesOf(owner: ContentOwner): Promise<number>;
-  /** Of the owners of sites. */
+  /** Number of site owners that keep more than `bytes`. */
   countOwnersAbove(bytes: number): Promise<number>;
-  /** Ids of the repositories that keep more. */
+  /** IDs of the repositories that keep more than `bytes`. */
   repositoriesAbove(bytes: number): Promise<string[]>;
-  /** Those of `digests` that nothing needs at this moment. Only decideRemovals() decides for good. */
+  /** Returns the `digests` that nothing needs now. Only decideRemovals() makes the final decision. */
   unneededAmong(digests: readonly string[]): Promise<string[]>;
-  /** Records the removal of those of `digests` that nothing needs, and returns them. Call under lockForRemoval(). */
+  /** Records the removal of unneeded `digests` and returns them. Call under lockForRemoval(). */
   decideRemovals(digests: readonly string[], now: number): Promise<string[]>;
-  /** The bytes are gone. The record stays for uploads that began earlier, until forgetRemovals(). */
+  /** Records that the bytes were removed. The record stays for uploads that began earlier, until forgetRemovals(). */
   finishRemovals(digests: readonly string[], now: number): Promise<void>;
   forgetRemovals(before: number): Promise<void>;
-  /** Left by a process that stopped between deciding and removing. */
+  /** Removals of a process that stopped between deciding and removing. */
   unfinishedRemovals(decidedBefore: number, limit: number): Promise<string[]>;
 
   addVariant(digest: string, variant: Variant): Promise<void>;
-  /** Smallest first, by the digest of the original. */
+  /** Compressed forms by the digest of the original, smallest first. */
   variantsOf(digests: readonly string[]): Promise<ReadonlyMap<string, readonly Variant[]>>;
   removeVariants(digest: string): Promise<void>;
 };
@@ -142,7 +142,7 @@ export function contentStore(db: Sql): ContentStore {
           where blob_removals.removed_at is not null
         returning digest`.execute(db);
       const going = rows.map(({ digest }) => digest);
-      // Deleted now, not when the bytes are gone: otherwise a response could refer to a compressed form that no longer
+      // Deleted now, before the bytes are removed: otherwise a response could refer to a compressed form that no longer
       // exists.
       await sql`
         delete from blob_variants where digest in ${among(going)} or stored in ${among(going)}`.execute(db);

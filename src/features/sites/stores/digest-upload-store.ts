@@ -14,17 +14,17 @@ export const uploadLivesMs = day;
 export type SiteUpload = {
   readonly id: string;
   readonly siteId: string;
-  /** As the request set it; null: as the site has it. */
+  /** Value of the request. Null: the value of the site. */
   readonly spa: boolean | null;
   readonly leftOut: readonly LeftOut[];
   readonly createdAt: number;
   readonly endsAt: number;
-  /** Null while it is under way. */
+  /** Null: the upload is not published yet. */
   readonly publishedAt: number | null;
 };
 
 export type UploadStore = {
-  /** `missing`: those contents of `files` that the client has to send. */
+  /** `missing`: contents of `files` that the client has to send. */
   insert(
     upload: SiteUpload,
     createdBy: string | null,
@@ -35,7 +35,7 @@ export type UploadStore = {
   addMissing(id: string, missing: readonly Blob[]): Promise<void>;
   find(siteId: string, id: string): Promise<SiteUpload | undefined>;
   files(id: string): Promise<Manifest>;
-  /** In the order of the digests. */
+  /** Missing contents in the order of the digests. */
   missing(id: string): Promise<string[]>;
   /** The content that the client had to send under this digest, received or not. */
   expectedAs(id: string, digest: string): Promise<Blob | undefined>;
@@ -48,7 +48,7 @@ export type UploadStore = {
   endOldest(siteId: string, keep: number): Promise<void>;
   /** Bytes that an owner's uploads had to send, each content once. */
   announcedBytes(owner: SiteOwner): Promise<number>;
-  /** Returns how many it removed. */
+  /** Returns the number of removed uploads. */
   removeEnded(now: number, limit: number): Promise<number>;
 };
 

@@ -30,7 +30,7 @@ export type VersionContent = { readonly files: Manifest; readonly leftOut: reado
 export type SiteStore = {
   insert(site: Site): Promise<void>;
   find(id: string): Promise<Site | undefined>;
-  /** The same, locked against other writers until the transaction ends. */
+  /** Finds a site and locks it against other writers until the transaction ends. */
   hold(id: string): Promise<Site | undefined>;
   /** Writes every changeable field and increments the revision; setLive() changes `live`. */
   update(site: Site): Promise<void>;
@@ -67,19 +67,19 @@ export type SiteStore = {
     limit: number,
   ): Promise<{ items: (SiteVersion & { isLive: boolean })[]; total: number }>;
   manifest(siteId: string, number: number): Promise<Manifest | undefined>;
-  /** The same for a version that the caller has just read: usually without a query. */
+  /** The manifest of a version that the caller has just read: usually without a query. */
   manifestOf(siteId: string, version: Pick<SiteVersion, 'number' | 'digest'>): Promise<Manifest | undefined>;
   /** Versions that stopped being live since then, the latest first. */
   replacedSince(siteId: string, since: number): Promise<{ number: number; replacedAt: number }[]>;
   removeVersion(siteId: string, number: number): Promise<void>;
   /** Numbers of the surplus versions that are neither live nor shown by a preview at `now`. */
   surplusVersions(siteId: string, surplus: Surplus): Promise<number[]>;
-  /** Sites that have such versions. */
+  /** IDs of sites with surplus versions. */
   sitesWithSurplus(surplus: Surplus, limit: number): Promise<string[]>;
   versionNumbers(siteId: string): Promise<number[]>;
   /**
-   * The version of each owner that is next for compression: a live one, the oldest of those. `but`: versions to leave
-   * out, as versionName() writes them.
+   * The version of each owner that is next for compression: a live one, the oldest of those. `but`: versions to skip,
+   * as versionName() writes them.
    */
   waitingForForms(but: readonly string[], limit: number): Promise<WaitingVersion[]>;
   /** The newest version before `number` whose compressed forms are complete. */
@@ -101,7 +101,7 @@ export type SiteStore = {
   /** Deleted sites that can no longer be restored, and sites that expired before `expiredBefore`. */
   purgeable(now: number, expiredBefore: number, limit: number): Promise<Site[]>;
   /**
-   * Sites that never had a version, last changed at `before` or earlier, and have no upload under way. `id`: checks
+   * Sites that never had a version, last changed at `before` or earlier, and have no running upload. `id`: checks
    * only this site.
    */
   neverPublished(range: { now: number; before: number; id?: string; limit: number }): Promise<Site[]>;
@@ -184,7 +184,7 @@ export function ownerLock({ kind, id }: ContentOwner): RawBuilder<unknown> {
   return sql`hashtextextended(${`sites:${kind}:${id}`}, 0)`;
 }
 
-/** Counts stop at as many as a person could page through. */
+/** Maximum count: more sites than a person pages through. */
 const maxCounted = 2_000;
 
 /** Shared by all stores of this process: a digest names the same content in every database. */
@@ -266,7 +266,7 @@ export function siteStore(db: Sql): SiteStore {
     async list(filter, now, page, limit) {
       const reach = page * limit;
       const order = filter.order ?? usualOrder;
-      // Two ordered scans, each over its own index, are merged: one condition with "or" would scan every site.
+      // Merges two ordered scans, each over its own index: one condition with "or" would scan every site.
       const walk = (where: RawBuilder<unknown>) => sql`
         select s.id, ${placeOf(order)} as place from sites s where ${where} order by ${ordered(order, placeOf(order))}`;
       const [mine, others] = [walk(mineOf(filter, now)), walk(othersOf(filter, now))];

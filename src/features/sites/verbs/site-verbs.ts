@@ -12,7 +12,7 @@ import type { SitesConfig } from '../site/sites-config.ts';
 import type { SiteStores } from './sites-deps.ts';
 import type { VisibilityChoice } from '../site/visibility.ts';
 
-/** What the product does with sites: the verbs that routes call, and what they take and return. */
+/** The verbs of sites that routes call, with their arguments and results. */
 export type SiteRequest = {
   readonly name?: string | undefined;
   readonly visibility?: Visibility | undefined;
@@ -30,7 +30,7 @@ export type Received = {
   readonly digest: string;
   readonly warnings: readonly SiteWarning[];
   readonly leftOut: readonly LeftOut[];
-  /** Of an archive: the files and folders in it, and the bytes that the client sent. */
+  /** Number of files and folders in an archive, and the bytes that the client sent. */
   readonly archive: { readonly entries: number; readonly bytes: number } | null;
   /** The earliest time at which its bytes may have been stored. */
   readonly since: number;
@@ -63,7 +63,7 @@ export type ReplaceOptions = {
 export type Upload = {
   readonly kind: UploadKind;
   readonly stream: Readable;
-  /** The name that the client gives it; empty when there is none. */
+  /** The file name from the client; empty when there is none. */
   readonly fileName: string;
   /** Aborted when the client disconnects. */
   readonly left: AbortSignal;
@@ -92,7 +92,7 @@ export type Sites = {
     limit: number,
   ): Promise<{ items: (SiteVersion & { isLive: boolean })[]; total: number }>;
   version(caller: Caller, id: string, number: number): Promise<SiteVersion & { isLive: boolean }>;
-  /** The same, with its changes and possible mistakes. */
+  /** Gets a version with its changes and possible mistakes. */
   report(
     caller: Caller,
     id: string,
@@ -187,7 +187,7 @@ export type Sites = {
     number: number,
     ifMatch: string | undefined,
   ): Promise<Site>;
-  /** Gives one version an address of its own for 24 hours. */
+  /** Gives one version a separate address for 24 hours. */
   preview(
     caller: Caller,
     auditContext: AuditContext,

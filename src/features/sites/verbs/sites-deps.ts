@@ -16,7 +16,7 @@ import type { Site } from '../site/site.ts';
 import type { SiteStore } from '../stores/site-store.ts';
 import type { SitesConfig } from '../site/sites-config.ts';
 
-/** What the verbs of sites need: their tables, the file store, and the features around them. */
+/** Tables, file store and features that the verbs of sites use. */
 export type SiteStores = {
   sites: SiteStore;
   previews: PreviewStore;
@@ -38,7 +38,7 @@ export type SitesDeps = {
   readonly format: KeyFormat;
   readonly clock: Clock;
   readonly random: Random;
-  /** Called with one of our keys that was found in an upload. */
+  /** Called with a Postern key that was found in an upload. */
   readonly exposed: (value: string, auditContext: AuditContext) => void;
   /** Why this installation cannot have private sites, as a sentence for people; null when it can. */
   readonly privateUnavailableReason: () => string | null;
@@ -47,7 +47,7 @@ export type SitesDeps = {
 
 /** The state of private sites that gateways read outside the database (contract 10.3). */
 export type SiteStates = {
-  /** Stops private content at once. Rejects with `store_unavailable`; the caller must then change nothing. */
+  /** Stops private content immediately. Rejects with `store_unavailable`; the caller must then change nothing. */
   withdraw(site: Pick<Site, 'id'>): Promise<void>;
   /** Writes the state unless a newer one is known. Never rejects: without a record private content stays closed. */
   publish(site: Site): Promise<void>;
