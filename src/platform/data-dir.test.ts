@@ -34,7 +34,7 @@ test('FT-12 a holder in another container is seen, though its process id and hos
 });
 
 test('FT-12 a container made again takes the folder of the one before it, whatever it was called', async () => {
-  // A process that was killed: its socket's file stays, and nobody listens.
+  // A killed process: the file of its socket stays, and no process listens.
   const code = `import { lockDataDir } from ${JSON.stringify(join(import.meta.dirname, 'data-dir.ts'))};
     await lockDataDir(process.argv[1]); process.kill(process.pid, 'SIGKILL');`;
   const killed = spawnSync(process.execPath, ['--input-type=module', '-e', code, folder]);
@@ -79,7 +79,7 @@ test('FT-12 of several processes that start while the holder lets go, never two 
     const starting = Array.from({ length: 6 }, async () => {
       const lock = await lockDataDir(folder);
       inside += 1;
-      // Held across the others' turns; two at once would be seen here.
+      // Held across turns of other processes: two at the same time would show here.
       for (let turn = 0; turn < 5; turn += 1) {
         expect(inside).toBe(1);
         await new Promise(setImmediate);
@@ -144,7 +144,7 @@ test('a lock file that was cut short is nobody’s', async () => {
 test('a database is made in a folder that an interrupted start knows nothing of', async () => {
   const made: string[] = [];
   const note = async (staging: string) => void made.push(staging);
-  // Its start was ended: nobody waits for it, and it may still write.
+  // Its start was cancelled: no caller waits for it, and it may still write.
   void ensureDatabaseFolder(join(folder, 'twice'), async (staging) => {
     await note(staging);
     await new Promise(() => undefined);
@@ -153,7 +153,7 @@ test('a database is made in a folder that an interrupted start knows nothing of'
   expect(new Set(made).size).toBe(2);
 });
 
-test('a database that was half made is made again; a whole one is left alone', async () => {
+test('an incomplete database is created again; a complete one stays unchanged', async () => {
   mkdirSync(join(folder, 'database.new'));
   writeFileSync(join(folder, 'database.new', 'half'), '');
   const make = async (staging: string) => writeFileSync(join(staging, 'PG_VERSION'), '18');

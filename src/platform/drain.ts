@@ -3,7 +3,7 @@ import { second } from '../core/clock.ts';
 
 /** Time for requests in progress, in ms. The rest of the 10 s is for writing what was held in memory (contract 1). */
 const patienceMs = 7 * second;
-/** Between two searches for idle connections, in ms. */
+/** Interval between searches for idle connections, in ms. */
 const lookMs = 100;
 
 /**

@@ -15,7 +15,7 @@ const lookEveryMs = 1_000;
 export function createSpaceWatch(deps: {
   readonly freeBytes: () => Promise<number>;
   readonly minBytes: number;
-  /** In ms. */
+  /** Current time in ms. */
   readonly now: () => number;
   readonly onChange: (isLow: boolean, freeBytes: number) => void;
 }): SpaceWatch {

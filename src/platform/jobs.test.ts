@@ -54,7 +54,7 @@ function several(runs: Readonly<Record<string, Job['run']>>, deadlineMs: number)
 
 test('the log has each outage of a job once, and its end', async () => {
   const lines: string[] = [];
-  let failure: Error | undefined = new Error('the database is away');
+  let failure: Error | undefined = new Error('the database is unavailable');
   const clock = new FakeClock();
   const jobs = createJobs({
     database,

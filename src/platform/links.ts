@@ -1,7 +1,7 @@
 import { lstat, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** As the kernel allows (path_resolution(7)). */
+/** Maximum links, as in the kernel (path_resolution(7)). */
 const maxLinks = 40;
 
 /**
@@ -12,7 +12,7 @@ export async function staysInside(root: string, path: string): Promise<boolean> 
   return await leadsInside(path, (place) => targetOf(join(root, place)));
 }
 
-/** The same for links that need not be on a disk. `targetOf` tells where a place leads; undefined: it is no link. */
+/** Checks links that need not be on a disk. `targetOf` returns the target of a path; undefined: it is no link. */
 export async function leadsInside(
   path: string,
   targetOf: (place: string) => Promise<string | undefined>,
@@ -37,7 +37,7 @@ export async function leadsInside(
   return true;
 }
 
-/** Undefined for all that is no link, and for what does not exist. */
+/** Undefined: the path is no link, or does not exist. */
 async function targetOf(path: string): Promise<string | undefined> {
   const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;

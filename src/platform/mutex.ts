@@ -1,4 +1,4 @@
-/** One after the other, in the order in which they asked. */
+/** Runs work one at a time, in the order of the calls. */
 export type Mutex = {
   /** Resolves when the caller has the turn, which it must give back. */
   enter(): Promise<void>;

@@ -31,7 +31,7 @@ export function createOutbound({
   readonly resolve?: (host: string) => Promise<readonly { address: string }[]>;
 }): Outbound {
   const allows = allowedPrivate(allowsPrivate);
-  /** Lookups under way: each takes one of the few threads of the process, however many ask for the host. */
+  /** Running lookups, shared by all callers of a host, because each takes one of the few threads of the process. */
   const asked = new Map<string, Promise<readonly { address: string }[]>>();
   function lookUp(host: string): Promise<readonly { address: string }[]> {
     const known = asked.get(host);

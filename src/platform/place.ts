@@ -34,7 +34,7 @@ export function connectTo(
   return socket;
 }
 
-/** Null: it is gone, and so is the socket. */
+/** Null: the folder no longer exists, nor does the socket. */
 function openFolder(path: string): number | null {
   try {
     return openSync(path, 'r');

@@ -31,7 +31,7 @@ export type Usage = {
   readonly residentBytes: number;
 };
 
-/** As one usage. Their threads are not counted. */
+/** Sums the usage of processes. It does not count their threads. */
 export function usageOf(processes: readonly FoundProcess[]): Usage {
   const residentBytes = processes.reduce((sum, one) => sum + one.residentBytes, 0);
   return { pids: processes.map(({ pid }) => pid), threads: processes.length, residentBytes };
@@ -41,7 +41,7 @@ export function usageOf(processes: readonly FoundProcess[]): Usage {
 const threadsInTurn = 50;
 
 /**
- * What a process and its descendants use. Reads those alone (proc_pid_task(5), `children`), so the other processes of the machine
+ * Usage of a process and its descendants. Reads only these (proc_pid_task(5), `children`), so other processes of the machine
  * cost nothing. The program decides how many threads it has, so the search stops after `maxThreads`.
  */
 export async function usageBelow(root: number, maxThreads: number): Promise<Usage> {
@@ -149,7 +149,7 @@ export async function hasEnded(pid: number): Promise<boolean> {
   return text === '' || /^[ZX]/.test(text.slice(text.lastIndexOf(')') + 2));
 }
 
-/** Whether a process has a handler for SIGTERM, or ignores it (proc_pid_status(5)). False: it ends at once, or has ended. */
+/** Whether a process has a handler for SIGTERM, or ignores it (proc_pid_status(5)). False: it ends immediately, or has ended. */
 export async function handlesTermination(pid: number): Promise<boolean> {
   const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   return ['SigCgt', 'SigIgn'].some((name) => {
@@ -185,7 +185,7 @@ export function closeInheritedFiles(): void {
       const flags = /^flags:\s+([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${file}`, 'utf8'))?.[1];
       if (flags !== undefined && (Number.parseInt(flags, 8) & closesOnExec) === 0) closeSync(file);
     } catch {
-      // The list of the folder had a file of its own, which is closed by now.
+      // The listed folder's own file descriptor is closed by now.
     }
   }
 }

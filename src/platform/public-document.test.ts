@@ -16,7 +16,7 @@ afterEach(() => {
 });
 
 const fetchBy = (outbound: Outbound) => createGuardedFetch({ outbound, maxBytes: 100 });
-/** As if the loopback address were public. */
+/** Treats the loopback address as public. */
 const inLoopback = fetchBy({ addressOf: async () => ({ kind: 'address', address: '127.0.0.1' }) });
 const withoutTls: Fetch = (url, init) => inLoopback(url.replace('https:', 'http:'), init);
 const resolving = (...addresses: string[]) => {

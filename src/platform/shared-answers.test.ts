@@ -22,7 +22,7 @@ test('callers that come while a question is under way share the next one, and no
   expect(await last).toBe(3);
 });
 
-test('another question has an answer of its own, and a failure is shared but not kept', async () => {
+test('another question gets a separate answer, and a failure is shared but not kept', async () => {
   const shared = createSharedAnswers();
   let count = 0;
   const fail = async () => {

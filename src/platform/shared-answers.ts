@@ -1,6 +1,6 @@
 /**
- * Callers that ask the same at the same time share one answer. A caller never gets the answer to a question that was asked before it
- * came: while one is under way, all that come wait for the next one together.
+ * Concurrent callers with the same question share one answer. A caller never gets the answer to a call that began before its
+ * own: callers that arrive during a call share the next one.
  */
 export type SharedAnswers = <T>(question: string, ask: () => Promise<T>) => Promise<T>;
 

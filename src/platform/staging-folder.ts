@@ -9,7 +9,7 @@ import { answers, showLife } from './sign-of-life.ts';
 export type FolderOptions = { readonly isShared?: boolean; readonly requireFreeSpace?: FreeSpaceCheck };
 
 export type StagingFolder = {
-  /** Where this process writes. */
+  /** Folder in which this process writes. */
   readonly path: string;
   /** Creates the folder and removes files that ended processes left in it. */
   prepare(): Promise<void>;
@@ -20,7 +20,7 @@ const maxWritingMs = day;
 const ofProcess = /^([0-9a-f-]{36})\.(?:d|sock)$/;
 
 /**
- * A folder for files that have no final name yet. In a shared folder each process writes to a subfolder of its own, next
+ * A folder for files that have no final name yet. In a shared folder each process writes to a separate subfolder, next
  * to a socket on which it listens. When a process is killed, the next process that starts removes its files.
  */
 export function stagingFolder(
@@ -62,7 +62,7 @@ async function removeOld(folder: string): Promise<void> {
   const there = await readdir(folder, { withFileTypes: true }).catch(() => []);
   for (const { name } of there.filter((one) => one.isFile())) {
     const path = join(folder, name);
-    // Without a time, its owner has removed the file meanwhile: it counts as new, and is left alone.
+    // Without a time, its owner has removed the file meanwhile. It counts as new and is skipped.
     const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }));
     if (Date.now() - mtimeMs > maxWritingMs) await rm(path, { force: true });
   }

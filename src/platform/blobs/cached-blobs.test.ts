@@ -254,7 +254,7 @@ test('a file that another process removes while the folder is read is left out',
   expect(await (await open()).text(digest)).toBe('right');
 });
 
-test('a store that is away is told, and what was fetched is still there', async () => {
+test('an unavailable store is reported, and cached blobs are still readable', async () => {
   const [kept, other] = [await put('kept'), await put('other')];
   const blobs = await open();
   await blobs.text(kept);

@@ -12,7 +12,7 @@ import { flushNames } from '../flush-names.ts';
 export type Checkpoints = {
   /** Begins one when enough was written since the last. The commit does not wait for it. */
   afterCommit(): void;
-  /** Resolves when none is under way. */
+  /** Resolves when no checkpoint is running. */
   settled(): Promise<void>;
   /** Flushes the files that a checkpoint wrote. @throws when the disk does not take them */
   flush(): Promise<void>;

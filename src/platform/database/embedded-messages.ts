@@ -1,6 +1,6 @@
 import { type Engine, type EngineStart, openEngine } from './embedded-engine.ts';
 
-/** What embedded.ts asks the thread of the database, and what the thread tells it. */
+/** Messages between embedded.ts and the thread of the database. */
 export type Question =
   | { readonly id: number; readonly kind: 'open' | 'dump' | 'close' }
   | {

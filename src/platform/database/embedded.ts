@@ -35,7 +35,7 @@ type EmbeddedOptions = {
   startThread?: (start: EngineStart) => Thread;
 };
 
-/** What runs PGlite: a worker thread. Tests that need not see a thread of its own answer its messages in theirs, which is faster. */
+/** The worker thread that runs PGlite. Tests that need no real thread answer its messages in their own, which is faster. */
 export type Thread = {
   postMessage(question: Question): void;
   on(event: 'message', told: (told: Answer | News) => void): unknown;

@@ -9,8 +9,8 @@ import { type Change, type ChangeFeed, type ChangeTopic, concerns } from './chan
  */
 export type FeedCache<T> = {
   /**
-   * Undefined when nothing has this name. Returns at once when the name is cached.
-   * @param sender who asks: lookups of one sender wait for each other, not those of others
+   * Undefined when nothing has this name. Returns without a promise when the name is cached.
+   * @param sender lookups of one sender wait for each other, not for lookups of other senders
    * @throws AppError overloaded when too many lookups of this sender wait
    */
   find(name: string, sender: () => string): T | undefined | Promise<T | undefined>;
@@ -36,14 +36,14 @@ export function createFeedCache<T extends object>(deps: {
   const { feed, topic, subjectOf, weightOf, load } = deps;
   const entries = new LRUCache<string, T>({
     maxSize: deps.maxWeight,
-    // The option `max` would bound the names as well, and reserve room for all of them at once.
+    // The option `max` would also bound the names, but allocate memory for all of them in advance.
     sizeCalculation: (value) => Math.max(weightOf(value), Math.ceil(deps.maxWeight / maxNames)),
   });
   const absent = keepLastUsed<true>(maxAbsent);
   // A flood of made-up names waits in this queue instead of loading the database, and delays only its sender.
   const queue = createFairQueue({ width: 16, perSender: 8, queue: 500 });
   const loading = new Map<string, Promise<T | undefined>>();
-  /** Changes reported while a lookup was under way: its answer may be older than them. */
+  /** Changes reported during a lookup, whose answer may be older. */
   const underWay = new Set<Change[]>();
 
   feed.subscribe((change) => {

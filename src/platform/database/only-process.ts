@@ -2,7 +2,7 @@ import pg from 'pg';
 
 /**
  * Without a shared key-value store, limits and revocation stamps live in one process, so only one may serve a database
- * (contract 1). That process holds an advisory lock, on a connection of its own, as long as it runs.
+ * (contract 1). That process holds an advisory lock on a dedicated connection as long as it runs.
  */
 export class DatabaseInUse extends Error {
   constructor() {

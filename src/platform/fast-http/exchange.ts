@@ -30,7 +30,7 @@ export class FastRequest {
     return this.#head.rawHeaders;
   }
 
-  /** Notices from now on when the client goes away. For an answer that may be a long time in coming. */
+  /** Starts to detect that the client disconnects, for a response that may take long. */
   watch(): void {
     this.isWatched = true;
     this.socket.resume();

@@ -135,7 +135,7 @@ describe('what is answered without node:http', () => {
     for (const piece of [get('/1'), get('/2').slice(0, 9), get('/2').slice(9), get('/3')]) {
       socket.write(piece);
       sent += piece.length;
-      // Read as a piece of its own.
+      // Read as a separate piece.
       await until(() => accepted[0]?.bytesRead === sent);
     }
     socket.end();

@@ -1,6 +1,6 @@
 import type { GitRun } from './run-git.ts';
 
-/** What a question to a repository gave. */
+/** Answer of a repository to a query. */
 export type GitAnswer<T> =
   | { readonly kind: 'ok'; readonly value: T }
   /** `path`: the file of the repository that is the reason. */

@@ -15,7 +15,7 @@ import { knownHostsName, remoteAddress } from './remote.ts';
 
 /**
  * Reads repositories that other servers host, with the git of this machine. It promises that a repository runs nothing
- * here: no hooks, filters or configuration of its own, and no submodules. It connects only to the address that was
+ * here: none of its hooks, filters or configuration, and no submodules. It connects only to the address that was
  * checked, follows no redirect, and gives a credential only to the origin it is for.
  *
  * Each repository has a mirror, a cache of this process: the newest commits and their folders, without the content of
@@ -46,7 +46,7 @@ export type GitRemote = {
   readonly id: string;
   readonly cloneUrl: string;
   readonly credential: GitCredential | null;
-  /** Who waits for the answer. Absent: Postern itself, for a deploy. */
+  /** The caller that waits for the answer. Absent: Postern itself, for a deploy. */
   readonly asker?: string;
 };
 
@@ -98,7 +98,7 @@ export function gitIn(
     readonly listMs?: number;
     readonly fetchMs?: number;
     readonly checkOutMs?: number;
-    /** Of one check-out; bytes are those of the content. */
+    /** Limits of one check-out. `maxBytes` counts the content. */
     readonly maxFiles?: number;
     readonly maxCheckOutBytes?: number;
   },
@@ -173,7 +173,7 @@ export function gitIn(
     }
   }
 
-  /** A changed clone URL gets a mirror of its own: nothing of the earlier server is offered to the next. */
+  /** A changed clone URL gets a separate mirror, so that nothing of the earlier server is offered to the next. */
   const mirrorOf = ({ id, cloneUrl }: GitRemote) =>
     join(folder, `${id}-${createHash('sha256').update(cloneUrl).digest('hex').slice(0, 16)}.git`);
 

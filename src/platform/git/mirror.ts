@@ -5,7 +5,7 @@ import type { GitConfig, GitRun } from './run-git.ts';
 
 export type FileAtCommit = {
   readonly sha: string;
-  /** The first line of the commit's message, at most 200 characters. Null: git did not say. */
+  /** The first line of the commit's message, at most 200 characters. Null: git returned none. */
   readonly subject: string | null;
   readonly text: string | null;
 };

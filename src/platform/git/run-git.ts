@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { processesOf } from '../processes.ts';
 
-/** What one run of git gave. `output` is complete: a run that would exceed `maxBytes` is ended and has `too_large`. */
+/** Result of one run of git. `output` is complete: a run that would exceed `maxBytes` is ended with `too_large`. */
 export type GitRun =
   | { readonly kind: 'done'; readonly output: Buffer }
   | { readonly kind: 'failed'; readonly complaint: string }
@@ -16,10 +16,10 @@ export type GitConfig = Readonly<Record<string, string>>;
 
 /** Characters of git's messages that are read to find out why it failed. */
 const maxComplaintLength = 8 * 1024;
-/** Milliseconds between two looks at the size of the folder that git writes to. */
+/** Interval between checks of the size of git's folder, in ms. */
 const lookMs = 250;
 /**
- * Runs the system's git with an environment of its own: no configuration of this machine or its users, no prompts, no hooks
+ * Runs the system's git in a clean environment: no configuration of this machine or its users, no prompts, no hooks
  * and no credential helpers.
  */
 export async function runGit(
@@ -48,7 +48,7 @@ export async function runGit(
       ...options.env,
     },
     stdio: ['pipe', 'pipe', 'pipe'],
-    // A process group of its own: git starts helpers such as git-remote-https, which must end with it.
+    // A separate process group: git starts helpers such as git-remote-https, which must end with it.
     detached: true,
   });
   const end = () => {
@@ -105,7 +105,7 @@ export async function runGit(
   return code === 0 ? { kind: 'done', output: Buffer.concat(output) } : { kind: 'failed', complaint };
 }
 
-/** Bytes of the files directly in a folder. A file that is gone meanwhile counts nothing. */
+/** Bytes of the files directly in a folder. A file that was removed meanwhile does not count. */
 async function bytesIn(folder: string): Promise<number> {
   const names = await readdir(folder).catch(() => []);
   const sizes = await Promise.all(
@@ -126,7 +126,7 @@ const baseEnvironment: Readonly<Record<string, string>> = {
   GIT_CONFIG_NOSYSTEM: '1',
   GIT_CONFIG_GLOBAL: '/dev/null',
   GIT_TERMINAL_PROMPT: '0',
-  // A program that answers nothing: git otherwise asks the user for a password.
+  // A program that prints nothing; otherwise git prompts the user for a password.
   GIT_ASKPASS: 'true',
   SSH_ASKPASS: 'true',
   // References that replace one object by another would change what a commit contains.

@@ -27,7 +27,7 @@ function read(pieces: readonly string[], method = 'GET'): (Read & { isKept: bool
   };
 }
 
-/** The same by node:http. */
+/** The result of node:http for the same bytes. */
 async function readByNode(pieces: readonly string[], method: string): Promise<Read | null> {
   const from = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() });
   const request = httpRequest({ createConnection: () => from, host: 'a', method, maxHeaderSize: 65_536 });

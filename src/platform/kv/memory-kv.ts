@@ -4,7 +4,7 @@ import { createSweep } from './sweep.ts';
 
 type Entry = { readonly value: string; readonly endsAt: number };
 
-/** For one process. Nothing survives a restart, as the contract of Kv allows. */
+/** A store for one process. Nothing survives a restart, which the contract of Kv allows. */
 export function memoryKv({ clock }: { clock: Clock }): Kv {
   const entries = new Map<string, Entry>();
   const sweep = createSweep(entries, (entry, now) => entry.endsAt <= now);
