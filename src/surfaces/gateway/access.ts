@@ -23,7 +23,7 @@ export type Verdict =
   | { readonly kind: 'answer'; readonly answer: GatewayAnswer };
 
 export type PrivateAt = {
-  /** As the browser addresses it, including the port. */
+  /** Host in the browser's address, including the port. */
   readonly host: string;
   readonly label: string;
   /** Path and query. */

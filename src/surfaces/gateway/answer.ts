@@ -19,7 +19,7 @@ function plainAnswer(status: number, text: string, headers: Record<string, strin
   return { status, headers: { ...plain, ...headers }, body: `${text}\n` };
 }
 
-/** The same response for what is missing, expired, taken down or switched off, so that nobody can tell them apart (T31). */
+/** The same response for what is missing, expired, taken down or switched off, so that clients cannot distinguish them (T31). */
 export const nothingHere = plainAnswer(
   404,
   [

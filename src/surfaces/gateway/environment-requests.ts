@@ -22,7 +22,7 @@ const noAccess: Verdict = { kind: 'answer', answer: noGrant };
 
 export type EnvironmentHost = Extract<HostName, { kind: 'environment' }>;
 
-/** What the gateway needs to serve Environments. */
+/** Dependencies for serving Environments. */
 export type EnvironmentServing = {
   readonly catalog: EnvironmentCatalog;
   readonly steps: PrivateSteps;
@@ -236,7 +236,7 @@ function isFromElsewhere(
   isHttps: boolean,
 ): boolean {
   const { origin, 'sec-fetch-site': site, 'sec-fetch-mode': mode = 'navigate' } = headers;
-  // Someone follows a link, which changes nothing.
+  // A person follows a link, which changes nothing.
   const isLink = method === 'GET' && mode === 'navigate' && headers.upgrade === undefined;
   if (isLink && (headers['sec-fetch-dest'] ?? 'document') === 'document') return false;
   if (site === 'same-site' || site === 'cross-site') return true;

@@ -11,7 +11,7 @@ function made() {
   const held = createHeldRequests({
     async askToWake() {
       state.asked += 1;
-      throw new Error('The store is away.');
+      throw new Error('The store is unavailable.');
     },
     async pause(ms) {
       state.pausedMs += ms;

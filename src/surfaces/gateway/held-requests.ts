@@ -12,7 +12,7 @@ export type HeldRequests = {
 export type Asleep = {
   readonly environmentId: string;
   readonly service: string;
-  /** As this process knows it now. Rejects when that cannot be read. */
+  /** State that this process knows now. Rejects when it cannot be read. */
   readonly isAsleep: () => boolean | Promise<boolean>;
 };
 
@@ -23,7 +23,7 @@ const lookMs = 100;
 const maxBodyBytes = 1_048_576;
 
 export function createHeldRequests(deps: {
-  /** May be lost, and rejects while the key-value store is away. */
+  /** The signal may be lost. Rejects while the key-value store is unavailable. */
   readonly askToWake: (environmentId: string) => Promise<void>;
   /** Resolves after this many milliseconds. */
   readonly pause: (ms: number) => Promise<void>;
@@ -34,7 +34,7 @@ export function createHeldRequests(deps: {
 
   async function wake({ environmentId, isAsleep }: Asleep): Promise<boolean> {
     for (let waitedMs = 0; waitedMs < maxMs; waitedMs += lookMs) {
-      // While either is away nobody is let through, and the next look tries again.
+      // While either store is unavailable no request passes, and the next check retries.
       await deps.askToWake(environmentId).catch(() => undefined);
       await deps.pause(lookMs);
       try {

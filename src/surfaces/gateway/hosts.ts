@@ -11,7 +11,7 @@ export type HostName =
   | {
       readonly kind: 'site';
       readonly label: string;
-      /** The visibility by the label's form; there may be no such site any more. */
+      /** The visibility by the label's form; the site may no longer exist. */
       readonly visibility: 'public' | 'private';
       readonly host: string;
     }
@@ -20,7 +20,7 @@ export type HostName =
       /** The first part of the host name. */
       readonly name: string;
       readonly service: string;
-      /** Of the Environment, by its form; there may be no such Environment. */
+      /** Label in the form of an Environment's; there may be no such Environment. */
       readonly label: string;
       readonly host: string;
     }

@@ -2,7 +2,7 @@ import { hour, second } from '../../core/clock.ts';
 import { concerns } from '../../platform/database/change-feed.ts';
 
 /**
- * Tracks response bodies, uploads and WebSockets under way. The gateway cuts one that outlasts its grant or its site or
+ * Tracks open response bodies, uploads and WebSockets. The gateway cuts a stream that outlasts its grant or its site or
  * Environment. It also cuts one when the access changes or the content is switched off (contract 10.10).
  */
 export type OpenStreams = {
@@ -23,7 +23,7 @@ export type OpenStream = {
   readonly grant?: { readonly name: string; holds(): Promise<boolean> } | undefined;
 };
 
-/** Node fires a timer of more than 24 days at once, so a long wait is checked again after this time. */
+/** Node fires a timer of more than 24 days immediately, so a long wait is checked again after this time. */
 const maxTimerMs = hour;
 
 export function createOpenStreams(deps: {

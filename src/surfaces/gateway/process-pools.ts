@@ -33,7 +33,7 @@ type Pool = { readonly address: string; readonly idle: Connection[]; open: numbe
 export function createProcessPools(limits = { busy: maxBusy }): ProcessPools {
   const pools = new LRUCache<string, Pool>({
     max: maxServices,
-    // Requests under way keep their connections.
+    // Running requests keep their connections.
     dispose: ({ idle }) => {
       for (const connection of idle.splice(0)) connection.destroy();
     },

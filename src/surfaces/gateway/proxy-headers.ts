@@ -1,5 +1,5 @@
 /**
- * What a request to a process of an Environment, and its answer, lose and get on the way (contract 9). Headers are lists
+ * Headers that a request to a process of an Environment, and its response, lose and get on the way (contract 9). Headers are lists
  * of names and values in turn, as they were sent, because an object would join or drop repeated ones.
  */
 
@@ -20,7 +20,7 @@ const hopByHop = new Set([
 ]);
 
 /**
- * What a client claims about itself or its proxies, and how its body is framed: the gateway says it instead. A client may
+ * Claims of a client about itself, its proxies and the framing of its body. The gateway sets these headers instead. A client may
  * name `Content-Length` in `Connection`. Without any framing the process would read the body as the next request.
  */
 const claims = new Set([

@@ -9,7 +9,7 @@ import { createProcessPools, type ProcessPools } from './process-pools.ts';
 import { createProxy } from './proxy.ts';
 import { createUpgrades } from './web-sockets.ts';
 
-/** What happens to a request between the check of its access and its process. */
+/** A proxy whose state a test can change between the check of the access and the process. */
 function openProxy() {
   const seen: string[] = [];
   const pools: ProcessPools = {

@@ -94,7 +94,7 @@ export function createProxy(deps: {
     };
 
     let forgetLimit: (() => void) | undefined;
-    /** Each byte restarts the time without a byte, so a head that comes byte by byte needs a limit of its own. */
+    /** Each byte restarts the idle timeout, so a head that arrives byte by byte needs a separate limit. */
     const limitHead = (): void => {
       const isSent = body === undefined || body.writableFinished;
       if (reader.head !== undefined) forgetLimit?.();
@@ -114,7 +114,7 @@ export function createProxy(deps: {
       if (upgrade === undefined || response instanceof FastResponse) return;
       for (const side of [request.socket, socket]) {
         side.on('data', to.used);
-        // Messages may be hours apart. The grant ends the connection, and the system notices a peer that is gone.
+        // Messages may be hours apart. The grant ends the connection, and the system detects a lost peer.
         side.setTimeout(0).setKeepAlive(true, minute);
       }
       to.counted(101);
@@ -209,12 +209,12 @@ export function createProxy(deps: {
         under.connection?.destroy();
         socket.destroy();
       });
-      // It was cut at once: access changed during the check.
+      // It was cut immediately: access changed during the check.
       if (socket.destroyed) return leave();
       const ended = () => {
         leave();
         to.used();
-        // The client went away. Otherwise the connection is another request's now.
+        // The client disconnected. Otherwise another request uses the connection now.
         under.connection?.destroy();
       };
       if (request instanceof FastRequest || response instanceof FastResponse) response.once('close', ended);

@@ -136,7 +136,7 @@ export function addressReader(trustedProxies: readonly string[]): (request: Http
  * page that reports this also deletes them.
  */
 function answerBroken(error: Error & { code?: string }, socket: Socket): void {
-  // The client would read anything written now as part of the response under way.
+  // The client would read anything written now as part of the current response.
   if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) return void socket.destroy();
   const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW';
   const { status, headers, body } = !isTooLarge

@@ -8,11 +8,11 @@ import { answerHeaders } from './proxy-headers.ts';
 import { hasBodyIn } from './request-headers.ts';
 
 /**
- * Requests that ask for a WebSocket. They take the same way as every other request, with a response of their own, until the
+ * Requests for a WebSocket. They pass the same steps as every other request, with a separate response object, until the
  * proxy takes the connection.
  */
 export type Upgrades = {
-  /** Undefined for a request that asks for no WebSocket. */
+  /** Undefined: the request is not for a WebSocket. */
   of(request: IncomingMessage): Upgrade | undefined;
   /** Makes `server` treat them as requests. */
   listen(server: Server): void;
@@ -21,13 +21,13 @@ export type Upgrades = {
 };
 
 export type Upgrade = {
-  /** What the client sent already after its head. */
+  /** Bytes that the client already sent after the head. */
   readonly head: Buffer;
   /** Takes the connection from the response, which has sent nothing. */
   take(response: ServerResponse): Duplex;
 };
 
-/** A request with a body asks for none: the body would be read as the beginning of what follows the switch. */
+/** A request with a body does not count: the body would be read as the first data after the switch. */
 export function asksForWebSocket(request: IncomingMessage): boolean {
   const { method, headers } = request;
   return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && !hasBodyIn(request);
@@ -45,7 +45,7 @@ export function createUpgrades(): Upgrades {
         const socket = stream as Socket;
         socket.on('error', () => socket.destroy());
         socket.on('timeout', () => socket.destroy());
-        // Answers of earlier requests are under way: a client may not send this one before it has them.
+        // Earlier requests have no complete response yet: a client may not send this one before.
         if (!leaveTurns(socket) || isClosed) return void socket.destroy();
         open.add(socket);
         socket.once('close', () => open.delete(socket));
