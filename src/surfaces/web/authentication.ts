@@ -26,7 +26,7 @@ import { findCredential } from './credential.ts';
 export type Authentication = {
   /** With a key, also charges the owner's rate limit and sets `request.keyUse`. */
   authenticate(request: FastifyRequest): Promise<Authenticated>;
-  /** The same credential now, without a charge: is it still valid? */
+  /** Checks again, without a charge, that the credential is still valid. */
   authenticateAgain(request: FastifyRequest): Promise<Authenticated>;
   /** The access token of an MCP client. Every other credential is refused. */
   authenticateMcp(request: FastifyRequest): Promise<McpCaller | AppError>;
@@ -69,7 +69,7 @@ export type AuthenticationDeps = {
   readonly clock: Clock;
 };
 
-/** What later steps need to know about a request with a key. */
+/** Facts about a request with a key that later steps need. */
 export type KeyUse = {
   readonly live: LiveKey;
   readonly spend: Spend;

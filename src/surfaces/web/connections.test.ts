@@ -164,7 +164,7 @@ test('a long download has one listener at a time for room, not one for each wait
     bytes += chunk.length;
     if (bytes >= 20_000_000) break;
   }
-  // Node tells warnings in a turn of their own.
+  // Node emits warnings in a separate turn.
   await new Promise((resolve) => setImmediate(resolve));
   process.off('warning', note);
   expect(warnings).toEqual([]);

@@ -18,7 +18,7 @@ export function parseInput(route: Route, request: FastifyRequest) {
   );
 }
 
-/** The same for values that came another way than in a request of this route. */
+/** Parses values that did not come in a request of this route. */
 export function parseValues(
   route: Route,
   { params, query, body }: { params: unknown; query: unknown; body: unknown },
@@ -117,7 +117,7 @@ function storable(route: Route, input: unknown, fallback: ErrorCode): unknown {
   return input;
 }
 
-/** What is wrong with a text that a client wants stored; null for nothing. */
+/** Problem of a text that a client wants to store. Null: none. */
 export function problemInText(text: string, isKeyWrong = true): string | null {
   if (text.includes('\0')) return 'must not contain NUL';
   return isKeyWrong && containsKey(text) ? 'must not contain an API key' : null;

@@ -20,13 +20,13 @@ export type Metrics = RequestMetrics & {
   noteParts(states: Readonly<Record<string, 'ok' | 'unavailable'>>): void;
   /** A request to the identity provider for which a client waited. */
   noteIdentity(result: 'answered' | 'unavailable', tookMs: number): void;
-  /** `ageMs` is called at each scrape: milliseconds since this process last read the changes of others. */
+  /** `ageMs` is called at each scrape: milliseconds since this process last read the change feed. */
   watchFeed(ageMs: () => number): void;
   /** `freeBytes` of the disk that holds DATA_DIR is called at each scrape. */
   watchSpace(freeBytes: () => Promise<number>): void;
   /** `bytes` that the thread of the embedded database holds, called at each scrape. */
   watchDatabaseMemory(bytes: () => Promise<number>): void;
-  /** What is under way for people, as the database counts it. Null: the database did not answer. */
+  /** Current work for people, as counted by the database. Null: the database did not answer. */
   noteWork(counts: WorkCounts | null): void;
   /** Counts a build whose end was written. `mistake`: a defect of Postern ended it. */
   countBuild(result: 'built' | 'failed' | 'mistake'): void;
@@ -40,7 +40,7 @@ export type Metrics = RequestMetrics & {
   countContent(reader: Reader, visibility: Visibility, status: number): void;
 };
 
-/** Work of people that is under way in the installation. */
+/** Current work for people in the installation. */
 export type WorkCounts = {
   readonly builds: { readonly queued: number; readonly running: number };
   /** Time that the oldest queued build has waited, in ms. 0: no build is queued. */
@@ -55,7 +55,7 @@ export type WorkCounts = {
 
 const visibilities = ['public', 'private', 'environment', 'none'] as const;
 type Visibility = (typeof visibilities)[number];
-/** What read a request to the gateway: the gateway itself, or node:http (decision 0032). */
+/** The reader of a request to the gateway: the gateway itself, or node:http (decision 0032). */
 const readers = ['fast', 'node'] as const;
 type Reader = (typeof readers)[number];
 type Tally = Record<Visibility, number>;

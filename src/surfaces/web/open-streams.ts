@@ -2,8 +2,8 @@ import { type Caller, userOf } from '../../core/caller.ts';
 import { type Change, type ChangeTopic, concerns } from '../../platform/database/change-feed.ts';
 
 /**
- * Tracks answers that are sent piece by piece. A change that may end the right of a caller to read one makes the server
- * authorize that caller again at once. Without it, a stream that sends nothing would stay open until its next piece.
+ * Tracks responses that are sent piece by piece. A change that may end the right of a caller to read one makes the server
+ * authorize that caller again immediately. Without it, a stream that sends nothing would stay open until its next piece.
  */
 export type OpenStreams = {
   /** `check` is called at each such change. Call the returned function when the stream has ended. */

@@ -128,7 +128,7 @@ test('the work of people is counted at each scrape; counts that cannot be read a
   let work = async () => counts;
   const { ask, close } = await open({}, { work: () => work() });
   expect((await ask('/metrics')).text.split('\n')).toEqual(expect.arrayContaining(counted));
-  work = () => Promise.reject(new Error('the database is away'));
+  work = () => Promise.reject(new Error('the database is unavailable'));
   const { status, text } = await ask('/metrics');
   expect(status).toBe(200);
   const series = counted.map((line) => line.slice(0, line.indexOf(' ')));

@@ -23,9 +23,9 @@ export type OperationsDeps = {
   readonly databaseBytes?: (() => Promise<number>) | undefined;
   /** The check of each part; it rejects when the part is unavailable. Identity is not among them. */
   readonly checks: Readonly<Record<string, () => Promise<void>>>;
-  /** Why parts have been unavailable since this process started, in words for an operator. */
+  /** Why parts have been unavailable since this process started, as messages for an operator. */
   readonly reasons?: () => Readonly<Record<string, string>>;
-  /** Counts the work that is under way, at each scrape. Absent: this process reports nothing about it. */
+  /** Counts the current work at each scrape. Absent: this process reports nothing about it. */
   readonly work?: () => Promise<WorkCounts>;
   readonly isStopping: () => boolean;
 };

@@ -132,7 +132,7 @@ function pathPattern(path: string): RegExp {
 
 /** A request that Node's parser refuses never reaches Fastify, but the client still gets the envelope. */
 export function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
-  // The client would read anything written now as part of the response under way.
+  // The client would read anything written now as part of the current response.
   if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) return void socket.destroy();
   const failure =
     error.code === 'HPE_HEADER_OVERFLOW'

@@ -14,7 +14,7 @@ export type RequestLimits = {
    * @throws `rate_limited`
    */
   limitKey(request: FastifyRequest, reply: FastifyReply): void;
-  /** Counts a change by a person. Keys have a limit of their own. Rejects with `rate_limited`. */
+  /** Counts a change by a person. Keys have a separate limit. Rejects with `rate_limited`. */
   limitChange(caller: Caller): Promise<void>;
 };
 

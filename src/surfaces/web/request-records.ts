@@ -5,7 +5,7 @@ import type { AppError } from '../../core/errors.ts';
 import type { Denials } from '../../features/audit/denials.ts';
 import type { UsageMeter } from '../../features/keys/usage.ts';
 
-/** What is recorded of a request: a refusal in the audit log, and the outcome of a request with a key. */
+/** Records of requests: refusals in the audit log, and the outcomes of requests with a key. */
 export type RequestRecords = {
   /** Every refusal passes through here once. */
   denied(error: AppError, caller: Caller, route: string, origin: RequestOrigin): void;

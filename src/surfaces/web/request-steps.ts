@@ -154,8 +154,8 @@ function checkHost(deps: RequestStepsDeps): Step {
   const isContentHost = contentHosts(deps);
   const isOurs = ownHosts(deps, isContentHost);
   return (request) => {
-    // RFC 9112 section 3.2: a server must refuse a second Host header. Of a target with a host of its own it would have to
-    // use that one; no client but one of a proxy sends such a target.
+    // RFC 9112 section 3.2: a server must refuse a second Host header. It would have to use the host of an absolute target,
+    // but only clients of a proxy send such a target.
     if (!namesOneHost(request))
       throw new AppError('invalid_query', { message: 'Send one Host header, and a path.' });
     // The host that the client used, according to a trusted proxy. The host that the proxy itself used must at least not

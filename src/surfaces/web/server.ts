@@ -39,7 +39,7 @@ export type WebServerDeps = RequestStepsDeps & {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The response is 503 `overloaded`: one of many, so it gets no log line of its own. */
+    /** The response is 503 `overloaded`: one of many, so it gets no separate log line. */
     isRefusedForLoad: boolean;
   }
   interface FastifyContextConfig {
@@ -125,7 +125,7 @@ function createServer(handler: RequestListener, connectionMs: number): Server {
   );
   // Runs when nothing was sent or received for a while; between requests that is keepAliveTimeout. A client that reads
   // nothing of a response would hold files and memory in vain. A response that is not ready yet, and a body still arriving,
-  // have limits of their own.
+  // have separate limits.
   server.setTimeout(connectionMs, (socket) => {
     if (socket.writableLength > 0 || !isServing(socket)) socket.destroy();
   });

@@ -34,7 +34,7 @@ export function toAppError(error: unknown, request: FastifyRequest): AppError {
     case 'FST_ERR_REQUEST_TIMEOUT':
       return new AppError('request_timeout');
     case 'ECONNRESET':
-      // The client left before its whole body arrived; nobody reads the answer.
+      // The client disconnected before its whole body arrived and does not read the response.
       if (request.raw.destroyed && !request.raw.complete) return new AppError('request_timeout');
   }
   // JSON that secure-json-parse refuses (`__proto__`) and the errors of JSON.parse come without a code.

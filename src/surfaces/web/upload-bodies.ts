@@ -97,7 +97,7 @@ function fileOf({ fieldname, filename, mimetype, file }: MultipartFile): UploadP
 
 /**
  * A form that stops inside its file destroys the file's stream, perhaps before a listener is attached. Without this,
- * its reader would wait for ever.
+ * its reader would wait forever.
  */
 function followed(file: Readable): Readable {
   const bytes = unheard();
@@ -173,7 +173,7 @@ function cutWhenIdle({ raw }: FastifyRequest): void {
 }
 
 /**
- * Handles an upload that is refused before its end. Closed at once, the connection could lose the response. Left open,
+ * Handles an upload that is refused before its end. Closed immediately, the connection could lose the response. Left open,
  * it would block the next request that a proxy sends on it behind the rest of the body.
  */
 function dropRest({ raw }: FastifyRequest, reply: FastifyReply): void {

@@ -1,9 +1,9 @@
 import type { JsonSchema } from './types.ts';
 
 /**
- * Gives every object inside a schema a schema of its own: the object in `owner` of Site becomes SiteOwner. Generators
+ * Gives every object inside a schema a named schema: the object in `owner` of Site becomes SiteOwner. Generators
  * of Go and Python clients lose which fields may be null when a shared schema contains an unnamed object.
- * @throws Error when two different objects would get one name: give one of them an id of its own
+ * @throws Error when two different objects would get one name: give one of them an explicit id
  */
 export function withNamedParts(schemas: Readonly<Record<string, JsonSchema>>): Record<string, JsonSchema> {
   const found: Record<string, JsonSchema> = { ...schemas };

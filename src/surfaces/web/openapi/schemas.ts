@@ -96,7 +96,7 @@ function wide(schema: Readonly<Record<string, unknown>>): Readonly<Record<string
 /**
  * Marks a value as nullable in the two forms that client generators read: `type: ['string', 'null']`, and `oneOf` for a
  * schema of components. The first means the same as `anyOf`, because a keyword such as maxLength applies only to values
- * of its own type.
+ * of its type.
  */
 function readable({ anyOf, ...schema }: Readonly<Record<string, unknown>>): Record<string, unknown> {
   if (!Array.isArray(anyOf)) return schema;

@@ -156,8 +156,8 @@ function setupProblem(isEmail: boolean, isName: boolean, password: string): stri
 }
 
 /**
- * For everyone who opens the page. The link has not been checked yet, so the page says only that it is of no use any
- * more.
+ * Shown to everyone who opens the page. The link has not been checked yet, so the page says only that it is no longer
+ * valid.
  */
 function setupIsDone(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   return sendPage(

@@ -12,8 +12,8 @@ import { preparePages } from './forms.ts';
 import { visitorReader } from './visitor.ts';
 
 /**
- * Where a person returns from the authorization server of an external MCP server. Each server has an address of its own, so
- * that an answer of one cannot be taken for that of another.
+ * The return from the authorization server of an external MCP server. Each server has a separate address, so that the
+ * answer of one server cannot be taken for that of another.
  */
 const access = { access: { callers: 'anyone', identity: 'none' } } as const;
 const settingsPage = '/settings/connections';

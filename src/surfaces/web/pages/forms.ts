@@ -5,7 +5,7 @@ import type { Page } from './layout.ts';
 import { continuePage, errorPage, keyInAddressPage } from './messages.ts';
 
 /**
- * What every page with a form shares: how its body is read and what a refusal looks like. A refusal
+ * Shared parts of every page with a form: parsing of its body and pages for refusals. A refusal
  * shown as a page is audited like one of the API.
  */
 export function preparePages(scope: FastifyInstance, records: Pick<RequestRecords, 'denied'>): void {

@@ -21,7 +21,7 @@ export function policyFor(options: { formTarget?: string | null; script?: string
   );
 }
 
-/** The hash of an empty script: a place where oidc-provider may add the hash of its own auto-submitting page. */
+/** The hash of an empty script: a place where oidc-provider may add the hash of its auto-submitting page. */
 const emptyScript = hashOf('');
 
 export function page(options: {
@@ -29,7 +29,7 @@ export function page(options: {
   body: Html;
   formTarget?: string | null;
   script?: string;
-  /** One of our pages that a browser without scripts opens at once. */
+  /** A page of Postern that a browser without scripts opens immediately. */
   movesOnTo?: string;
 }): Page {
   const script = options.script === undefined ? null : { html: `<script>${options.script}</script>` };

@@ -62,7 +62,7 @@ export function legacyConfigCache(deps: {
 
 export const legacyConfigCachePath = '/api/v1/config/cache';
 
-/** What can be read and changed below `/config`, such as `sites`. */
+/** Documents below `/config`, such as `sites`. */
 function documentsIn(routes: readonly Route[]): { name: string; operationId: string }[] {
   const changed = new Set(routes.flatMap(({ method, path }) => (method === 'PUT' ? [path] : [])));
   return routes.flatMap(({ method, path, operationId }) => {
@@ -71,7 +71,7 @@ function documentsIn(routes: readonly Route[]): { name: string; operationId: str
   });
 }
 
-/** Of the envelope, or of an answer that has this shape already. */
+/** The error in the older shape. `payload`: the envelope, or a response that already has this shape. */
 function olderError(payload: string): string {
   const { error } = JSON.parse(payload) as { error: string | { message: string; hint: string } };
   return JSON.stringify({ error: typeof error === 'string' ? error : `${error.message} ${error.hint}` });

@@ -4,7 +4,7 @@ import { hostCookie } from './forms.ts';
 
 /**
  * Cookies and the sign-in's redirects belong to SERVICE_UI_URL. A page opened under another name of this machine, such
- * as 127.0.0.1, would fail late. So the browser is redirected at once to the same page under the right name.
+ * as 127.0.0.1, would fail late. So the browser is redirected immediately to the same page under the right name.
  */
 const movedCookie = '__Host-postern_moved';
 const movedCookieSeconds = 5;
@@ -20,7 +20,7 @@ export function movesToOwnHost(request: FastifyRequest, reply: FastifyReply, uiO
   if (request.method !== 'GET' && request.method !== 'HEAD') return false;
   if (isOwnHost(request, uiOrigin) || !request.url.startsWith('/')) return false;
   // A proxy that hides the browser's Host makes the right address look wrong. The browser then sends back the cookie
-  // that came with the redirect, and is served instead of being redirected for ever.
+  // that came with the redirect, and is served instead of being redirected forever.
   if (cookieValue(request.headers.cookie, movedCookie) !== undefined) return false;
   reply
     .header('set-cookie', hostCookie(movedCookie, '1', movedCookieSeconds))

@@ -222,7 +222,7 @@ export function providerEndpoints({ identity, uiOrigin, records }: Deps): (scope
           if (!isRefusal(reply.raw)) counted.succeed();
         });
       }
-      // The library submits some forms with a script of its own, and adds that script's hash to this policy.
+      // The library submits some forms with its own script, and adds that script's hash to this policy.
       reply.header('content-security-policy', policyFor({}));
       reply.hijack();
       for (const [name, value] of Object.entries(reply.getHeaders())) {

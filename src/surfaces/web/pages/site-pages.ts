@@ -58,7 +58,7 @@ export function sitesOffPage(requestId: string): Page {
   });
 }
 
-/** For the site's owner only. */
+/** Page for the site's owner only. */
 export function closedPage(
   id: string,
   status: 'empty' | 'expired' | 'taken_down' | 'deleted',
@@ -99,7 +99,7 @@ export function tooManyPage(noun: Noun, seconds: number, requestId: string): Pag
   });
 }
 
-/** For a failure in which `what` does not respond. */
+/** Page for a failure in which `what` does not respond. */
 export function unavailablePage(
   noun: Noun,
   what: 'identity' | 'gateway' | 'store',

@@ -9,7 +9,7 @@ import type { RequestLimits } from '../request-limits.ts';
 /** The person at a page of Sites, and how a page sends them to sign in. */
 export type Person = { readonly user: UserRef; readonly sessionId: string; readonly expiresAt: number };
 
-/** The person at the browser, or nobody. Keys and tokens open no site: they are checked, counted and refused. */
+/** Reads the person at the browser, if any. Keys and tokens open no site: they are checked, counted and refused. */
 export function visitorReader({
   sessions,
   authentication,

@@ -101,7 +101,7 @@ export async function readWebApp(folder: string): Promise<WebApp> {
   return { document, assets };
 }
 
-/** A name changes with its content, so a browser may cache it for ever. */
+/** A name changes with its content, so a browser may cache it permanently. */
 export function serveAssets(scope: FastifyInstance, { assets }: WebApp): void {
   scope.get<{ Params: { name: string } }>(
     '/assets/:name',

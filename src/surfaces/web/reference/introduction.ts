@@ -4,7 +4,7 @@ import type { OpenApi } from '../openapi/types.ts';
 import { type Html, html } from '../html.ts';
 import { inline, json, prose } from './prose.ts';
 
-/** What a reader needs once, before the first operation. */
+/** Text that a reader needs once, before the first operation. */
 export function introduction(document: OpenApi): Html {
   const origin = document.servers[0]?.url ?? '';
   const schemes = document.components.securitySchemes;

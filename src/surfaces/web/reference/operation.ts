@@ -47,7 +47,7 @@ function pathText(path: string): Html {
   return { html: escape(path).replaceAll(/\{\w+\}/g, '<wbr><i>$&</i>') };
 }
 
-/** The description without the sentence about callers, which has a box of its own. */
+/** The description without the sentence about callers, which has a separate box. */
 function lead(operation: Operation): Html | undefined {
   const text = operation.description.split('**Who may call it:**')[0]?.trim() ?? '';
   return text === '' ? undefined : prose(text);

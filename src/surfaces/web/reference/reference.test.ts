@@ -18,7 +18,7 @@ const document = buildOpenApi({
 const page = renderReference(document);
 
 describe('the API reference', () => {
-  test('runs one script of its own, loads nothing from anywhere and lets nobody frame it', async () => {
+  test('runs only its own script, loads nothing from other origins and refuses to be framed', async () => {
     const app = Fastify();
     await app.register(async (scope) => referencePage(() => document)(scope));
     const answer = await app.inject({ url: '/api/v2/docs' });

@@ -1,7 +1,7 @@
 import type { JsonSchema, OpenApi } from '../openapi/types.ts';
 import { asSchema, resolved } from './schema-table.ts';
 
-/** A plausible value of a schema, for operations without an example of their own. */
+/** A plausible value of a schema, for operations without an example. */
 export function sampleOf(
   given: JsonSchema,
   schemas: OpenApi['components']['schemas'],
