@@ -11,7 +11,7 @@ import type { Passwords } from './passwords.ts';
 
 /**
  * Creates the first administrator of an installation, by the one-time link or by configuration. Both ways are closed
- * for ever once an administrator exists. Two attempts at the same moment create one administrator.
+ * permanently once an administrator exists. Two attempts at the same moment create one administrator.
  */
 export type FirstAdministrator = {
   hasAdministrator(): Promise<boolean>;

@@ -9,7 +9,7 @@ const made = (...secrets: string[]) => createKnownDevices({ clock, random: syste
 const devices = made('secret one');
 
 describe('the cookie of a known device', () => {
-  test('is recognised for its account, however it is spelled, under a name of its own', () => {
+  test('is recognised for its account in any spelling, under a separate name', () => {
     const [first, second] = [devices.issue('Ada@example.com'), devices.issue('ada@example.com')];
     expect(devices.recognise('ada@EXAMPLE.com', first)).toMatch(/^[\w-]{22}$/);
     expect(devices.recognise('ada@example.com', second)).not.toBe(

@@ -19,7 +19,7 @@ function right(address: string, device: string | null = null): void {
   attempt.succeed();
 }
 
-/** As many wrong passwords as the account's counter takes, from eleven addresses. */
+/** Sends as many wrong passwords as the account's counter allows, from eleven addresses. */
 function lockOut(): void {
   for (let address = 1; address <= 11; address += 1)
     for (let count = 0; count < 10; count += 1) wrong(`192.0.2.${address}`);
@@ -51,7 +51,7 @@ describe('wrong passwords of strangers', () => {
 });
 
 describe('a known device', () => {
-  test('has ten tries in a quarter of an hour of its own, from wherever it asks', () => {
+  test('has its own ten tries in a quarter of an hour, from any address', () => {
     for (let count = 0; count < 10; count += 1)
       expect(wrong(`198.51.100.${count}`, 'laptop')).toBe('allowed');
     expect(wrong('198.51.100.77', 'laptop')).toBe('refused');

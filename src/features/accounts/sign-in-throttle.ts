@@ -11,8 +11,8 @@ import { canonicalEmail } from './email.ts';
  * The second limit slows down an attacker with many addresses, but alone it would let the attacker lock the owner out. So
  * it does not apply to origins that the account knows (OWASP, "device cookies"; decision 0012), and their attempts do not
  * count towards it. These are a browser with the cookie of an earlier correct password (known-devices.ts), which has its
- * own counter instead, and an address from which someone signed in to this account within a day. Both stay within the
- * other two limits, so neither lets anyone guess faster than from one address.
+ * own counter instead, and an address from which a person signed in to this account within a day. Both stay within the
+ * other two limits, so neither allows faster guessing than from one address.
  */
 export type SignInThrottle = {
   /** `account`: the e-mail that was typed. `device`: the known device's name, null for any other browser. */

@@ -2,7 +2,7 @@ import type { Actor, AuditContext } from '../../core/caller.ts';
 import type { AuditEventName } from './events.ts';
 import type { Json } from '../../core/safe-text.ts';
 
-/** What a feature writes about a change, or Postern about a refusal. */
+/** A record of a feature about a change, or of Postern about a refusal. */
 export type AuditEntry = {
   readonly event: AuditEventName;
   readonly auditContext: AuditContext;

@@ -15,7 +15,7 @@ export type ChainStore = {
   seal(seals: readonly NewSeal[], sealedAt: number): Promise<void>;
   /** Frees the space of events that no longer wait. Not inside a transaction. */
   tidy(): Promise<void>;
-  /** Links after `afterSeq` in chain order; `event` is null when the chained event is gone. */
+  /** Links after `afterSeq` in chain order; `event` is null when the chained event no longer exists. */
   walkSeals(afterSeq: number, limit: number): Promise<readonly SealedEvent[]>;
   /** How many events follow `afterSeq`, up to `limit`, and the first with neither a link nor a place on the waiting list. */
   walkEvents(afterSeq: string, limit: number): Promise<EventsWalk>;

@@ -56,7 +56,7 @@ function inMemory(options: { maxBuckets?: number; fails?: () => boolean } = {}) 
   const denials = createDenials({
     clock,
     tx: async (work) => {
-      if (options.fails?.()) throw new Error('The database is away.');
+      if (options.fails?.()) throw new Error('The database is unavailable.');
       return await work({ audit: { appendAll: async (batch) => void entries.push(...batch) } });
     },
     onDropped: (count) => {
@@ -203,14 +203,14 @@ test('refusals that find no room at all are counted as dropped', async () => {
   expect([told(), lost()]).toEqual([11, 89]);
 });
 
-test('a database that is away loses nothing: the next flush writes it', async () => {
+test('an unavailable database loses nothing: the next flush writes it', async () => {
   let isAway = true;
   const { denials, entries, told } = inMemory({ fails: () => isAway });
   denials.record(denied());
-  await expect(denials.flush({ all: true })).rejects.toThrow('away');
+  await expect(denials.flush({ all: true })).rejects.toThrow('unavailable');
   clock.advance(1_000);
   denials.record(denied());
-  await expect(denials.flush({ all: true })).rejects.toThrow('away');
+  await expect(denials.flush({ all: true })).rejects.toThrow('unavailable');
   isAway = false;
   await denials.flush({ all: true });
   expect(entries).toHaveLength(1);

@@ -36,7 +36,7 @@ export type Denials = {
 
 type Bucket = {
   readonly refusal: Refusal;
-  /** The first refusal of a kind is due at once, those that follow a minute later. */
+  /** The first refusal of a kind is due immediately, later ones after a minute. */
   readonly dueAt: number;
   readonly firstAt: number;
   lastAt: number;

@@ -34,7 +34,7 @@ export const auditEvents = {
   'config.api-environments.changed':
     'The Environment policy was changed (reason `changed`) or reverted (`reverted`).',
   'mcp.tool_called':
-    'An agent called a tool that changed something, for a person; the change has an event of its own. The actor’s credential is the client.',
+    'An agent called a tool that changed something, for a person; the change has a separate event. The actor’s credential is the client.',
   'mcp.approval_decided':
     'A person approved a call of their agent (reason `approved`) or refused it (`refused`). `mcp.tool_called` is written when the agent makes it.',
   'mcp.definition_chosen':

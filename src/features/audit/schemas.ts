@@ -4,7 +4,7 @@ import type { AuditEvent } from './audit-event.ts';
 import { chainedForm } from './chain.ts';
 import { type AuditEventName, auditEvents } from './events.ts';
 
-/** For the API reference. */
+/** Example in the API reference. */
 export const exampleEvent = {
   id: 'evt_3kTq9ZpW1xYb7LcD5mNa',
   time: '2026-01-01T09:00:00.000Z',
@@ -125,8 +125,8 @@ export const exportQuery = z.strictObject({
 });
 
 /**
- * The event for a viewer who may know that it happened, but not where another person works from: leaves out the address,
- * agent and session of others. So an owner's timeline shows what an administrator did, but not from where.
+ * The event for a viewer who may know that it happened, but not from where: it leaves out the address, agent and session of
+ * other people. So an owner's timeline shows what an administrator did, but not from where.
  */
 export function toTimelineResponse(event: AuditEvent, viewerId: string): AuditEventResponse {
   const response = toAuditEventResponse(event);

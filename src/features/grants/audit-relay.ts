@@ -34,16 +34,16 @@ const maxHeld = 1_000;
 const maxPerBatch = 200;
 /** Number of keys in one request that are reported: a client that sends more is making them up. */
 const maxKeysOfRequest = 5;
-/** Number of waiting keys from one address, so that a flood of made-up keys leaves room for those of others. */
+/** Number of waiting keys from one address, so that a flood of made-up keys leaves room for keys from other addresses. */
 const maxKeysOfAddress = 50;
 
 /** In the order of a row in the store. */
 const rowFields = ['reason', 'targetId', 'address', 'agent', 'count', 'digest', 'kind'] as const;
 
 export type AuditRelay = {
-  /** Returns at once and never fails. */
+  /** Returns immediately and never fails. */
   note(kind: GrantKind['name'], refusal: Refusal, from: Origin): void;
-  /** The same for keys in an address or a header, by the digests of their values. */
+  /** Notes keys in an address or a header, by the digests of their values. */
   noteKeys(digests: readonly string[], from: Origin): void;
   /**
    * Writes due entries to the store; entries without a free slot stay in memory. `all`: also repetitions, before the
@@ -63,7 +63,7 @@ export function createAuditRelay(deps: {
   const seenKeys = new Map<string, Entry>();
   const keysOfAddress = new Map<string, number>();
 
-  /** The entries to report now: the first of its kind at once, its repetitions a minute later. */
+  /** The entries to report now: the first of its kind immediately, its repetitions a minute later. */
   function due(now: number, all: boolean): string[] {
     const found: string[] = [];
     for (const [id, { entry, nextAt }] of held) {

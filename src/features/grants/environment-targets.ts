@@ -19,7 +19,7 @@ export type EnvironmentTargetsDeps = {
   readonly read: { readonly serving: ServingStore; readonly opening: OpeningStore };
   readonly tx: Tx<{ holders: HolderStore; audit: AuditWriter }>;
   readonly states: TargetStates;
-  /** Of the Environment policy. */
+  /** `grantMinutes` of the Environment policy. */
   readonly grantMinutes: () => Promise<number>;
   readonly random: Random;
 };

@@ -125,8 +125,8 @@ export function createGatewayGrants(deps: {
   }
 
   /**
-   * Reads the value of each key and the store's clock, or throws `store_unavailable`. Values that are there at once are no
-   * promise: a private page of 1 KiB takes 9.3 µs, and promises 0.8 more, with which P6 misses its floor.
+   * Reads the value of each key and the store's clock, or throws `store_unavailable`. Values that are available immediately are not
+   * wrapped in a promise: a private page of 1 KiB takes 9.3 µs, and promises 0.8 more, with which P6 misses its floor.
    */
   function ask(keys: readonly string[]): KvValues | Promise<KvValues> {
     const values = kv.getAll(keys);

@@ -7,11 +7,11 @@ import { endedGrant } from './records.ts';
 
 /**
  * Ends the grants of Environments of a person who may no longer hold them: who is disabled, deleted or without the role, or
- * whose session ended. A grant ends by a value in its place in the key-value store, so a code that is still under way
- * cannot become a grant either.
+ * whose session ended. A value replaces the grant in the key-value store, so a code that is not redeemed yet cannot
+ * become a grant either.
  */
 export type GrantHolders = {
-  /** Returns at once; what fails is retried by retryOwed(). */
+  /** Returns immediately; retryOwed() retries failures. */
   endOfUser(userId: string): void;
   endOfSession(sessionId: string): void;
   /** Checks one person, when the account changed. */

@@ -1,12 +1,12 @@
 import { minute } from '../../core/clock.ts';
 
 /**
- * What differs between the grants of private sites and those of Environments. Each kind has a cookie, names in the
- * key-value store, and keys of its signatures of its own, so a code or a grant of one kind never opens the other.
+ * Differences between the grants of private sites and those of Environments. Each kind has its own cookie, names in the
+ * key-value store, and signature keys, so a code or a grant of one kind never opens the other.
  */
 export type GrantKind = {
   readonly name: 'site' | 'environment';
-  /** What texts call it. */
+  /** The noun for it in texts. */
   readonly noun: 'site' | 'Environment';
   /** Which of the two addresses its hosts are below, and the setting with that address. */
   readonly contentUrl: 'contentUrl' | 'environmentsContentUrl';

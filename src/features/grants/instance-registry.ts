@@ -32,7 +32,7 @@ export type Workload = 'web' | 'gateway';
  * (matrix FT-05).
  */
 export const heartbeatMs = 3 * second;
-/** Many heartbeats may be lost: a store that is unreachable for a minute does not mean that a process is gone. */
+/** Many heartbeats may be lost: a store that is unreachable for a minute does not mean that a process has ended. */
 const keptMs = 1.5 * minute;
 /**
  * Maximum number of processes of one installation, each web, gateway or worker. The chart allows 48 pods. The remaining

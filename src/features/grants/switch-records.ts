@@ -8,7 +8,7 @@ import type { GrantSigner } from './grant-signer.ts';
 /**
  * Whether Sites, or Environments, are on. A gateway reads this record from the key-value store with each private asset. The
  * generation grows each time they are switched off, so that earlier grants stay invalid (contract 6). While the record
- * is missing, nobody has access.
+ * is missing, no one has access.
  */
 export type SwitchState = { readonly generation: number; readonly isOn: boolean };
 
@@ -27,7 +27,7 @@ export type SwitchRecords = {
   withdraw(): Promise<void>;
   /** Writes the current state of the database for the gateways. Rejects when either cannot be reached. */
   publish(): Promise<SwitchState>;
-  /** The same after a change and from time to time; logs a failure instead of rejecting. */
+  /** Writes the state after a change and from time to time; logs a failure instead of rejecting. */
   refresh(): Promise<void>;
 };
 

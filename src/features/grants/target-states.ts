@@ -49,7 +49,7 @@ function writeState(signer: GrantSigner, key: string, revision: number, state: T
 
 export type TargetStates = {
   withdraw(targetId: string): Promise<void>;
-  /** `revision`: a record of an earlier one is not written any more. Logs a failure instead of rejecting. */
+  /** `revision`: a record of an earlier revision is not written. Logs a failure instead of rejecting. */
   publish(state: TargetState, revision: number): Promise<void>;
 };
 

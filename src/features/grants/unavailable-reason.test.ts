@@ -23,7 +23,7 @@ test.each([
   ['https://a.example.co.uk', 'https://b.example.co.uk', 'registrable domain'],
   // A suffix of two words is no registrable domain.
   ['https://a.co.uk', 'https://b.co.uk', null],
-  // On the Public Suffix List itself: every label is a domain of its own.
+  // On the Public Suffix List itself: every label is a separate domain.
   ['https://app.github.io', 'https://github.io', null],
   ['https://postern.corp', 'https://sites.corp', null],
   ['https://intranet', 'https://sites.intranet', null],

@@ -14,7 +14,7 @@ export type KeycloakClient = {
   read(path: string): Promise<KeycloakAnswer>;
   /** RFC 7662, as the read-only client. Rejects with KeycloakTrouble. */
   introspect(token: string, hint: 'access_token' | 'refresh_token'): Promise<Record<string, unknown>>;
-  /** The same with any client's credentials: 200 when they are right. */
+  /** Introspects with any client's credentials: 200 when they are right. */
   introspectAs(client: ClientCredentials, token: string): Promise<KeycloakAnswer>;
   /** Requests a new token of the read-only client itself. Rejects with KeycloakTrouble. */
   ownToken(): Promise<string>;

@@ -107,7 +107,7 @@ const broken = Object.assign(new TypeError('fetch failed'), {
   cause: Object.assign(new Error('reset'), { code: 'ECONNRESET' }),
 });
 
-/** Bodies and states that say neither yes nor no, whoever is asked. */
+/** Bodies and states that mean neither yes nor no, for any endpoint. */
 const nonsense: [string, () => Response | Promise<Response>][] = [
   ['a refused connection', () => Promise.reject(new TypeError('fetch failed'))],
   ['no answer', silence],
@@ -149,7 +149,7 @@ describe('ID-10 what cannot be told is unavailable, never a yes and never a no',
     ['a realm that is not there', json({ error: 'Realm not found.' }, 404)],
     ['someone else', json({ id: 'someone-else', enabled: true })],
     ['a person of whom it is not said whether they are enabled', json({ id: subject })],
-    ['"enabled" in words', json({ id: subject, enabled: 'true' })],
+    ['"enabled" as text', json({ id: subject, enabled: 'true' })],
   ])('%s in place of a person', async (_, answer) => {
     const found = await open({ user: () => answer }).directory.principal(subject);
     expect(found).toMatchObject({ kind: 'unavailable' });
@@ -175,7 +175,7 @@ describe('ID-10 what cannot be told is unavailable, never a yes and never a no',
 
 describe('ID-11 an answer about a token counts only in form and for this realm', () => {
   test.each([
-    ['active in words', { active: 'true' }, 'unavailable'],
+    ['active as text', { active: 'true' }, 'unavailable'],
     ['without a subject', { sub: undefined }, 'unavailable'],
     ['another issuer', { iss: 'https://id.example/realms/others' }, 'inactive'],
     ['over already', { exp: 1_000_000 }, 'inactive'],
@@ -301,7 +301,7 @@ describe('ID-13 a provider in trouble', () => {
     await Promise.all(asking);
   });
 
-  test('after five failures it is left alone for a second, and asked again after it', async () => {
+  test('after five failures it is not asked for a second, and then asked again', async () => {
     let isUp = false;
     const { directory, asked, advance } = open({
       introspection: () => (isUp ? active() : json({}, 503)),
@@ -398,7 +398,7 @@ describe('what is asked again within 100 ms is asked once', () => {
       { isStill: true },
     );
     expect(await directory.principal(subject)).toMatchObject({ kind: 'active' });
-    // Whom the answer does not name is not told by it.
+    // The answer says nothing about people that it does not name.
     expect(await directory.principal(other)).toMatchObject({ kind: 'unavailable' });
     expect(await directory.introspect(good)).toMatchObject({ kind: 'active' });
     const second = await signed({ aud: 'postern-principal-sync', jti: 'another' });

@@ -2,8 +2,8 @@ import { mcpScope } from '../../core/scopes.ts';
 import { isRecord, type KeycloakClient, KeycloakTrouble } from './keycloak-client.ts';
 
 /**
- * What a realm allows the clients of agents, as far as it can be known without a token of a person: how they may register, and
- * whether a token for `/mcp` is apart from one for the API (decision 0062). It reads, and changes nothing.
+ * Checks what a realm allows the clients of agents, as far as possible without a token of a person: how they may register, and
+ * whether a token for `/mcp` differs from one for the API (decision 0062). It changes nothing.
  */
 export type McpCheck = {
   readonly registration: {

@@ -8,7 +8,7 @@ import {
 } from './keycloak-client.ts';
 
 /**
- * Tests by requests whether the realm is set up as Postern needs it. Runs four checks and reports the first that fails,
+ * Tests with requests whether the realm is set up for Postern. Runs four checks and reports the first that fails,
  * with the setting that it concerns and the fix. `away` is no verdict: the realm did not answer.
  */
 export type SelfTest = () => Promise<SelfTestResult>;

@@ -33,14 +33,14 @@ export type NewSiteNotice = {
   readonly recipient: NoticeRecipient;
   readonly kind: SiteNoticeKind;
   readonly siteId: string;
-  /** As for keys. */
+  /** See `occasion` of keys. */
   readonly occasion: string;
   readonly fields: SiteNoticeFields;
 };
 
 export type NewEnvironmentNotice = EnvironmentNotice & {
   readonly recipient: NoticeRecipient;
-  /** As for keys. */
+  /** See `occasion` of keys. */
   readonly occasion: string;
 };
 
@@ -77,7 +77,7 @@ type EnvironmentNotice = { readonly environmentId: string } & (
         readonly branch: string;
         /** The first digits. Absent: the branch was not read. */
         readonly sha?: string;
-        /** What went wrong, in a sentence. */
+        /** What went wrong, as a sentence. */
         readonly reason: string;
         /** An earlier deploy is still served. */
         readonly isServed: boolean;

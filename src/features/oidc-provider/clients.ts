@@ -27,12 +27,12 @@ export function isMcpClient(clientId: string): boolean {
   return clientId === mcpClientId || isUnverified(clientId);
 }
 
-/** Nobody has checked its name: it registered itself, or is described by a document of its own. */
+/** Whether its name is unverified: the client registered itself, or is described by its own metadata document. */
 export function isUnverified(clientId: string): boolean {
   return isRegistered(clientId) || hasDocument(clientId);
 }
 
-/** Of a client whose id is the address of its metadata. Such an id is never one of another kind. */
+/** Whether the id of a client is the address of its metadata. No other kind of client has such an id. */
 export function hasDocument(clientId: string): boolean {
   return clientId.startsWith('https://');
 }

@@ -20,7 +20,7 @@ const views: ProviderViews = {
   contentSecurityPolicy: "default-src 'none'",
 };
 
-/** A provider whose storage is gone. */
+/** A provider whose storage is unavailable. */
 let ask: (
   path: string,
   accept: string,

@@ -43,12 +43,12 @@ export type McpResource = {
   registered(client: McpResourceClient): Promise<void>;
   /** A person allowed a client that registered itself. */
   confirmed(clientId: string): Promise<void>;
-  /** A person allowed a client with a document of its own. */
+  /** A person allowed a client that is described by its own metadata document. */
   documentAllowed(client: McpResourceClient): Promise<void>;
-  /** What a client calls itself. Undefined: it is not known. */
+  /** Name that a client chose. Undefined: the client is not known. */
   nameOf(clientId: string): Promise<string | undefined>;
   readonly documents: ClientDocuments;
-  /** What the agents of a client may be for. */
+  /** Definitions that a person can choose for the agents of a client. */
   definitionsFor(clientId: string): Promise<DefinitionOffer>;
   /** A person allowed a client something under this definition. @throws AppError state_conflict */
   chosen(

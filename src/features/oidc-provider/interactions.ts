@@ -26,13 +26,13 @@ export type Interaction =
       readonly kind: 'consent';
       readonly uid: string;
       readonly clientName: string;
-      /** False: the client registered itself or has a document of its own, and chose its name. */
+      /** False: the client registered itself or has its own metadata document, and chose its name. */
       readonly isKnown: boolean;
       /** E-mail of the account that is signed in, for which the client would act. */
       readonly account: string;
       readonly redirectHost: string | null;
       readonly scopes: readonly string[];
-      /** What its agents may be for; null: it is no MCP client. */
+      /** Definitions that the person can choose for its agents. Null: the client is no MCP client. */
       readonly definitions: DefinitionOffer | null;
       readonly formTarget: string | null;
     }
@@ -85,7 +85,7 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
     }
   }
 
-  /** Undefined also for a client that may not be used any more: its interaction ends with an error of the provider. */
+  /** Also undefined for a client that may no longer be used: its interaction ends with an error of the provider. */
   async function findClient(clientId: string) {
     try {
       return await provider().Client.find(clientId);

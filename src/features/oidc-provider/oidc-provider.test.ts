@@ -113,7 +113,7 @@ describe('the provider', () => {
     }
   });
 
-  test('MC-03 refuses a redirect that is not registered, on a page of its own', async () => {
+  test('MC-03 refuses a redirect that is not registered, on its own page', async () => {
     const answer = await browser.get(
       `/identity/auth?client_id=postern-web&redirect_uri=https://evil.example/cb&response_type=code&scope=openid`,
     );

@@ -46,7 +46,7 @@ export type OidcProvider = {
   removeClient(clientId: string): Promise<void>;
   /** Reaches the endpoints without a network. */
   readonly fetch: Fetch;
-  /** Detaches the browser from its provider session, so that its cookie there signs nobody in again. */
+  /** Detaches the browser from its provider session, so that its cookie there does not sign the person in again. */
   endProviderSession(request: IncomingMessage, response: ServerResponse): Promise<void>;
   /** Returns how many keys verify after each process has restarted. @throws SigningKeysUnreadable */
   rotateSigningKeys(auditContext: AuditContext): Promise<number>;
@@ -105,7 +105,7 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
     mountAt(provider().callback(), { mountPath: '/identity', uiOrigin, path, address }, request, response);
 
   async function keepDocument(clientId: string): Promise<void> {
-    // Rejects when the policy does not allow it any more. The person then allows nothing.
+    // Rejects when the policy no longer allows the client. The person then allows nothing.
     const client = await provider().Client.find(clientId);
     if (client === undefined) return;
     const redirectHosts = hostsOf(client.redirectUris ?? []);

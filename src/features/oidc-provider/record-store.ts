@@ -35,7 +35,7 @@ export type RecordStore = {
   find(model: string, idHash: string): Promise<ProviderRecord | undefined>;
   findByUid(model: string, uid: string): Promise<ProviderRecord | undefined>;
   findByUserCode(model: string, userCodeHash: string): Promise<ProviderRecord | undefined>;
-  /** Compare-and-set: false when the record was already consumed, or is gone. */
+  /** Compare-and-set: false when the record was already consumed or removed. */
   consume(model: string, idHash: string): Promise<boolean>;
   remove(model: string, idHash: string): Promise<void>;
   /**
@@ -43,7 +43,7 @@ export type RecordStore = {
    * used or not. Of several concurrent calls, only one gets the connection.
    */
   endGrant(grantId: string): Promise<Connection | undefined>;
-  /** Locks a grant against concurrent use or removal until the transaction ends. False when it is gone. */
+  /** Locks a grant against concurrent use or removal until the transaction ends. False when it no longer exists. */
   holdGrant(grantId: string): Promise<boolean>;
   /** Grants of one person that outlive their browser session, with the time a token was last issued. */
   listGrants(

@@ -5,8 +5,8 @@ import { mcpClientScopes, registeredPrefix } from './clients.ts';
 
 /**
  * Dynamic registration of MCP clients (RFC 7591). Anyone may call it, so a registration is worth little: the client is
- * public, can ask for nothing but the MCP endpoint, and is gone after an hour unless a person allows it something. Its name
- * is only what it calls itself.
+ * public, can request only the MCP endpoint, and is removed after an hour unless a person allows it something. It chose
+ * its name itself.
  */
 export type Registered = {
   readonly client_id: string;

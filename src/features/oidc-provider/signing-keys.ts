@@ -7,7 +7,7 @@ import type { SigningKeyStore } from './signing-key-store.ts';
 
 const context = 'provider-signing-keys';
 
-/** False when stored keys cannot be decrypted by `encryption`: then nobody can sign in. Creates no keys. */
+/** False when stored keys cannot be decrypted by `encryption`: then no person can sign in. Creates no keys. */
 export async function canDecryptSigningKeys(keys: SigningKeyStore, encryption: Encryption): Promise<boolean> {
   const encrypted = await keys.find();
   if (encrypted === undefined) return true;
@@ -76,7 +76,7 @@ export async function rotateSigningKeys(
   return next.keys.length;
 }
 
-/** The stored keys cannot be decrypted. Nobody could sign in, so the process does not start. */
+/** The stored keys cannot be decrypted. No person could sign in, so the process does not start. */
 export class SigningKeysUnreadable extends Error {
   constructor() {
     super('ENCRYPTION_KEY decrypts none of the signing keys.');

@@ -28,7 +28,7 @@ export function clientRoutes({ connectedClients }: { connectedClients: Connected
       path: '/me/clients',
       operationId: 'listMyClients',
       tag,
-      summary: 'List the clients that can act for you while you are away',
+      summary: 'List the clients that can act for you while you are offline',
       policy: anyone,
       success,
       example: { data: [clientExample] },

@@ -20,7 +20,7 @@ export type ConnectedClients = {
   list(userId: string): Promise<ConnectedClient[]>;
   /** Ends every grant of this client and person with all its tokens. Throws `not_found`. */
   revoke(auditContext: AuditContext, userId: string, clientId: string): Promise<void>;
-  /** Ends one grant with all its tokens. Does nothing where the grant is gone, or where only the provider can end it. */
+  /** Ends one grant with all its tokens. Does nothing when the grant no longer exists, or when only the provider can end it. */
   endGrant(grant: GrantOfClient): Promise<void>;
   /** Whether the grant still gives access. Null: the provider does not tell without a token. */
   isGrantLive(grant: GrantOfClient): Promise<boolean | null>;

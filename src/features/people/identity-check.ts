@@ -27,7 +27,7 @@ export function createIdentityCheck({
   issuer: string;
   /** Applies this state to the person's keys, in one transaction. */
   found: (userId: string, state: 'active' | 'disabled') => Promise<void>;
-  /** Called for a person who is disabled, deleted or without the role; returns at once. */
+  /** Called for a person who is disabled, deleted or without the role; returns immediately. */
   lost: (userId: string) => void;
   log: Log;
 }): IdentityCheck {

@@ -29,7 +29,7 @@ export type People = {
   accessTokenFor(sessionId: string): Promise<SessionToken>;
   findUser(id: string): Promise<UserRef | undefined>;
   findUserBySubject(issuer: string, subject: string): Promise<UserRef | undefined>;
-  /** The same, but inserts the user when the subject is new here (from an imported key or a token). */
+  /** Finds the user, or inserts one when the subject is new (from an imported key or a token). */
   learnUser(person: { readonly issuer: string; readonly subject: string }): Promise<UserRef>;
   /** Counts a step that an address takes without a credential; throws `rate_limited` above the limit. */
   limitSignIn(step: AnonymousStep, address: string | null): CountedStep;

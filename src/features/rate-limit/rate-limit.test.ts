@@ -7,7 +7,7 @@ import type { LimitSource, Spend } from './source.ts';
 
 const request = { owner: 'usr_1', key: 'k1', limit: 600 };
 
-/** Two processes over one shared source that can be taken away. */
+/** Two processes with one shared source that a test can make unavailable. */
 function setUp() {
   const clock = new FakeClock();
   const store = memorySource({ clock });

@@ -13,7 +13,7 @@ export type LimitSource = {
   setStamp(stamp: KeyStamp): void | Promise<void>;
 };
 
-/** A source that answers at once and cannot fail. */
+/** A source that answers immediately and cannot fail. */
 export type LocalSource = {
   spend(request: SpendRequest): Spend;
   peek(owner: string, limit: number): Budget;

@@ -24,7 +24,7 @@ type DocumentRoutesSpec<T, Shown extends object, Impact> = {
   readonly title: { readonly one: string; readonly many: string };
   readonly policy: RoutePolicy;
   readonly changeDescription: string;
-  /** Of a change and of a revert, besides those of every document. */
+  /** Error codes of a change and of a revert, besides those of every document. */
   readonly errors?: readonly ErrorCode[];
   readonly body: z.ZodObject & z.ZodType<T>;
   readonly shown: z.ZodType<Shown>;

@@ -11,7 +11,7 @@ export type DocumentVersion = {
 };
 
 export type DocumentStore = {
-  /** The newest version, or undefined while nobody has changed the default. */
+  /** The newest version, or undefined while the default is unchanged. */
   current(name: string): Promise<DocumentVersion | undefined>;
   at(name: string, version: number): Promise<DocumentVersion | undefined>;
   /** Newest first. */

@@ -6,7 +6,7 @@ import type { DocumentVersion } from './settings.ts';
 
 function open() {
   let tell: (change: Change) => void = () => undefined;
-  /** Looks under way, each with what answers it. */
+  /** Running reads, each with the function that answers it. */
   const looks: ((value: string) => void)[] = [];
   const reader = createDocumentReader<string>({
     name: 'words',

@@ -55,7 +55,7 @@ export function createDocumentReader<T>(deps: DocumentReaderDeps<T>): DocumentRe
     heard += 1;
     cached = undefined;
     behindSince ??= clock.now();
-    // Read at once for callers of lastRead(), which never reads. If this fails, inForce() reads again itself.
+    // Read immediately for callers of lastRead(), which never reads. If this fails, inForce() reads again itself.
     catchUp();
   });
 

@@ -4,7 +4,7 @@ import { defineRoute, type Route } from '../../platform/http.ts';
 
 /**
  * “What am I changing, who owns it, and where?”: the map of configuration surfaces (contract 8) as data, for people
- * and programs. It also lists what Postern does not have, with its owner, so that nobody searches for another way.
+ * and programs. It also lists what Postern does not have, with its owner, so that no one searches for another way.
  * test/api/surfaces.test.ts checks that every address is an existing page, route or document.
  */
 type Place =

@@ -15,7 +15,7 @@ import { safeReturnTo } from './return-to.ts';
 /**
  * Sign-in with OpenID Connect, code and PKCE: start() stores an attempt and returns the redirect to the provider, finish()
  * turns the provider's answer into a session. State, nonce and verifier belong to one attempt and are bound to the
- * browser by a cookie secret (contract 10.11), so that nobody can inject a code from another browser.
+ * browser by a cookie secret (contract 10.11), so that an attacker cannot inject a code from another browser.
  */
 export type LoginFlow = {
   start(input: { returnTo: string | undefined; browserSecret: string | undefined }): Promise<{
@@ -74,7 +74,7 @@ export function createLoginFlow(deps: {
     return { user, session };
   }
 
-  /** Undefined: the attempt was encrypted under a key that is gone, so the person must start the sign-in again. */
+  /** Undefined: the attempt was encrypted under a removed key, so the person must start the sign-in again. */
   function attemptIn(encrypted: string, stateHash: string) {
     try {
       // Written by start() and authenticated by its encryption.

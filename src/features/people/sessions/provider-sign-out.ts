@@ -25,7 +25,7 @@ export function signOutWithProvider(deps: {
     await endSession(auditContext, sessionId, 'signed_out');
     if (tokens === undefined) return;
     const opened = decryptedOrNot(() => decryptTokens(encryption, sessionId, tokens.encrypted));
-    // The encryption key is gone.
+    // The encryption key was removed.
     if (opened === undefined) return stays('sealed_otherwise');
     if (opened.refreshToken === null) return;
     const left = await client.endSession(opened.refreshToken);
