@@ -5,7 +5,7 @@ import { workloads } from './config/names.ts';
 import type { Config } from './config/read.ts';
 import { keepTickShapes } from './platform/tick-shapes.ts';
 
-/** The entry point: enables the compile cache, runs the command line, and explains errors in words. */
+/** The entry point: enables the compile cache, runs the command line, and explains errors. */
 
 // Compiled code is cached next to the packages, in a folder that is trusted like the code itself. The cache must be
 // enabled before most of the program is loaded, so everything below is imported where it is needed. If the folder cannot
@@ -24,7 +24,7 @@ async function main(): Promise<number> {
   });
 }
 
-/** Reports an operator's mistake in words, and any other error with its stack. */
+/** Reports an operator's mistake as a message, and any other error with its stack. */
 async function explain(error: unknown): Promise<void> {
   const { ConfigError } = await import('./config/config-error.ts');
   const { explainStart, isInUse } = await import('./composition/backends/start-errors.ts');

@@ -24,7 +24,7 @@ export type Config = {
   readonly metricsPort: number;
   readonly dataDir: string;
   readonly databaseUrl: string | null;
-  /** Null: the operator grants the privileges of a gateway's role, or no gateway has a role of its own. */
+  /** Null: the operator grants the privileges of a gateway's role, or no gateway has a separate role. */
   readonly gatewayDatabaseRole: string | null;
   readonly kvUrl: string | null;
   /** Null: files in DATA_DIR. */
@@ -84,7 +84,7 @@ export type GitSettings = {
 /** How Environments are built and run. */
 export type EnvironmentSettings = {
   readonly engine: 'off' | 'local' | 'kubernetes';
-  /** Of the local engine. */
+  /** Isolation of the local engine. */
   readonly isolation: 'bwrap' | 'process';
   /** Null: another engine, or none. */
   readonly kubernetes: KubernetesSettings | null;
@@ -294,7 +294,7 @@ function checkPorts(
   }
 }
 
-/** All of its settings or none: with one missing, files would be stored where nobody looks for them. */
+/** All of its settings or none: with one missing, files would be stored in the wrong place. */
 function readObjectStore(value: Values, wrong: Wrong): ObjectStore | null {
   const names = ['OBJECT_STORE_URL', 'OBJECT_STORE_ACCESS_KEY', 'OBJECT_STORE_SECRET_KEY'] as const;
   const [bucket, accessKey, secretKey] = [value(names[0]), value(names[1]), value(names[2])];
@@ -324,7 +324,7 @@ function readEnvironments(
     wrong(
       'ENVIRONMENTS_DATABASE_URL',
       'names the server of DATABASE_URL: code of repositories would reach what Postern stores',
-      'Use a PostgreSQL server of its own for Environments.',
+      'Use a separate PostgreSQL server for Environments.',
     );
   if (engine === 'local' && (workload !== 'all' || value.isSet('KV_URL')))
     wrong(

@@ -14,7 +14,7 @@ export type RepositoryAccess =
 export type AgentReach = {
   readonly definitionId: string;
   readonly repositories: RepositoryAccess;
-  /** Of one person under this definition; null: as many as the Environment policy allows. */
+  /** Maximum Environments of one person under this definition. Null: the limit of the Environment policy. */
   readonly maxEnvironments: number | null;
   /** The longest lease; null: as long as the Environment policy allows. */
   readonly environmentTtlHours: number | null;

@@ -320,7 +320,7 @@ type AppErrorOptions = {
   /** Whole seconds, at least 1; sent as Retry-After. */
   retryAfterSeconds?: number;
   headers?: Readonly<Record<string, string>>;
-  /** For the log only. */
+  /** Appears only in the log. */
   cause?: unknown;
 };
 
