@@ -117,7 +117,7 @@ export async function createWeb(deps: WebDeps) {
     openStreams: createOpenStreams(deps.feed),
     records,
   };
-  // A port of its own, so that a network policy can keep pods from everything else. No proxy is in front of it.
+  // A separate port, so that a network policy can keep pods from everything else. No proxy is in front of it.
   const files =
     (settings.namespace ?? null) === null
       ? null

@@ -61,7 +61,7 @@ describe('taking older values out', () => {
     },
   );
 
-  test('SE-03 a rotation while the database is being looked at takes none out: all stays open', async () => {
+  test('SE-03 a rotation that starts while the database is read removes no secret', async () => {
     runRotate(settings(), 'ENCRYPTION_KEY');
     const config = settings();
     const backends = await openBackends(config, { isServer: false });

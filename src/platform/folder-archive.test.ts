@@ -80,7 +80,7 @@ test('an archive in which any byte was changed is refused, or says the same in a
     else others.push(got);
   }
   // Compression has more than one way of writing the zeros between two entries.
-  for (const other of others) expect(other).toEqual(right);
+  for (const archive of others) expect(archive).toEqual(right);
   expect(refused).toBeGreaterThan(100);
 });
 

@@ -38,10 +38,10 @@ export function stagingFolder(
     const names = await readdir(folder);
     const others = new Set(names.flatMap((name) => ofProcess.exec(name)?.[1] ?? []));
     others.delete(token);
-    for (const other of others) {
-      const [place, socket] = [join(folder, `${other}.d`), join(folder, `${other}.sock`)];
+    for (const staged of others) {
+      const [place, socket] = [join(folder, `${staged}.d`), join(folder, `${staged}.sock`)];
       if (life === null) await removeOld(place);
-      else if (!(await answers(folder, `${other}.sock`)))
+      else if (!(await answers(folder, `${staged}.sock`)))
         for (const gone of [place, socket]) await rm(gone, { recursive: true, force: true });
     }
     await removeOld(folder);

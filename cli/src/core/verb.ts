@@ -22,7 +22,7 @@ export type Verb = {
   readonly pagination?: 'page' | 'cursor';
   /** Fields of the result, or of each of its items; absent when the result has none. */
   readonly fields?: readonly string[];
-  /** Those of `fields` that hold one value, which a list shows. */
+  /** The `fields` that hold one value, which a list shows. */
   readonly columns?: readonly string[];
   /** True: lines of a log, which `--follow` prints as they are written. */
   readonly follows?: true;

@@ -13,7 +13,7 @@ type Published = { readonly site: string; readonly version: number | null; reado
 
 /**
  * In GitHub Actions: the outputs of the step, and a line in the summary of the run. Both are files that the runner names;
- * a value with a line break could add outputs of its own.
+ * a value with a line break could add outputs.
  */
 export async function reportToActions({ site, version, url }: Published, env: Io['env']): Promise<void> {
   const { GITHUB_ACTIONS: isActions, GITHUB_OUTPUT: outputs, GITHUB_STEP_SUMMARY: summary } = env;

@@ -12,7 +12,7 @@ export type SiteFile = {
   readonly site: string | undefined;
   /** Other folders with their sites, which the published folder must not replace. */
   readonly others: Readonly<Record<string, string>>;
-  /** Remembers the site of the published folder, beside those of others. @throws Error of the file system */
+  /** Remembers the site of the published folder, beside the sites of other folders. @throws Error of the file system */
   remember(site: string): Promise<void>;
   /** Takes back what remember() wrote. @throws Error of the file system */
   restore(): Promise<void>;

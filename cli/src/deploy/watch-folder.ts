@@ -4,7 +4,7 @@ import type { Io } from '../core/io.ts';
 import type { Result } from '../print/output.ts';
 import { filesOf } from '../files/folder.ts';
 
-/** A folder is looked at this often, rather than subscribed to: a build may remove it and make it again. */
+/** Milliseconds between two reads of the folder. It is not watched: a build may remove it and make it again. */
 const everyMs = 500;
 
 /** Changes with the files to publish; undefined = there is none, as during a build. */

@@ -146,7 +146,7 @@ function patternsIn(path: string, mark: string): { pattern: string; mark: string
   }
 }
 
-/** Of the ignore files of a folder; `above`: that folder, as the paths of files begin. */
+/** The rules in the ignore files of a folder; `above`: that folder, as the paths of files begin. */
 type Rules = { readonly above: string; readonly rule: ReturnType<typeof ignore> };
 
 /** With the SHA-256 of each; `size` is what was read. One buffer serves all, and no promise is made: see filesOf(). */

@@ -62,7 +62,7 @@ test.each([
   expect((await stat(path())).mode & 0o777).toBe(0o600);
 });
 
-test('a keychain that is away loses nothing: a change of the file keeps what it says', async () => {
+test('an unavailable keychain loses nothing: a change of the file keeps its entries', async () => {
   const entries = new Map<string, string>();
   await store(keychainOf(entries), credential);
   for (const away of [undefined, locked]) {

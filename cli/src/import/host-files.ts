@@ -82,5 +82,5 @@ export async function withLines(
 export function untranslatedText(name: string, untranslated: readonly Untranslated[]): string {
   if (untranslated.length === 0) return '';
   const lines = untranslated.map(({ where, why }) => `  ${where}: ${why}`);
-  return [`Not translated, or to be looked at, in ${name}:`, ...lines].join('\n');
+  return [`Not translated, or to be checked, in ${name}:`, ...lines].join('\n');
 }

@@ -91,7 +91,7 @@ function serviceOf(
 
 const otherKinds: Readonly<Record<string, string>> = {
   helm: 'Postern deploys no Helm charts.',
-  codefresh: 'Postern starts no pipelines of others.',
+  codefresh: 'Postern starts no pipelines of other systems.',
   configuration: 'Write its values as env, where they are used.',
   auroraRestore: 'A service postgres with a seed is a database of the Environment.',
 };

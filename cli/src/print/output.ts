@@ -24,7 +24,7 @@ export type Result = {
   readonly failure?: Failure | undefined;
   /** Printed as it arrives, instead of `data`. */
   readonly stream?: AsyncIterable<Uint8Array> | undefined;
-  /** Results that come one after the other, printed instead of `data`; each is an envelope of its own. A failure among them ends nothing. */
+  /** Results that come one after the other, printed instead of `data`; each is a separate envelope. A failure does not end the output. */
   readonly items?: AsyncIterable<Result | Failure>;
 };
 

@@ -14,7 +14,7 @@ export function addOutputOptions(command: Command): Command {
     .helpOption('-h, --help', 'Print this help.');
 }
 
-/** Those of every command that sends a request with a credential. */
+/** The options of every command that sends a request with a credential. */
 export function addCommonOptions(command: Command): Command {
   return addOutputOptions(command)
     .option('--context <NAME>', 'Use the server and the credential of this context.')

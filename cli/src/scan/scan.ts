@@ -8,7 +8,7 @@ import { type Finding, findKeys } from './find-keys.ts';
 
 /** Larger files are data rather than sources; one of them would fill the memory. */
 const maxBytes = 10 * 1024 ** 2;
-/** As git: a file with a NUL byte near its start is binary. */
+/** Like git: a file with a NUL byte near its start is binary. */
 const binaryBytes = 8_000;
 
 const ofGit = { ignoreFiles: ['.gitignore'], names: ['.git'] };

@@ -111,7 +111,7 @@ const busyTables = [
 
 export type OpenOptions = {
   readonly isServer: boolean;
-  /** Of a server; absent = all of them in this process. */
+  /** The workload of this server; absent = all of them in this process. */
   readonly workload?: Exclude<Workload, 'gateway'>;
   /** Runs before the embedded database is opened or created. When it rejects, neither happens. */
   readonly beforeDatabase?: () => Promise<void>;

@@ -9,7 +9,7 @@ const listeners = { PORT: 3000, GATEWAY_PORT: 3001, METRICS_PORT: 9464 };
 const failure = (code: string, message: string, more: object = {}) =>
   Object.assign(new Error(message), { code, ...more });
 
-/** As the stores wrap it. */
+/** The error that the stores wrap it in. */
 const wrapped = (cause: unknown) => new AppError('store_unavailable', { cause });
 
 describe('an engine that does not open is told as setting, problem and fix', () => {
@@ -22,7 +22,7 @@ describe('an engine that does not open is told as setting, problem and fix', () 
     ],
     [
       'DATABASE_URL',
-      // Both addresses of localhost: the sum of them has no message of its own.
+      // Both addresses of localhost: their AggregateError has no message.
       Object.assign(new AggregateError([failure('ECONNREFUSED', 'connect ECONNREFUSED ::1:5432')], ''), {
         code: 'ECONNREFUSED',
       }),

@@ -9,7 +9,7 @@ import { type Database, sqlState } from '../../platform/database/database.ts';
 import type { Log } from '../../platform/log.ts';
 
 /**
- * The PostgreSQL for databases of Environments; null when there is none. One that is away is checked when it is first used:
+ * The PostgreSQL for databases of Environments; null when there is none. An unreachable one is checked when it is first used:
  * until then, deploys wait.
  * @throws ConfigError when it must not be used
  */
@@ -42,7 +42,10 @@ export async function openDatabaseServer(
         `is refused by its server (${withoutSecrets(cause.message)})`,
         'Correct the role, the password or the database.',
       );
-    log.warn({ err: error }, 'the PostgreSQL of Environments is away; deploys with databases wait for it');
+    log.warn(
+      { err: error },
+      'the PostgreSQL of Environments is unavailable; deploys with databases wait for it',
+    );
   }
   return server;
 }

@@ -149,7 +149,7 @@ test('web knows that a worker runs pods, on any system and for any user, and ope
   });
 });
 
-test('a worker starts while the API server is away, and is refused without credentials', async () => {
+test('a worker starts while the API server is unavailable, and is refused without credentials', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'postern-kubeconfig-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const kubeconfig = join(folder, 'config');

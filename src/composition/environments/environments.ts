@@ -84,7 +84,7 @@ const policyName = 'api-environments';
 export function createEnvironmentPolicyPart(
   deps: {
     readonly kv: Kv;
-    /** Of the grants of Environments. */
+    /** For the grants of Environments. */
     readonly signer: GrantSigner;
     readonly read: Pick<DocumentStores, 'documents'>;
     readonly log: Log;

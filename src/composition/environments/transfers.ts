@@ -33,7 +33,7 @@ export function createTransfersOn(
   });
 }
 
-/** Of an output, packed and unpacked: web keeps it on its disk until the object store has it. */
+/** Maximum bytes of an output, packed and unpacked: web keeps it on its disk until the object store has it. */
 const maxSentBytes = 1024 ** 3;
 
 /** What web answers to pods. */

@@ -32,7 +32,7 @@ import type { Tracing } from '../../platform/tracing.ts';
 import { createMetrics } from '../../surfaces/web/metrics.ts';
 
 /**
- * The gateway as a workload of its own (contract 1). It reads the database through the views of the schema `gateway` and
+ * The gateway as a separate workload (contract 1). It reads the database through the views of the schema `gateway` and
  * writes nothing to it. It has no session secret, no encryption key and no identity client.
  */
 export type GatewayAloneSettings = GatewaySettings & {

@@ -64,7 +64,7 @@ export function createGatewaySide(
   > & {
     readonly kv: Kv;
     readonly signer: GrantSigner;
-    /** Of the grants of Environments. */
+    /** For the grants of Environments. */
     readonly environmentSigner: GrantSigner;
     readonly clock: Clock;
     readonly random: Random;

@@ -264,11 +264,11 @@ describe('the keys that the built-in provider signs with', () => {
     const before = await kids(open);
     const failing = await open.another(
       {},
-      { append: () => Promise.reject(new Error('The audit log is away.')) },
+      { append: () => Promise.reject(new Error('The audit log is unavailable.')) },
     );
     others.push(failing);
     await expect(failing.identity.rotateSigningKeys(systemAuditContext)).rejects.toThrow(
-      'The audit log is away.',
+      'The audit log is unavailable.',
     );
     expect(await kids(await another({}))).toEqual(before);
   });

@@ -123,8 +123,8 @@ describe('users', () => {
   });
 
   test('the last enabled administrator cannot be demoted, disabled or deleted', async () => {
-    const others = await open.identity.accounts.list({ offset: 0, limit: 100 });
-    for (const { userId, effectiveRoles } of others.accounts) {
+    const later = await open.identity.accounts.list({ offset: 0, limit: 100 });
+    for (const { userId, effectiveRoles } of later.accounts) {
       if (userId !== bossId && effectiveRoles.includes('admin')) await boss.api('DELETE', `/users/${userId}`);
     }
     const path = `/users/${bossId}`;

@@ -18,7 +18,7 @@ export type CredentialStore = {
   remove(repositoryId: string): Promise<StoredCredential | undefined>;
   /** Credentials that are not encrypted under the first key, by repository id, after `after`. */
   underOtherKeys(keyMark: string, after: string, limit: number): Promise<StoredCredential[]>;
-  /** Unless the credential has changed since it was read. */
+  /** Does nothing if the credential has changed since it was read. */
   replaceEncrypted(repositoryId: string, before: string, after: string): Promise<void>;
 };
 

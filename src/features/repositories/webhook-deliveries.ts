@@ -30,7 +30,7 @@ export type WebhookDeliveries = {
   receive(origin: RequestOrigin, repositoryId: string, delivery: Delivery): Promise<'queued' | 'nothing'>;
 };
 
-/** As long as GitHub can send a delivery again. */
+/** How long GitHub can send a delivery again. */
 const rememberedMs = 3 * day;
 
 const notProven = new AppError('invalid_credential', {

@@ -11,7 +11,7 @@ export type WebhookStore = {
   remove(repositoryId: string): Promise<boolean>;
   /** Secrets that are not encrypted under the first key, by repository id, after `after`. */
   underOtherKeys(keyMark: string, after: string, limit: number): Promise<StoredWebhook[]>;
-  /** Unless the secret has changed since it was read. */
+  /** Does nothing if the secret has changed since it was read. */
   replaceEncrypted(repositoryId: string, before: string, after: string): Promise<void>;
 };
 

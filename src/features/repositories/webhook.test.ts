@@ -33,7 +33,7 @@ let repositoryId: string;
 let secret: string;
 let count = 0;
 let name: string;
-/** Each test sends from an address of its own, because refusals are counted by address. */
+/** Each test sends from a different address, because refusals are counted by address. */
 let from: string;
 beforeEach(async () => {
   count += 1;
@@ -162,7 +162,7 @@ describe.each(providers)('a webhook of %s', (_provider, webhook, otherEvent) => 
     expect(events.data).toMatchObject([{ event: 'auth.throttled', reason: 'rate_limited' }]);
   });
 
-  test('is 503 while a store is away, and can be sent again', async () => {
+  test('is 503 while a store is unavailable, and can be sent again', async () => {
     const delivery = '0b8f6c46-8a52-4d3f-9a53-a1f2a58ab0c7';
     for (const [cut, restore] of [
       [() => (away.get = true), () => (away.get = false)],

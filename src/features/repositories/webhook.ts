@@ -14,7 +14,7 @@ export type Proof =
   | { readonly kind: 'signature'; readonly signature: string; readonly body: AsyncIterable<Uint8Array> }
   | { readonly kind: 'token'; readonly token: string };
 
-/** As large as GitHub sends. The body is hashed as it arrives, and never kept. */
+/** The largest body that GitHub sends. It is hashed as it arrives, and never kept. */
 export const maxDeliveryBytes = 25 * 1024 * 1024;
 
 /** 256 bits, in characters that every git server takes. */

@@ -261,7 +261,7 @@ async function putInPlace(staging: string, dataDir: string): Promise<void> {
   await flushNames(dataDir);
 }
 
-/** As stored in a backup: every release must read what an older one wrote. */
+/** The form in a backup: every release must read what an older one wrote. */
 type EncryptedSecrets = { readonly salt: string; readonly sealed: string };
 
 /** About a second and 128 MiB for each guess (RFC 7914). */

@@ -83,7 +83,7 @@ async function examineDatabase(database: Database, { config, world, workload }: 
   // The checks below read tables of this version.
   if (facts.closedTables.length > 0 || migrations.refusal !== undefined) return findings;
   const { waiting } = migrations;
-  // Keycloak signs with keys of its own.
+  // Keycloak signs with its own keys.
   if (config.keycloak === null)
     findings.push(await checkSigningKeys(database, waiting, config.encryptionKeys));
   const encrypted = await checkEncrypted(database, waiting, config.encryptionKeys);

@@ -298,7 +298,7 @@ describe('Keycloak', () => {
     expect(await about('identity.mcp_audience', settings())).toMatchObject({ states: ['advice'] });
   });
 
-  test('one that is away is told as that', async () => {
+  test('an unreachable one is reported as unreachable', async () => {
     answers = healthyRealm;
     realm.close();
     expect(await states()).toEqual(['failed', 'unknown', 'unknown', 'unknown']);
@@ -607,7 +607,7 @@ describe.skipIf(testServer === undefined)('PostgreSQL', () => {
     await run(`drop role ${role}`);
   });
 
-  test('version, clock, steps and role are looked at', async () => {
+  test('version, clock, migrations and role are checked', async () => {
     expect(await stateOf('database.version', owner())).toBe('ok');
     expect(await stateOf('database.migrations', owner())).toBe('ok');
     // The tests' own role is one.

@@ -6,7 +6,7 @@ import { must, playAll, type Rule, type World } from './rules.ts';
 import { createVisitor, dataOf, overLoopback } from './visitor.ts';
 
 /**
- * `npm start -- drill`: starts an instance of its own, breaks one thing after another, and reports for every rule whether it
+ * `npm start -- drill`: starts a separate instance, breaks one thing after another, and reports for every rule whether it
  * held. It does not touch an installation: it reads no setting, and writes only to a temporary folder that it removes.
  */
 export async function drill(

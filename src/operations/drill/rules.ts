@@ -210,7 +210,7 @@ const scenarios: readonly Scenario[] = [
     name: 'the database is unavailable',
     async play(scene) {
       const { hold, owner, open, closed, unseenKey } = scene;
-      // A gateway cannot read from a database that is away. Load both pages first, so that they are in its memory.
+      // A gateway cannot read from an unreachable database. Load both pages first, so that they are in its memory.
       await must(owner.navigate(open.url));
       await must(owner.asset(closed.url));
       breakOnly(scene, { database: 'away' });

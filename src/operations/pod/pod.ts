@@ -131,7 +131,7 @@ async function errorIn(response: Response): Promise<ErrorBody> {
   }
 }
 
-/** Of connections on which no answer came. The last two are of the client of Node. */
+/** Errors of connections without an answer. The last two come from Node's client. */
 const noAnswer = ['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET', 'UND_ERR_CONNECT_TIMEOUT'];
 
 function codeOf(error: unknown): string {
