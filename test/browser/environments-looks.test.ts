@@ -120,7 +120,7 @@ const states: readonly (readonly [string, () => string, (page: Page) => Promise<
   [
     'nothing found',
     () => '/environments?search=zzz',
-    (page) => page.getByText('There are no such Environments').waitFor(),
+    (page) => page.getByText('No Environment matches').waitFor(),
   ],
   [
     'the form',
@@ -138,8 +138,12 @@ const states: readonly (readonly [string, () => string, (page: Page) => Promise<
     (page) => page.getByRole('table', { name: 'Problems' }).waitFor(),
   ],
   ['an overview', () => `/environments/${shop}`, (page) => page.getByText('Source').waitFor()],
-  ['a failed one', () => `/environments/${failed}`, (page) => page.getByText('See why').waitFor()],
-  ['one that is gone', () => `/environments/${gone}`, (page) => page.getByText('kept for 30 days').waitFor()],
+  ['a failed one', () => `/environments/${failed}`, (page) => page.getByText('See what happened').waitFor()],
+  [
+    'one that is gone',
+    () => `/environments/${gone}`,
+    (page) => page.getByText('This page remains for 30 days').waitFor(),
+  ],
   ['a log', onTab('log'), (page) => page.getByText('Ended', { exact: true }).waitFor()],
   [
     'a log that is searched',

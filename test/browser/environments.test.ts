@@ -110,7 +110,7 @@ test('the list says of each Environment what it is, and the server filters it', 
   await page.waitForURL(/search=cart/);
   await expect.poll(() => names(page)).toEqual(['shop']);
   await page.getByLabel('Search by name').fill('zzz');
-  await page.getByText('There are no such Environments').waitFor();
+  await page.getByText('No Environment matches').waitFor();
   expect(complaints()).toEqual([]);
   await context.close();
 });
@@ -143,8 +143,8 @@ test('who has none is taught what an Environment is, and creates one from a bran
   await branch.fill('sear');
   await page.getByRole('option', { name: 'search' }).click();
   await page.getByText('2 services').waitFor();
-  await page.getByText('Static files · URL of its own · /api → api · starts after api').waitFor();
-  await page.getByText('Process · no URL of its own').waitFor();
+  await page.getByText('Static files · has a URL · /api → api · starts after api').waitFor();
+  await page.getByText('Process · no URL').waitFor();
   // What the policy does not allow can be seen, with the reason.
   await expect.poll(() => page.getByRole('radio', { name: 'Everyone' }).isDisabled()).toBe(true);
   await page.getByText('The Environment policy does not allow this.').waitFor();
@@ -175,7 +175,7 @@ test('who has none is taught what an Environment is, and creates one from a bran
 
 test('an Environment of a branch whose postern.yaml has problems is what the form shows', async () => {
   const { page, context } = await at('/environments/new?repository=acme%2Fwebsite&branch=broken');
-  await page.getByText('until a deploy succeeds, Postern tries each push').waitFor();
+  await page.getByText('Until a deploy succeeds, Postern deploys every push').waitFor();
   await expect.poll(() => page.getByLabel('Follow the branch').isChecked()).toBe(true);
   await expect.poll(() => page.getByRole('radio', { name: 'Members' }).isChecked()).toBe(true);
   await page.getByLabel('Name').fill('shown');
@@ -275,7 +275,7 @@ test('everything that can be done with one is on its page', { tags: 'core' }, as
 
   await press(page, 'Change who may open it');
   await page.getByRole('radio', { name: 'Only me' }).check();
-  await press(page, 'Change it');
+  await press(page, 'Change access');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   await page.getByText('Only its creator. A change').waitFor();
   expect((await read(id)).services[0].url).not.toBe(before.services[0].url);
@@ -379,12 +379,12 @@ test('a log is followed while it is written, until one scrolls up, and what it p
   await context.close();
 });
 
-test('what its processes write is a log of its own', async () => {
+test('the output of its processes has a separate log', async () => {
   written.splice(0, Infinity, 'listening on 8080');
   const live = [{ name: 'api' }, { name: 'web', kind: 'static' as const }];
   const environment = await insertEnvironment(world, ada, { live });
   const { page, context, complaints } = await at(`/environments/${environment.id}?tab=log`);
-  await page.getByText('Nothing was deployed yet.').waitFor();
+  await page.getByText('Nothing has been deployed yet.').waitFor();
   await page.getByText('Running processes').click();
   await page.waitForURL(/log=processes/);
   await page.getByText('listening on 8080').waitFor();
@@ -392,7 +392,7 @@ test('what its processes write is a log of its own', async () => {
   await page.getByText('GET / 200').waitFor();
   await page.getByText('2 lines').waitFor();
   await page.getByText('Newest deploy', { exact: true }).click();
-  await page.getByText('Nothing was deployed yet.').waitFor();
+  await page.getByText('Nothing has been deployed yet.').waitFor();
   expect(complaints()).toEqual([]);
   await context.close();
 });
@@ -460,7 +460,7 @@ test('a failed deploy says what to do, and the same commit is deployed again', {
   });
   const { page, context, complaints } = await at(`/environments/${environment.id}`);
   const problems = page.getByRole('table', { name: 'Problems' }).locator('tbody');
-  await page.getByRole('link', { name: 'See why, and what to do' }).click();
+  await page.getByRole('link', { name: 'See what happened and how to fix it' }).click();
   const listed = '4:14services.web.build.outptuoutptu is not a field. Write output.';
   await expect.poll(() => problems.textContent()).toBe(listed);
   await page.getByRole('tab', { name: 'Deploys' }).click();

@@ -4,14 +4,14 @@ import { Command } from '../shell/command.tsx';
 import styles from './agents.module.css';
 import { claudeCode, codex, cursor, vscode } from './client-snippets.ts';
 
-/** What to paste, so that the agents of a program find this installation. It asks the person to sign in; no secret is in it. */
+/** Snippets that connect a client to this installation. The client asks the person to sign in; the snippets hold no secret. */
 export function AddToClient() {
   return (
     <details className={styles['card']}>
       <summary>Add Postern to Claude Code, Codex, VS Code or Cursor</summary>
       <Text size="sm" my="xs">
-        The program opens a page on which the person signs in and allows it. It needs no key. Where another
-        identity provider is used, replace <code>postern-mcp</code> by the client id registered there.
+        The program opens a page where the person signs in and allows it. It needs no key. With another
+        identity provider, replace <code>postern-mcp</code> with the client id registered there.
       </Text>
       <Client name="Claude Code" how="In a shell, in the folder of the project:">
         <Command text={claudeCode()} of="add Postern to Claude Code" />

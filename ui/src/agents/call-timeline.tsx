@@ -15,7 +15,7 @@ const steps = {
   confirmation_asked: 'asked the person to confirm',
 } as const;
 
-/** The calls of a session, in the order of their time, each with its result. */
+/** The calls of a session in chronological order, each with its result. */
 export function CallTimeline({ calls }: { calls: readonly Call[] }) {
   const now = useNow();
   return (

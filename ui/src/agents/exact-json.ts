@@ -1,5 +1,5 @@
 /**
- * JSON in which every character can be seen. Characters that change the order of others, or have no shape, are escaped: a
+ * JSON in which every character is visible. Characters that reorder others or have no shape are escaped: a
  * person who approves a call must see what it holds.
  */
 export function exactJson(value: unknown): string {

@@ -4,7 +4,7 @@ import { useNow } from '../shell/now.ts';
 import styles from './agents.module.css';
 import { type Session, StateBadge } from './session-table.tsx';
 
-/** The head of a timeline. `person`: the link to them, for an administrator. */
+/** Facts above a timeline. `person`: a link to the person, for administrators. */
 export function SessionFacts({ of: session, person }: { of: Session; person?: ReactNode }) {
   const now = useNow();
   return (

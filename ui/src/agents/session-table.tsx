@@ -6,11 +6,11 @@ import { Moment } from '../shell/moment.tsx';
 import { useNow } from '../shell/now.ts';
 import styles from './agents.module.css';
 
-/** Where sessions are looked at: by the person whose agents they are of, or by an administrator. */
+/** Pages that list sessions: the person's own, and the administrator's. */
 export type SessionHome = '/settings/agents/sessions' | '/admin/agents/sessions';
 
 export type Session = Schemas['AgentSession'] & {
-  /** Only an administrator is told. */
+  /** Only for administrators. */
   readonly user?: Schemas['AgentSessionOfAnyone']['user'];
 };
 
@@ -55,7 +55,7 @@ export function SessionTable({ home, sessions, isStale }: TableProps) {
   );
 }
 
-/** A session ends after 30 minutes without a call, or with the access of its client. */
+/** A session ends after 30 minutes without a call, or when its client loses access. */
 export function StateBadge({ isOpen }: { isOpen: boolean }) {
   return <Badge color={isOpen ? 'green' : 'gray'}>{isOpen ? 'Open' : 'Ended'}</Badge>;
 }

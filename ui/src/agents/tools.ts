@@ -1,20 +1,20 @@
-/** The tools of the MCP endpoint in the words of the app. tools.test.ts holds them to the server's. */
+/** Descriptions of the tools of the MCP endpoint. tools.test.ts compares the names with the server's. */
 export type ToolWords = { readonly name: string; readonly does: string };
 
 const reading: readonly ToolWords[] = [
-  { name: 'get_context', does: 'Says for whom the agent acts, and what it may do.' },
+  { name: 'get_context', does: 'Shows for whom the agent acts, and what it may do.' },
   { name: 'list_repositories', does: 'Lists the registered repositories.' },
-  { name: 'list_sites', does: 'Lists the sites of the person, and public ones.' },
+  { name: 'list_sites', does: 'Lists the person’s sites and public sites.' },
   { name: 'get_site', does: 'Reads one site: its address, visibility, version and expiry.' },
-  { name: 'get_site_report', does: 'Says what Postern found in a version of a site.' },
+  { name: 'get_site_report', does: 'Lists what Postern found in a version of a site.' },
   { name: 'list_environments', does: 'Lists the Environments that the person may see.' },
   { name: 'get_environment', does: 'Reads one Environment: its status, services and addresses.' },
   { name: 'wait_for_environment', does: 'Waits until the status of an Environment is final.' },
   { name: 'list_builds', does: 'Lists builds.' },
   { name: 'get_logs', does: 'Reads the log of a build or of a service.' },
-  { name: 'diagnose_environment', does: 'Says why an Environment does not run.' },
-  { name: 'preview_environment_config', does: 'Says what an Environment of a branch would be.' },
-  { name: 'validate_configuration', does: 'Says what is wrong in a postern.yaml.' },
+  { name: 'diagnose_environment', does: 'Explains why an Environment does not run.' },
+  { name: 'preview_environment_config', does: 'Previews the Environment of a branch.' },
+  { name: 'validate_configuration', does: 'Validates a postern.yaml.' },
 ];
 
 const changing: readonly ToolWords[] = [
@@ -47,10 +47,10 @@ export const toolGroups: readonly ToolGroup[] = [
 
 export const readingTools: readonly string[] = reading.map(({ name }) => name);
 
-/** What an administrator decides about a tool, with its words. */
+/** Rules for a tool, with their labels. */
 export const toolRules = { allow: 'Allow', ask: 'Ask', hidden: 'Hide' } as const;
 
-/** What a tool does, in words; empty for one that this app does not know. */
+/** Describes what a tool does; empty for a tool that this app does not know. */
 export function wordsOf(tool: string): string {
   return toolGroups.flatMap(({ tools }) => tools).find(({ name }) => name === tool)?.does ?? '';
 }

@@ -7,7 +7,7 @@ import { wordsOf } from './tools.ts';
 
 type CallsProps = { readonly of: readonly Schemas['AgentApproval'][]; readonly now: number };
 
-/** Calls of one's agents that wait for an answer; nothing while there are none. */
+/** Calls of the user's agents that wait for approval; nothing while there are none. */
 export function WaitingCalls({ of: approvals, now }: CallsProps) {
   if (approvals.length === 0) return null;
   return (

@@ -4,18 +4,18 @@ import styles from './environments.module.css';
 
 type FieldProps = {
   readonly className?: string;
-  /** What it is about stands above it already. */
+  /** The page already shows a title above it. */
   readonly hasTitle?: boolean;
   readonly value: Access;
-  /** By the policy. */
+  /** What the policy allows. */
   readonly allowed: readonly Access[];
   readonly error: string | undefined;
-  /** Why this person cannot choose it, besides the policy. */
+  /** Why this person cannot choose the access, apart from the policy. */
   readonly reasonAgainst?: (access: Access) => string | undefined;
   readonly onChange: (access: Access) => void;
 };
 
-/** Who may open it. What cannot be chosen stays visible, with the reason. */
+/** Lets the user choose who may open the Environment. A disabled choice stays visible with its reason. */
 export function AccessField({
   className,
   hasTitle = false,

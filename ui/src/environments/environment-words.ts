@@ -86,7 +86,7 @@ export function isAccess(value: string): value is Access {
   return accessChoices.some((choice) => choice.value === value);
 }
 
-/** As a fact about an Environment of any creator. */
+/** The same access as a fact, whoever created the Environment. */
 export const accessFacts: Readonly<Record<Access, string>> = {
   owner: 'Only its creator',
   members: 'Everyone who can sign in',
@@ -106,12 +106,12 @@ export function isUnderWay({ status }: Pick<Environment, 'status'>): boolean {
   return underWay.includes(status);
 }
 
-/** Nothing of it is served, and nothing about it can be changed. */
+/** True if it is no longer served and cannot be changed. */
 export function isEnding({ status }: Pick<Environment, 'status'>): boolean {
   return status === 'tearing_down' || status === 'torn_down';
 }
 
-/** The same route answers the name of an Environment, as clients of the older system read it. */
+/** Tells the two answers of the route apart: for the name of an Environment, it answers as the older system did. */
 export function isDeploy(build: Deploy | Schemas['OlderBuild']): build is Deploy {
   return 'steps' in build;
 }

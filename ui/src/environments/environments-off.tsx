@@ -25,7 +25,7 @@ export function EnvironmentsOff() {
     <>
       <PageHead
         title="Environments"
-        intro="A branch of a repository, built and running at URLs of its own until its lease ends."
+        intro="A branch of a repository, built and running at its own URLs until its lease ends."
       />
       <Empty picture={<StackIcon size={28} />} title="Environments are switched off" steps={steps}>
         {me?.roles?.includes('admin') === true ? (

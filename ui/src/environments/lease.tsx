@@ -4,7 +4,7 @@ import styles from './environments.module.css';
 
 const dayMs = 86_400_000;
 
-/** When its lease ends. Under a day it is marked, in words and in colour. */
+/** When its lease ends. In its last day, text and colour mark it. */
 export function Lease({ of: environment, now }: { of: Environment; now: number }) {
   const { deletedAt, expiresAt } = environment;
   if (deletedAt !== null)

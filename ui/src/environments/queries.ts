@@ -3,7 +3,7 @@ import { api, dataOf, unwrap } from '../api/client.ts';
 import type { Query } from '../api/contract.ts';
 import { type Environment, hasEnded, isDeploy, isUnderWay } from './environment-words.ts';
 
-/** What the pages of Environments read. After a change all of it is read again: each name begins with `environments`. */
+/** Queries of the Environment pages. A change refetches all of them: each name begins with `environments`. */
 
 /** Milliseconds between two reads of something that is under way, and of something that a push may change. */
 const pollMs = 2_000;
@@ -68,7 +68,7 @@ export const oneDeploy = (id: string) =>
       data !== undefined && isDeploy(data) && !hasEnded(data) ? pollMs : false,
   });
 
-/** These two ask the git server, so they are not asked again by themselves. */
+/** These two query the git server, so they are not refetched automatically. */
 export const branchesNamed = (repository: string, search: string) =>
   queryOptions({
     queryKey: ['environments', 'branches', repository, search],

@@ -1,7 +1,7 @@
 import { durationInWords } from '../../shell/time.ts';
 import type { Deploy } from '../environment-words.ts';
 
-/** From its creation until now or its end; null while it is queued. */
+/** Time from its creation to its end, or to now while it runs; null while it is queued. */
 export function tookWords({ startedAt, endedAt }: Deploy, now: number): string | null {
   if (startedAt === null) return null;
   const ms = Math.max(0, (endedAt === null ? now : Date.parse(endedAt)) - Date.parse(startedAt));

@@ -29,7 +29,7 @@ export function DeployList({ of: environment, me, now, page, onPage }: ListProps
   if (found.data === undefined)
     return <Skeleton height={240} radius="lg" role="status" aria-label="Loading the deploys" />;
   const { data: deploys, metadata } = found.data;
-  if (deploys.length === 0) return <div className={shared['card']}>Nothing was deployed yet.</div>;
+  if (deploys.length === 0) return <div className={shared['card']}>Nothing has been deployed yet.</div>;
   return (
     <>
       <ol className={`${shared['stack']} ${shared['plain']}`} aria-label="Deploys">

@@ -95,7 +95,8 @@ function Shown({ deploy }: { deploy: Deploy }) {
         {deploy.problems.length > 0 && (
           <section>
             <Title order={2} size="h4" mb="xs">
-              Problems of postern.yaml
+              {' '}
+              Problems in postern.yaml
             </Title>
             <ProblemTable problems={deploy.problems} />
           </section>

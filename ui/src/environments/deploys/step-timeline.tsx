@@ -6,7 +6,7 @@ import styles from './deploys.module.css';
 
 type Step = Schemas['BuildStep'];
 
-/** The steps of a deploy with how long each took, on one axis of time. */
+/** The steps of a deploy with their durations, on one time axis. */
 export function StepTimeline({ of: deploy, now }: { of: Deploy; now: number }) {
   const { steps } = deploy;
   if (steps.length === 0)

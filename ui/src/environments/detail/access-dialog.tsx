@@ -27,7 +27,7 @@ function Choice({ environment, policy, me, onClose }: Omit<DialogProps, 'isOpen'
   const { run, error, isBusy } = useEnding({
     end: () =>
       unwrap(api.PATCH('/environments/{id}', { params: { path: { id: environment.id } }, body: { access } })),
-    said: 'Access is changed. The services have new URLs.',
+    said: 'Access has changed. The services have new URLs.',
     list: 'environments',
     onClose,
     onDone: () => undefined,
@@ -44,23 +44,23 @@ function Choice({ environment, policy, me, onClose }: Omit<DialogProps, 'isOpen'
       <AccessField
         hasTitle
         value={access}
-        // What is in force stays a choice when the policy no longer allows it.
+        // The current access stays a choice even when the policy no longer allows it.
         allowed={[...policy.allowedAccess, environment.access]}
         error={undefined}
         reasonAgainst={reasonAgainst}
         onChange={setAccess}
       />
       <Text size="sm" mt="md" c="dimmed">
-        The services get new URLs at once, and the present ones stop working. Services that read a URL are
+        The services get new URLs at once, and the current ones stop working. Services that read a URL are
         deployed again.
       </Text>
       {error !== undefined && <Problem error={error} />}
       <Group justify="flex-end" mt="md" gap="sm">
         <Button variant="default" onClick={onClose} disabled={isBusy}>
-          Leave it as it is
+          Cancel
         </Button>
         <Button type="submit" loading={isBusy} disabled={access === environment.access}>
-          Change it
+          Change access
         </Button>
       </Group>
     </form>

@@ -7,7 +7,7 @@ import { hoursInWords } from '../../shell/time.ts';
 import { useChange } from '../../shell/use-change.ts';
 import type { Facts } from './facts.ts';
 
-/** What is done most: open it, deploy it, extend its lease. */
+/** The most frequent actions: open, deploy, and extend the lease. */
 export function Actions({ environment, policy, now }: Facts) {
   const { id, uuid, link, deployEnabled, hasReadyActiveService, services, status, expiresAt } = environment;
   const params = { path: { id } };
@@ -46,7 +46,9 @@ export function Actions({ environment, policy, now }: Facts) {
         </ReasonedButton>
         <ReasonedButton
           variant="default"
-          reason={isAtMaximum ? `It already ends in ${hoursInWords(policy.maxTtlHours)}, the maximum.` : null}
+          reason={
+            isAtMaximum ? `The lease already ends in ${hoursInWords(policy.maxTtlHours)}, the maximum.` : null
+          }
           loading={extend.isBusy}
           onClick={extend.run}
         >

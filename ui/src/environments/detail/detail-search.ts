@@ -1,4 +1,4 @@
-/** Which part of an Environment is shown, and which page of it. `log`: that of its processes, not of its newest deploy. */
+/** The tab of an Environment's page, and the page within it. `log`: the log of its processes, not of its newest deploy. */
 export type DetailSearch = {
   readonly tab?: Exclude<DetailTab, 'overview'>;
   readonly log?: 'processes';

@@ -35,7 +35,7 @@ const labels: Readonly<Record<DetailTab, string>> = {
   settings: 'Settings',
 };
 
-/** One Environment: what it is now, where it opens, and everything that can be done with it. */
+/** One Environment: its state, its URLs, and its actions. */
 export function EnvironmentPage() {
   const { id } = route.useParams();
   const environment = useQuery(oneEnvironment(id));
@@ -66,7 +66,7 @@ function Shown(facts: Facts) {
   const navigate = route.useNavigate();
   const isRow = isRowOnly(environment, me);
   const shown: readonly DetailTab[] = isRow ? ['overview', 'settings'] : detailTabs;
-  // Of what was torn down, its history is left.
+  // After the teardown only the history remains.
   const tabs = shown.filter((one) => one !== 'settings' || !isEnding(environment));
   return (
     <>

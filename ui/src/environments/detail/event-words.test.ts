@@ -6,11 +6,11 @@ type Event = Schemas['AuditEvent'];
 
 function event(name: string, facts: Partial<Event> = {}): Event {
   const none = { id: 'evt_1', time: '', details: {}, outcome: 'success' as const };
-  // The words read these fields alone.
+  // The sentence depends on these fields only.
   return { ...none, event: name, ...facts } as Event;
 }
 
-test('an event is a sentence, also one that the page does not know', () => {
+test('an event is shown as a sentence, even if the page does not know its kind', () => {
   const words = [
     event('environment.grant_issued'),
     event('build.failed', { outcome: 'failure' }),

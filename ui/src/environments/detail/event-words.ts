@@ -8,7 +8,7 @@ const deeds: Readonly<Record<string, string>> = {
   'environment.created': 'The Environment was created',
   'environment.changed': 'Settings changed',
   'environment.extended': 'The lease was extended',
-  'environment.fell_asleep': 'It fell asleep: nobody used it',
+  'environment.fell_asleep': 'It fell asleep because it was not used',
   'environment.torn_down': 'The teardown began',
   'environment.grant_issued': 'A browser got access',
   'environment.grant_refused': 'A browser was refused access',
@@ -18,7 +18,7 @@ const deeds: Readonly<Record<string, string>> = {
   'build.failed': 'A deploy failed',
 };
 
-/** Outcomes that the sentence says already. */
+/** Outcomes that the sentence already states. */
 const saysOutcome = ['build.failed', 'environment.grant_refused'];
 
 /** A sentence about the event. The name of an unknown event becomes one: “environment.was_moved” is “Was moved”. */
@@ -27,7 +27,7 @@ export function deedOf({ event, outcome }: Event): string {
   return outcome === 'success' || saysOutcome.includes(event) ? deed : `${deed}: refused`;
 }
 
-/** The deploy that it is about; null: none. */
+/** The deploy that the event is about, or null. */
 export function deployOf({ details }: Event): { readonly id: string; readonly sha: string | null } | null {
   const { build, sha } = details;
   return typeof build === 'string' ? { id: build, sha: typeof sha === 'string' ? sha : null } : null;

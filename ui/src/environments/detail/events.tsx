@@ -11,7 +11,7 @@ import { changesIn, deedOf, deployOf, whoOf } from './event-words.ts';
 import type { Facts } from './facts.ts';
 import styles from './detail.module.css';
 
-/** What happened to it, and by whom: its events of the audit log, newest first. */
+/** Audit events of an Environment, newest first. */
 export function Events({ environment, now }: Facts) {
   const { data, error, refetch, fetchNextPage, hasNextPage, isFetchingNextPage } = useInfiniteQuery(
     eventsOf(environment.id),
@@ -23,7 +23,9 @@ export function Events({ environment, now }: Facts) {
   return (
     <section className={shared['card']} aria-labelledby="events">
       <h2 id="events">Events</h2>
-      {events.length === 0 && <p className={shared['hint']}>The audit log has no events of it.</p>}
+      {events.length === 0 && (
+        <p className={shared['hint']}>The audit log has no events of this Environment.</p>
+      )}
       <ol className={styles['story']}>
         {events.map((event) => (
           <Event key={event.id} of={event} environmentId={environment.id} now={now} />

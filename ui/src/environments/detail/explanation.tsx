@@ -20,7 +20,7 @@ const stepWords: Readonly<Record<Step['step'], string>> = {
   route: 'Serving',
 };
 
-/** What happened, in the order in which a deploy goes, from the code that decides. */
+/** Shows what happened in each phase of the newest deploy, as the server explains it. */
 export function Explanation({ environment }: Facts) {
   const { data, error, refetch } = useQuery(explanationOf(environment));
   if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;

@@ -16,10 +16,10 @@ type LogsProps = Facts & {
   readonly onSource: (source: 'processes' | undefined) => void;
 };
 
-/** The log of its newest deploy, or of what runs now. */
+/** The log of its newest deploy, or of its running processes. */
 export function Logs({ isOfProcesses, onSource, ...facts }: LogsProps) {
   const { environment } = facts;
-  // Static files write nothing, and of a process that was removed nothing is left.
+  // Static files write no log, and the log of a removed process is deleted.
   const hasProcesses = !isEnding(environment) && environment.services.some(({ kind }) => kind === 'process');
   return (
     <>
@@ -50,7 +50,7 @@ function NewestLog({ environment, now }: Facts) {
   if (data === undefined)
     return <Skeleton height={320} radius="lg" role="status" aria-label="Loading the newest deploy" />;
   const [newest] = data.data;
-  if (newest === undefined) return <div className={shared['card']}>Nothing was deployed yet.</div>;
+  if (newest === undefined) return <div className={shared['card']}>Nothing has been deployed yet.</div>;
   return (
     <>
       <p className={styles['which']}>

@@ -9,7 +9,7 @@ import shared from '../environments.module.css';
 import type { Facts } from './facts.ts';
 import styles from './detail.module.css';
 
-/** Its services and where each opens, its facts, and its links. */
+/** Its services with their URLs, its facts, and its links. */
 export function Overview({ environment, now }: Facts) {
   const { services, links } = environment;
   const over = isEnding(environment);
@@ -63,7 +63,7 @@ export function Overview({ environment, now }: Facts) {
           <dt>Created</dt>
           <dd>
             <Moment at={environment.createdAt} now={now} />,{' '}
-            {environment.trigger === 'push' ? 'by a push' : 'by hand or by the API'}
+            {environment.trigger === 'push' ? 'by a push' : 'manually or through the API'}
           </dd>
         </dl>
       </section>
@@ -87,7 +87,7 @@ function ServiceRow({ of: { name, kind, status, url, reason } }: { of: Service }
       </td>
       <td data-label="URL" className={shared['wrap']}>
         {url === null ? (
-          <span className="quiet">None of its own</span>
+          <span className="quiet">No URL</span>
         ) : (
           <Anchor href={url} target="_blank" rel="noreferrer" inherit>
             {url.replace(/^https?:\/\//, '')}

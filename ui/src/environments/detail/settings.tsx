@@ -10,7 +10,7 @@ import { AccessDialog } from './access-dialog.tsx';
 import type { Facts } from './facts.ts';
 import { TearDownDialog } from './tear-down-dialog.tsx';
 
-/** Deploys, following its branch, who may open it, and its end. */
+/** Settings: deploys, following the branch, who may open it, and the teardown. */
 export function Settings(facts: Facts) {
   const { environment } = facts;
   const [dialog, setDialog] = useState<'access' | 'tear-down'>();
@@ -22,9 +22,7 @@ export function Settings(facts: Facts) {
         <div className={shared['row']}>
           <div>
             <h2>Tear down</h2>
-            <p>
-              Nothing of it is served any more, and everything that runs is removed. This cannot be undone.
-            </p>
+            <p>It is no longer served, and everything that runs is removed. This cannot be undone.</p>
           </div>
           <Button variant="light" color="red" onClick={() => setDialog('tear-down')}>
             Tear it down
@@ -52,7 +50,7 @@ function Choices({ onAccess, ...facts }: Facts & { readonly onAccess: () => void
         {...facts}
         field="deployEnabled"
         label="Allow deploys"
-        description="Off: deploys are paused, and what is served stays as it is."
+        description="When off, deploys are paused, and the current version is still served."
         said={environment.deployEnabled ? 'Deploys are paused.' : 'Deploys are resumed.'}
       />
       <section className={shared['card']}>

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { Environment } from '../environment-words.ts';
 
 const titles: Readonly<Partial<Record<Environment['status'], string>>> = {
-  error: 'The last deploy did not succeed',
+  error: 'The last deploy failed',
   config_error: 'postern.yaml cannot be deployed',
   paused: 'Deploys are paused',
   asleep: 'It is asleep',
@@ -12,12 +12,12 @@ const titles: Readonly<Partial<Record<Environment['status'], string>>> = {
 };
 
 const usual: Readonly<Partial<Record<Environment['status'], string>>> = {
-  asleep: 'Its processes were stopped, because it was not used for a while. Open it to wake it.',
-  tearing_down: 'Nothing of it is served any more. What ran is being removed.',
-  torn_down: 'Nothing of it is left but this page, which is kept for 30 days.',
+  asleep: 'Its processes were stopped, because it had not been used for a while. Open it to wake it.',
+  tearing_down: 'It is no longer served. Everything that ran is being removed.',
+  torn_down: 'This page remains for 30 days.',
 };
 
-/** What to know about the status, in a sentence, and where to read more. */
+/** Explains the status in a sentence, with a link to more. */
 export function StatusNote({
   of: { id, status, statusMessage },
   hasWhy,
@@ -40,7 +40,7 @@ export function StatusNote({
             <Link to="/environments/$id" params={{ id }} search={{ tab: 'why' }} {...props} />
           )}
         >
-          See why, and what to do
+          See what happened and how to fix it
         </Anchor>
       )}
     </Alert>

@@ -9,13 +9,13 @@ const steps = [
     why: 'The postern.yaml in its root says which services it has and how they are built.',
   },
   {
-    do: 'Watch it being built.',
-    why: 'Each service gets a URL of its own. What did not change since an earlier deploy is used again.',
+    do: 'Watch the build.',
+    why: 'Each service gets its own URL. Parts that did not change since an earlier deploy are reused.',
   },
   { do: 'Share its URL.', why: 'It is torn down when its lease ends, unless you extend the lease.' },
 ];
 
-/** Teaches what an Environment is, where there is none. */
+/** Explains Environments while there are none. */
 export function FirstEnvironment() {
   return (
     <Empty picture={<StackIcon size={28} />} title="No Environments yet" steps={steps}>
@@ -30,11 +30,10 @@ export function NoEnvironmentMatches({ search, onClear }: { search: string; onCl
   return (
     <NoMatch>
       <NoMatchLine>
-        There are no such Environments
+        No Environment matches these filters
         {search !== '' && (
           <>
-            {' '}
-            whose name or branch contains “<bdi>{search}</bdi>”
+            , with “<bdi>{search}</bdi>” in its name or branch
           </>
         )}
         .

@@ -1,7 +1,7 @@
 import { searchTextFrom } from '../../lists/search-text.ts';
 import { type Environment, statusWords } from '../environment-words.ts';
 
-/** What of the list is shown, kept in the address. One's own that are not torn down, unless it says otherwise. */
+/** Filters of the list, kept in the address. The default: the user's own Environments that are not torn down. */
 export type EnvironmentSearch = {
   readonly whose?: 'all';
   readonly repository?: string;
@@ -10,7 +10,7 @@ export type EnvironmentSearch = {
   readonly page?: number;
 };
 
-/** What a reader looks for: several statuses under one name. */
+/** States to filter by. Each stands for several statuses. */
 const states = {
   deployed: ['deployed'],
   under_way: ['queued', 'building', 'built', 'deploying'],
@@ -32,7 +32,7 @@ function isState(value: unknown): value is EnvironmentState {
   return typeof value === 'string' && Object.hasOwn(states, value);
 }
 
-/** The statuses that the server leaves out, as it is asked; undefined: its own default, which is those torn down. */
+/** Statuses that the request excludes. Undefined: the server's default, which excludes torn-down Environments. */
 export function excludedBy(state: EnvironmentState | undefined): string | undefined {
   if (state === undefined) return undefined;
   const wanted: readonly string[] = states[state];

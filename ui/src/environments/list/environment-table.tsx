@@ -8,7 +8,7 @@ import styles from './list.module.css';
 
 type TableProps = {
   readonly environments: readonly Environment[];
-  /** The reader's own id. */
+  /** Id of the signed-in user. */
   readonly me: string | undefined;
   readonly now: number;
   readonly isStale: boolean;

@@ -21,7 +21,7 @@ import styles from './list.module.css';
 const route = getRouteApi('/environments');
 const pageSize = 20;
 
-/** The Environments one may see. Those under way are read again until they are done. */
+/** The Environments that the user may see. Those under way are refetched until they are done. */
 export function EnvironmentsPage() {
   const navigate = route.useNavigate();
   const shown = route.useSearch();
@@ -50,7 +50,7 @@ export function EnvironmentsPage() {
     <>
       <PageHead
         title="Environments"
-        intro="A branch of a repository, built and running at URLs of its own until its lease ends."
+        intro="A branch of a repository, built and running at its own URLs until its lease ends."
       >
         {!isOff && (
           <Button

@@ -1,4 +1,4 @@
-/** Text of a terminal as runs of one look. Colours of terminals become the eight that both schemes of the pages have. */
+/** Splits terminal output into runs of one style. Maps ANSI colours to the eight of the light and dark themes. */
 export type Run = { readonly text: string; readonly color: Color | null; readonly isBold: boolean };
 
 const colors = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white'] as const;
@@ -14,7 +14,7 @@ const sequences = /\x1b\[([0-?]*)[ -/]*([@-~])|\x1b[\]P^_X][^\x07\x1b]*(?:\x07|\
 // oxlint-disable-next-line no-control-regex
 const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
 
-/** One line of output. No text of it is ever read as markup, and what moves a cursor is left out. */
+/** One line of output. Its text is never parsed as markup, and cursor movements are dropped. */
 export function runsOf(line: string): readonly Run[] {
   const runs: Run[] = [];
   let look = plain;
@@ -82,7 +82,7 @@ function indexed(index: number): Color | null {
   return nearest([Math.floor(cube / 36), Math.floor(cube / 6) % 6, cube % 6]);
 }
 
-/** The named colour that has the same strong parts; grey has none. */
+/** The named colour with the same dominant components; none for grey. */
 function nearest(parts: readonly number[]): Color | null {
   const most = Math.max(...parts);
   const least = Math.min(...parts);

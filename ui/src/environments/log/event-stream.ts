@@ -1,4 +1,4 @@
-/** One server-sent event. `id`: as of the last event that had one. */
+/** One server-sent event. `id`: the id of the last event that had one. */
 export type StreamEvent = { readonly id: string; readonly event: string; readonly data: string };
 
 /** Reads server-sent events as they arrive (HTML standard, section 9.2.6). EventSource cannot show why a request was refused. */

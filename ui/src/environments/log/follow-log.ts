@@ -2,12 +2,12 @@ import { ApiProblem, readData, unreachable } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { eventStreamReader } from './event-stream.ts';
 
-/** How the reading of a log goes. `waiting`: the connection was lost, and is tried again. */
+/** State of reading a log. `waiting`: the connection was lost and will be retried. */
 export type LogState =
   | { readonly kind: 'live' | 'ended' | 'waiting' }
   | { readonly kind: 'refused'; readonly error: unknown };
 
-/** Of a deploy: what its builds print. Of an Environment: what its processes write. */
+/** For a deploy, the output of its builds; for an Environment, that of its processes. */
 export type LogSource = { readonly kind: 'builds' | 'environments'; readonly id: string };
 
 type Following = {
@@ -57,7 +57,7 @@ async function open({ kind, id }: LogSource, lastId: string, signal: AbortSignal
   }).catch((error: unknown) => {
     throw signal.aborted ? error : unreachable();
   });
-  // Throws what the server refuses with.
+  // Throws the server's refusal.
   if (!response.ok) await readData(response);
   return response;
 }

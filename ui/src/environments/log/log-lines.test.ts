@@ -21,7 +21,7 @@ test('the oldest lines are dropped, and lines keep their numbers', () => {
   ]);
 });
 
-test('text is found whatever its case and colour', () => {
+test('the search ignores case and colour', () => {
   const { lines } = withLines(noLines, [line('Error: x'), line('fine'), line('\x1b[31mer\x1b[1mror\x1b[0m')]);
   expect(matchesIn(lines, 'ERROR')).toEqual([0, 2]);
   expect(matchesIn(lines, '')).toEqual([]);

@@ -6,10 +6,10 @@ export type LogLine = Schemas['LogLine'] & {
   readonly number: number;
 };
 
-/** Lines that a page keeps. A browser shows no more rows than that well, and a log has a limit of its own. */
+/** Maximum number of lines that a page keeps. Browsers handle more rows badly, and the server limits each log too. */
 const maxKept = 100_000;
 
-/** What was read of a log. It changes only by new lines at its end, and by old ones that are dropped. */
+/** The lines read so far. New lines are appended at the end, and the oldest are dropped. */
 export type LogLines = { readonly lines: readonly LogLine[]; readonly dropped: number };
 
 export const noLines: LogLines = { lines: [], dropped: 0 };
@@ -21,7 +21,7 @@ export function withLines(before: LogLines, more: readonly Schemas['LogLine'][],
   return { lines: excess === 0 ? all : all.slice(excess), dropped: before.dropped + excess };
 }
 
-/** Indexes of the lines that hold this text, whatever its case. */
+/** Indexes of the lines that contain this text, ignoring case. */
 export function matchesIn(lines: readonly LogLine[], search: string): number[] {
   const wanted = search.toLowerCase();
   if (wanted === '') return [];
@@ -39,7 +39,7 @@ export function rowsShown(
   return [Math.max(0, Math.min(first, count)), Math.max(0, Math.min(last, count))];
 }
 
-/** As a file: the time, the service, the stream if it is not the usual one, and the text without colours. */
+/** Formats lines for a file: time, service, stream if it is not stdout, and text without colours. */
 export function fileOf(lines: readonly LogLine[]): string {
   return lines
     .map(({ at, service, stream, text }) =>

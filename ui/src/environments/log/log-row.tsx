@@ -7,11 +7,11 @@ type RowProps = {
   readonly of: LogLine;
   readonly hasService: boolean;
   readonly search: string;
-  /** The match that the reader is at. */
+  /** The selected match. */
   readonly isCurrent: boolean;
 };
 
-/** One line: when, of which service and stream, and its text. What it printed is text, whatever it looks like. */
+/** One line: time, service, stream and text. The output is always shown as text, never as markup. */
 export function LogRow({ of: { at, service, stream, text }, hasService, search, isCurrent }: RowProps) {
   return (
     <div className={styles['row']} data-stream={stream} data-current={isCurrent}>

@@ -12,7 +12,7 @@ import styles from './log.module.css';
 
 /** A log: follows its end until the reader scrolls up, and can be searched and saved. */
 export function LogView({ source }: { source: LogSource }) {
-  // Another log begins with nothing read and nothing searched.
+  // Another log starts empty, without a search.
   return <LogCard key={`${source.kind} ${source.id}`} source={source} />;
 }
 
@@ -62,7 +62,7 @@ function LogCard({ source }: { source: LogSource }) {
         <Button.Group>
           <Button
             variant="default"
-            aria-label="Match before"
+            aria-label="Previous match"
             disabled={matches.length === 0}
             onClick={() => step(-1)}
           >
@@ -141,9 +141,9 @@ function emptyWords(source: LogSource, { kind }: LogState, hasOthers: boolean): 
   if (hasOthers) return 'This service has printed nothing.';
   if (kind === 'ended')
     return source.kind === 'builds'
-      ? 'Nothing was printed: no command ran, or every result was used again.'
-      : 'Nothing of it is left.';
-  return kind === 'live' ? 'Nothing is printed yet.' : 'The log is being read.';
+      ? 'Nothing was printed: no command ran, or every result was reused.'
+      : 'This log no longer exists.';
+  return kind === 'live' ? 'Nothing has been printed yet.' : 'Loading the log.';
 }
 
 function save(text: string, name: string): void {

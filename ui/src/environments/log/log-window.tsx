@@ -10,7 +10,7 @@ type WindowProps = {
   readonly lines: readonly LogLine[];
   readonly hasService: boolean;
   readonly search: string;
-  /** Index of the match that the reader is at. */
+  /** Index of the selected match. */
   readonly current: number | undefined;
   readonly isFollowing: boolean;
   readonly onFollow: (isFollowing: boolean) => void;

@@ -12,7 +12,7 @@ type BranchProps = {
   readonly onChange: (branch: string) => void;
 };
 
-/** Picks a branch as the git server has it now. The server searches: it lists at most 100. */
+/** Picks a branch from the git server's current list. The server searches: it lists at most 100. */
 export function BranchSelect({ repository, value, error, onChange }: BranchProps) {
   const [text, setText] = useState('');
   const [search] = useDebouncedValue(text === value ? '' : text.trim(), 250);

@@ -8,7 +8,7 @@ const planned = { access: 'owner' as const, ttlHours: 48, autoTrack: true, servi
 
 const always = { repository: 'acme/website', branch: 'main', idempotencyKey: 'k' };
 
-test('what nobody chose is left to postern.yaml and the policy', () => {
+test('the request leaves unset choices to postern.yaml and the policy', () => {
   expect(requestOf(draft, planned, allowed, 'k')).toEqual(always);
   expect(requestOf({ ...draft, autoTrack: false }, planned, allowed, 'k')).toEqual({
     ...always,
@@ -20,7 +20,7 @@ test('what nobody chose is left to postern.yaml and the policy', () => {
   expect([hoursShown(draft, planned, allowed), hoursShown(draft, null, allowed)]).toEqual([48, 72]);
 });
 
-test('without a postern.yaml that can be read, the request has what the form shows', () => {
+test('without a readable postern.yaml, the request has the values that the form shows', () => {
   expect(requestOf(draft, null, allowed, 'k')).toEqual({
     ...always,
     access: 'members',
@@ -32,12 +32,12 @@ test('without a postern.yaml that can be read, the request has what the form sho
   ).toMatchObject({ access: 'owner', ttlHours: 8, autoTrack: false });
 });
 
-test('a lease is offered up to the maximum, with that of the file', () => {
+test('the form offers leases up to the maximum, including the lease of the file', () => {
   expect(leasesOffered(planned, allowed)).toEqual([8, 24, 48, 72, 168, 336]);
   expect(leasesOffered(null, { ...allowed, maxTtlHours: 24, defaultTtlHours: 12 })).toEqual([8, 12, 24]);
 });
 
-test('what is missing or no name is a mistake before anything is sent', () => {
+test('a missing repository or branch and an invalid name are reported before anything is sent', () => {
   expect(Object.keys(mistakesIn(firstDraft({})))).toEqual(['repository']);
   expect(Object.keys(mistakesIn({ ...draft, branch: '' }))).toEqual(['branch']);
   for (const name of ['ab', '-abc', 'abc-', 'Abc', 'a'.repeat(51)])

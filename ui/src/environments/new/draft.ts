@@ -7,7 +7,7 @@ type Policy = Pick<
   'allowedAccess' | 'defaultTtlHours' | 'maxTtlHours'
 >;
 
-/** What is filled in for a new Environment. Null: as postern.yaml or the policy says. */
+/** Input for a new Environment. Null: postern.yaml or the policy decides. */
 export type Draft = {
   readonly repository: string;
   readonly branch: string;
@@ -61,7 +61,7 @@ export function followShown({ autoTrack }: Draft, planned: Planned | null): bool
   return autoTrack ?? planned?.autoTrack ?? true;
 }
 
-/** Without a file that can be read, what the form shows is what the person chose. */
+/** Without a readable file, the request has the values that the form shows. */
 export function requestOf(
   draft: Draft,
   planned: Planned | null,
@@ -86,7 +86,7 @@ export function requestOf(
   };
 }
 
-/** So that a request that is sent again, because its answer was lost, creates nothing twice. */
+/** Makes a retry safe: if the answer was lost, the second request creates nothing. */
 export function newIdempotencyKey(): string {
   // crypto.randomUUID is missing on plain http.
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>

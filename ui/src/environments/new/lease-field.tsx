@@ -26,8 +26,8 @@ export function LeaseField({ hours, offered, policy, error, onChange }: FieldPro
     >
       <legend>Lease</legend>
       <p className={styles['note']}>
-        At most {hoursInWords(policy.maxTtlHours)}. At its end the Environment is torn down. You can extend
-        the lease by {hoursInWords(policy.extensionHours)} at a time.
+        At most {hoursInWords(policy.maxTtlHours)}. When the lease ends, the Environment is torn down. You can
+        extend the lease by {hoursInWords(policy.extensionHours)} at a time.
       </p>
       <div className={styles['chips']}>
         <Chip.Group value={String(hours)} onChange={(value) => onChange(Number(value))}>
@@ -43,7 +43,7 @@ export function LeaseField({ hours, offered, policy, error, onChange }: FieldPro
           {error}
         </p>
       )}
-      <p className={styles['note']}>It ends on {exactly(now + hours * hourMs)}, your time.</p>
+      <p className={styles['note']}>The lease ends on {exactly(now + hours * hourMs)}, your time.</p>
     </fieldset>
   );
 }

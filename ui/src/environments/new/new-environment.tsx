@@ -30,7 +30,7 @@ import { NoRepository } from './no-repository.tsx';
 import { PreviewCard } from './preview-card.tsx';
 import styles from './new.module.css';
 
-/** Choose a branch, see what it would be, create. What is filled in outlives every refusal. */
+/** Lets the user choose a branch, preview the Environment, and create it. The input survives every refusal. */
 export function NewEnvironment({ policy, from }: { policy: EnvironmentPolicy; from: NewSearch }) {
   const [draft, setDraft] = useState<Draft>(() => firstDraft(from));
   const [errors, setErrors] = useState<DraftErrors>({});
@@ -45,7 +45,7 @@ export function NewEnvironment({ policy, from }: { policy: EnvironmentPolicy; fr
   function change(part: Partial<Draft>): void {
     setDraft((before) => ({ ...before, ...part }));
     setErrors((before) => Object.fromEntries(Object.entries(before).filter(([field]) => !(field in part))));
-    // Another request than the one before.
+    // Changed input makes this a new request.
     key.current = newIdempotencyKey();
   }
 

@@ -1,4 +1,4 @@
-/** Where the form begins: from the page of a repository, or from a link of a deploy. */
+/** Initial values of the form, from the page of a repository or a link in a deploy. */
 export type NewSearch = { readonly repository?: string; readonly branch?: string };
 
 export function newSearch(raw: Record<string, unknown>): NewSearch {

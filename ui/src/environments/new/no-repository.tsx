@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { repositoriesNamed, whoAmI } from '../../api/queries.ts';
 
-/** While no repository is registered: what to do, which is another thing for administrators. */
+/** Says what to do while no repository is registered. Administrators can register one. */
 export function NoRepository() {
   const isAdministrator = useQuery(whoAmI).data?.roles?.includes('admin') === true;
   const { data } = useQuery(repositoriesNamed(''));

@@ -55,7 +55,7 @@ function PlannedService({
   const level = levels.findIndex((names) => names.includes(name));
   const facts = [
     kindWords[kind],
-    isExposed ? 'URL of its own' : 'no URL of its own',
+    isExposed ? 'has a URL' : 'no URL',
     ...Object.entries(routes).map(([path, to]) => `${path} → ${to}`),
     ...(level > 0 ? [`starts after ${levels[level - 1]?.join(', ')}`] : []),
   ];

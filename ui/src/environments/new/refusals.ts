@@ -13,7 +13,7 @@ const fieldOf: Readonly<Partial<Record<ApiProblem['code'], keyof DraftErrors>>> 
   auto_track_pinned_source: 'autoTrack',
 };
 
-/** What the server says of a field, to be shown beside that field. */
+/** The server's error for each field, shown beside that field. */
 export function errorsFrom(error: unknown): DraftErrors {
   if (!(error instanceof ApiProblem)) return {};
   const field = fieldOf[error.code];
