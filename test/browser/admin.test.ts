@@ -445,7 +445,7 @@ test('the letter n makes a new one of what an administration page lists', async 
   const { page, context, complaints } = await open('/admin/service-keys');
   await page.keyboard.press('n');
   await page.waitForURL('**/admin/service-keys/new');
-  const fate = page.getByText('Its sites are public and end with it');
+  const fate = page.getByText('Its sites are public, and only this key can update them');
   await expect.poll(() => fate.count()).toBe(0);
   await page.getByRole('button', { name: 'Publish sites from CI' }).click();
   await fate.waitFor();
@@ -913,7 +913,7 @@ test('the keys that end next are named on the overview, whosever they are, and l
   await world.h.key(kira, { name: 'ends first', ttlHours: 1 });
   await world.h.serviceKey({ name: 'ends second', ttlHours: 2 });
   const { page, context, complaints } = await open('/admin');
-  const next = page.getByRole('list', { name: 'Ends next' });
+  const next = page.getByRole('list', { name: 'Expires next' });
   await next.getByRole('listitem').nth(1).waitFor();
   await expect
     .poll(async () => (await next.getByRole('link').allTextContents()).slice(0, 2))

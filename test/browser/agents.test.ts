@@ -82,7 +82,7 @@ test('MCP is switched on after a look at what changes; a rule that stops someone
   await press(page, 'Verify');
   await page.getByText('People get the new values').waitFor();
   await page.getByText('Availability: MCP is on: on').waitFor();
-  await page.getByText('Let an agent of yours list its tools, and use one.').waitFor();
+  await page.getByText('Ask one of your agents to list its tools and use one.').waitFor();
   const saved = await world.call('GET', '/config/mcp', { as: root });
   expect(saved.data.policy).toEqual({
     ...defaultMcpPolicy,
@@ -177,7 +177,7 @@ test('a definition is created, refused a name that is taken, changed and deleted
   await rule('Tools that read get_logs', 'Ask');
   await rule('Tools that destroy something destroy_environment', 'Ask');
   await page.getByText('Tears an Environment down. The MCP policy hides it.').waitFor();
-  await page.getByLabel('Only those I choose').check();
+  await page.getByLabel('Selected repositories').check();
   await page.getByLabel('Choose repositories').fill('agents');
   await page.getByRole('option', { name: 'acme/agents' }).click();
   await page.getByLabel('Environments at once').fill('3');

@@ -32,7 +32,7 @@ test.each([
     ['Expiring keys and sites, exposed keys, keys still used after they expired, and failed deploys.'],
     [],
   ],
-  ['/admin', ['Ended keys'], ['Dead keys', 'After its end']],
+  ['/admin', ['Inactive keys'], ['Dead keys', 'Ended keys']],
   ['/admin/access-controls', ['Default lifetime', '720 hours (30 days)'], ['First choice', 'maxTtlHours']],
 ])('%s says it in words that everyone knows', async (path, words, wordsBefore) => {
   await open(path);

@@ -20,7 +20,7 @@ export function useEditing<T extends object>() {
 
 type RowProps = {
   readonly name: string;
-  /** How this kind of thing ends, in one word. */
+  /** The verb that removes this kind of item. */
   readonly end: string;
   readonly onChange: () => void;
   readonly onEnd: () => void;

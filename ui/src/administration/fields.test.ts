@@ -28,7 +28,7 @@ test.each([
   expect(shown).toEqual(standard);
 });
 
-test('what two people change at once is kept of both, and the settings both changed are named', () => {
+test('changes of two people at once are both kept, and the settings that both changed are named', () => {
   const base = { a: 1, b: { c: [1, 2], d: true }, e: 'x' };
   const mine = { a: 2, b: { c: [1, 2, 3], d: true }, e: 'x' };
   const theirs = { a: 3, b: { c: [1, 2], d: false }, e: 'x' };
@@ -40,7 +40,7 @@ test('what two people change at once is kept of both, and the settings both chan
   expect(rebased(base, base, theirs).tree).toEqual(theirs);
 });
 
-test('the audit log begins with the first administrator, told in plain words', () => {
+test('the first events of the audit log are shown in plain words', () => {
   const setUp = { event: 'user.created', reason: 'first_administrator' };
   expect(eventInWords(setUp)).toBe('First administrator created');
   expect(actorInWords(setUp, 'anonymous')).toBe('The person who opened the one-time link');

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { person } from './queries.ts';
 
-/** Whoever has this id, by name where one is known. */
+/** The person with this id, by name if known. */
 export function PersonName({ id }: { id: string | null }) {
   const { data } = useQuery({ ...person(id ?? ''), enabled: id?.startsWith('usr_') === true, retry: false });
   if (id === null) return <>Nobody</>;

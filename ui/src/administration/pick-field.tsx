@@ -9,7 +9,7 @@ import { managedKeys, people, person } from './queries.ts';
 type Option = { readonly value: string; readonly label: string };
 
 type PickProps = Pick<SelectProps, 'label' | 'aria-label' | 'placeholder' | 'className'> & {
-  /** Actors are people, keys, and those whom no list has. */
+  /** Actors are people, keys, and these two, which are in no list. */
   readonly of: 'people' | 'keys' | 'actors';
   readonly id: string | undefined;
   readonly onPick: (id: string | undefined) => void;
@@ -20,7 +20,7 @@ const others: readonly Option[] = [
   { value: 'system', label: 'Postern (system)' },
 ];
 
-/** Picks a person or a key by name. The server searches: there may be more of them than a list that anyone reads. */
+/** Picks a person or a key by name. The server searches, because there may be too many for a list. */
 export function PickField({ of, id, onPick, placeholder = 'Any', ...field }: PickProps) {
   const [text, setText] = useState('');
   const [isOpen, setOpen] = useState(false);
@@ -45,7 +45,7 @@ export function PickField({ of, id, onPick, placeholder = 'Any', ...field }: Pic
   );
 }
 
-/** The chosen one by name. An id that no list has, such as that of a deleted account, stands for itself. */
+/** The selection by name. An id without a name, such as that of a deleted account, is shown as the id. */
 function usePicked(id = ''): Option | undefined {
   const ofPerson = useQuery({ ...person(id), enabled: id.startsWith('usr_') });
   const ofKey = useQuery({ ...keyAt('/admin/user-keys', id), enabled: /^[0-9A-Za-z]{12}$/.test(id) });

@@ -2,7 +2,7 @@ import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api, dataOf, unwrap } from '../api/client.ts';
 import type { Query } from '../api/contract.ts';
 
-/** What administration pages read. Everything is below `admin`; after a change, its part of it is read again. */
+/** Queries of the administration pages. All keys begin with `admin`; a change refetches its part. */
 
 export const managedKeys = (query: Query<'/tokens'>) =>
   queryOptions({
@@ -52,7 +52,7 @@ export const siteStorage = queryOptions({
   queryFn: ({ signal }) => unwrap(api.GET('/sites/storage', { params: { query: { limit: 10 } }, signal })),
 });
 
-/** How many sites someone or some service key manages, also those to which nothing was published yet. */
+/** Counts the sites that a person or a service key manages, including those without a version. */
 export const sitesManagedBy = (owner: string) =>
   queryOptions({
     queryKey: ['admin', 'sites', 'managed', owner],
@@ -89,7 +89,7 @@ export const person = (id: string) =>
     queryFn: ({ signal }) => dataOf(api.GET('/people/{id}', { params: { path: { id } }, signal })),
   });
 
-/** As the identity provider says now. */
+/** The current answer of the identity provider. */
 export const accountOf = (id: string) =>
   queryOptions({
     queryKey: ['admin', 'users', 'account', id],
@@ -122,7 +122,7 @@ export const oneRepository = (path: { owner: string; name: string }) =>
     queryFn: ({ signal }) => dataOf(api.GET('/repositories/{owner}/{name}', { params: { path }, signal })),
   });
 
-/** Asks the git server, so it is not asked again by itself. A changed credential asks again. */
+/** Queries the git server, so it is not refetched automatically. A changed credential refetches it. */
 export const branchesOf = (repository: string) =>
   queryOptions({
     queryKey: ['admin', 'repositories', 'branches', repository],

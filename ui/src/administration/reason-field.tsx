@@ -11,7 +11,7 @@ type ReasonProps = {
   readonly onChange: (reason: string) => void;
 };
 
-/** Why an administrator changes what belongs to others. */
+/** The reason why an administrator changes something of another person. */
 export function ReasonField({ isRequired = false, isFirst = false, onChange, ...shown }: ReasonProps) {
   return (
     <TextInput

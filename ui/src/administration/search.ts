@@ -18,7 +18,7 @@ export function pageFrom(raw: unknown): number | undefined {
   return Number.isInteger(page) && page > 1 ? page : undefined;
 }
 
-/** Which part of a list is shown, as an address says it. */
+/** The part of a list that an address selects. */
 export type ListSearch = { readonly search?: string; readonly page?: number };
 
 export function listSearch(raw: Raw): ListSearch {

@@ -46,7 +46,7 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
   const { data: knownClients = [] } = useQuery(mcpClients);
   const fields = { name, purpose, model, tools, workspace, isOffered, clients };
   const body = { ...fields, instructions };
-  // Instructions that are sent again count as compared with the default of now.
+  // Sending instructions marks them as compared with the current default.
   const changed = instructions === known?.instructions ? fields : body;
   const { run, error, isBusy } = useAct({
     act: () =>
@@ -91,7 +91,7 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
         />
         <TextInput
           label="Purpose"
-          description="For people who choose among definitions."
+          description="Helps people choose a definition."
           required
           maxLength={500}
           autoComplete="off"
@@ -101,7 +101,7 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
         />
         <Select
           label="Model"
-          description="One of the models for agents, for people who set up a client. Files for Claude Code and Codex name it."
+          description="A model that the client should use. The files for Claude Code and Codex name it."
           placeholder="Any"
           radius="md"
           clearable
@@ -113,7 +113,7 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
         />
         <Textarea
           label="Instructions"
-          description="Postern gives its agents this text when they connect, after the instructions of the MCP policy. Empty: the default of Postern. Never put a secret in it."
+          description="Postern gives its agents this text when they connect, after the instructions of the MCP policy. Leave it empty to use Postern’s default. Never put a secret in it."
           radius="md"
           rows={5}
           maxLength={4_000}
@@ -139,7 +139,7 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
         />
         <Switch
           label="Offer it to people"
-          description="They can choose it when they allow a client, or in Settings, Agents. A client in the list above has no choice."
+          description="People can choose it when they allow a client, or in Settings, Agents. Clients in the list above always use it."
           checked={isOffered}
           onChange={({ currentTarget }) => change({ isOffered: currentTarget.checked })}
         />
@@ -172,7 +172,7 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
   );
 }
 
-/** With the one that is chosen, also before the models are read. */
+/** Includes the chosen model, even before the models are loaded. */
 function modelChoices(models: readonly Schemas['AgentModel'][], chosen: string | null) {
   const offered = models.map(({ name, note }) => ({
     value: name,
@@ -189,7 +189,7 @@ type RulesProps = {
   readonly onChange: (rules: Rules) => void;
 };
 
-/** What the policy hides may be allowed here: its agents get it when the policy allows it too. */
+/** A tool that the policy hides may be allowed here. Agents get it once the policy allows it too. */
 function ToolRules({ of: { title, tools }, rules, onChange }: RulesProps) {
   const id = useId();
   const { data: policy } = useQuery(mcpPolicy);

@@ -30,7 +30,7 @@ export function NewDefinitionPage() {
   );
 }
 
-/** One definition: its form, and its end. */
+/** One definition: its form, and a button to delete it. */
 export function DefinitionPage() {
   const { id } = route.useParams();
   const { data, error, refetch } = useQuery(agentDefinitions);
@@ -86,7 +86,7 @@ function Known({ definition }: { definition: Schemas['AgentDefinition'] }) {
             <b className={common['wrap']}>
               <bdi>{name}</bdi>
             </b>{' '}
-            is deleted. From then on, agents of its clients only read.
+            is deleted. Agents of its clients can then only read.
           </Text>
         </Confirm>
       </Dialog>

@@ -12,7 +12,7 @@ import { agentDefinitions } from '../queries.ts';
 import { TextLink } from '../text-link.tsx';
 
 const steps = [
-  { do: 'Say what its agents are for,', why: 'and give them instructions. They get them when they connect.' },
+  { do: 'Say what the agents are for,', why: 'and give them instructions. They get them when they connect.' },
   {
     do: 'Name the tools that they need.',
     why: 'They get no other tools, and never more than the MCP policy allows.',

@@ -17,7 +17,7 @@ const clients: readonly { readonly value: Client; readonly label: string }[] = [
   { value: 'generic', label: 'Another client' },
 ];
 
-/** The files with which agents in a repository find Postern and follow the definition as it is saved. */
+/** Files with which agents in a repository find Postern and follow the saved definition. */
 export function ExportCard({ id }: { id: string }) {
   const [client, setClient] = useState<Client>('claude-code');
   const { data: files, error, refetch } = useQuery(exportedDefinition(id, client));
@@ -29,7 +29,7 @@ export function ExportCard({ id }: { id: string }) {
       <div className={common['stack']}>
         <Text size="sm">
           With these files, agents that work in a repository find Postern and get the saved instructions. They
-          hold no secret. Where a file exists already, merge the two.
+          hold no secret. If a file already exists, merge the two.
         </Text>
         <Select
           label="Client"

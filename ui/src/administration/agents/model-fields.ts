@@ -1,6 +1,6 @@
 import type { Section } from '../documents/fields.ts';
 
-/** The models for agents in the words of their page. fields.test.ts holds path and default to the server's. */
+/** Labels of the models for agents. fields.test.ts compares path and default with the server's. */
 export const modelSections: readonly Section[] = [
   {
     title: 'Models',

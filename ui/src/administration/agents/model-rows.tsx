@@ -27,11 +27,11 @@ export function ModelRows({ value, errors, onChange }: Props) {
   return (
     <div className={common['stack']}>
       {models.map(({ name, note }, at) => (
-        // A row is its place: nothing else tells two new rows apart, and they hold no state.
+        // The index is the key: two new rows are otherwise equal, and rows hold no state.
         <fieldset key={at} className={styles['model']} aria-label={`Model ${at + 1}`}>
           <TextInput
             label="Name"
-            description="As the client names it."
+            description="The name that the client uses."
             required
             maxLength={100}
             autoComplete="off"

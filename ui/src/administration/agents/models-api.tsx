@@ -35,7 +35,7 @@ export const modelsApi: DocumentApi = {
   trial: 'Open a definition, and choose among its models.',
 };
 
-/** Models that the change leaves out though definitions name them. */
+/** Models that the change removes although definitions name them. */
 function Named({ by: named }: { by: NonNullable<Schemas['AgentModelsChange']['dryRun']>['named'] }) {
   if (named.length === 0) return null;
   return (

@@ -15,7 +15,7 @@ import { TextLink } from '../text-link.tsx';
 
 const route = getRouteApi('/administration/admin/agents/sessions/$id');
 
-/** Every call of a session, without what only the person may read. */
+/** The calls of a session, without what only the person may read. */
 export function SessionPage() {
   const { id } = route.useParams();
   const { page = 1 } = route.useSearch();

@@ -11,7 +11,7 @@ import { TextLink } from '../text-link.tsx';
 
 const route = getRouteApi('/administration/admin/agents/sessions');
 
-/** What agents of everyone did. */
+/** Sessions of everyone's agents. */
 export function SessionsPage() {
   const navigate = route.useNavigate();
   const { page = 1 } = route.useSearch();
@@ -24,7 +24,7 @@ export function SessionsPage() {
       </TextLink>
       <PageHead
         title="Agent sessions"
-        intro="What agents of everyone did. A session is the calls of one client for one person, until 30 minutes pass without one."
+        intro="What everyone’s agents did. A session is the calls of one client for one person, until 30 minutes pass without a call."
       />
       {found.isPending && <TableLoading what="sessions" />}
       {found.error !== null && <Problem error={found.error} onRetry={() => void found.refetch()} />}

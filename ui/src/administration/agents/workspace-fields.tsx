@@ -34,7 +34,7 @@ export function WorkspaceFields({ of: workspace, onChange }: FieldsProps) {
         Workspace
       </h2>
       <p className={styles['does']}>
-        What agents of this definition reach, at most what the person may reach. With all repositories, no
+        What agents of this definition can reach, at most what the person may reach. With all repositories, no
         limits, and sites to read and change, the workspace restricts nothing. Older definitions have this
         workspace.
       </p>
@@ -51,7 +51,11 @@ export function WorkspaceFields({ of: workspace, onChange }: FieldsProps) {
         >
           <Stack gap="xs" mt="xs">
             <Radio value="all" label="All repositories" />
-            <Radio value="selected" label="Only those I choose" description="None chosen: no repository." />
+            <Radio
+              value="selected"
+              label="Selected repositories"
+              description="With none selected, agents reach no repository."
+            />
           </Stack>
         </Radio.Group>
         {isSelected && (
@@ -66,7 +70,7 @@ export function WorkspaceFields({ of: workspace, onChange }: FieldsProps) {
         <div className={styles['limits']}>
           <Limit
             label="Environments at once"
-            description="That its agents may have for one person. Empty: as the Environment policy says."
+            description="The most Environments its agents may have for one person. Leave empty to use the limit of the Environment policy."
             value={maxEnvironments}
             min={0}
             max={10_000}
@@ -74,7 +78,7 @@ export function WorkspaceFields({ of: workspace, onChange }: FieldsProps) {
           />
           <Limit
             label="Longest lease, in hours"
-            description="That its agents can choose. Empty: as the Environment policy says."
+            description="The longest lease that its agents can choose. Leave empty to use the limit of the Environment policy."
             value={environmentTtlHours}
             min={1}
             max={8_760}
@@ -85,7 +89,7 @@ export function WorkspaceFields({ of: workspace, onChange }: FieldsProps) {
           <div>
             <span id={`${id}-sites`}>Sites</span>
             <span className={styles['does']}>
-              The tools for sites that its agents can use, by their rules.
+              Which tools for sites its agents can use. The rules of the tools still apply.
             </span>
           </div>
           <SegmentedControl

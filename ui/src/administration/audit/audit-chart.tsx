@@ -29,7 +29,7 @@ const totalWords = { success: 'events done', denied: 'refused', failure: 'failed
 
 type Shown = Pick<AuditSearch, 'event' | 'outcome'>;
 
-/** How much happened when: of one kind, with one outcome or between two moments, where they are chosen. */
+/** Number of events over time, for the selected kind, outcome and time range. */
 export function AuditChart({ search, now }: { search: AuditSearch; now: number }) {
   const [view, setView] = useState<(typeof views)[number]['value']>('30d');
   const asked = askedOf(search, view, now);
@@ -56,11 +56,11 @@ export function AuditChart({ search, now }: { search: AuditSearch; now: number }
   );
 }
 
-/** The range that the filters choose, or else the length that is chosen here. */
+/** The range of the filters, or else the length selected here. */
 function askedOf(search: AuditSearch, view: (typeof views)[number]['value'], now: number) {
   const chosen = rangeOf(search, now);
   const isChosen = chosen.from !== undefined || chosen.to !== undefined;
-  // To the hour, so that the question stays the same while the page is open.
+  // Rounded to the hour, so that the query stays the same while the page is open.
   const end = chosen.to === undefined ? now - (now % hourMs) + hourMs : Date.parse(chosen.to);
   const earliest = end - (isChosen ? lengthMs['1y'] : lengthMs[view]);
   const wanted = chosen.from === undefined ? earliest : Date.parse(chosen.from);

@@ -23,7 +23,7 @@ import { TextLink } from '../text-link.tsx';
 
 const route = getRouteApi('/administration/admin/audit');
 
-/** What happened, who did it and how it ended. Nothing here can be changed by anyone. */
+/** What happened, who did it, and the outcome. Events cannot be changed. */
 export function AuditPage() {
   const navigate = route.useNavigate();
   const search = route.useSearch();
@@ -32,7 +32,7 @@ export function AuditPage() {
   const tail = useTail();
   const auditLog = useInfiniteQuery({
     ...auditEvents(filters),
-    // Read again page by page, older events would move below the reader.
+    // Refetching page by page would move older events while the user reads them.
     refetchInterval: ({ state }) => tail.isOn && state.data?.pages.length === 1 && tailMs,
   });
   const events = auditLog.data?.pages.flatMap(({ data }) => data) ?? [];
@@ -107,7 +107,7 @@ export function AuditPage() {
 const tailMs = 10_000;
 const tailEndsMs = 30 * 60_000;
 
-/** Ends by itself: the session of a page that nobody looks at must be able to expire. */
+/** Stops by itself: the session of an unattended page must be able to expire. */
 function useTail() {
   const [isOn, turn] = useState(true);
   useEffect(() => {

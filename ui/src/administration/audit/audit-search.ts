@@ -12,9 +12,9 @@ export type AuditSearch = {
   readonly outcome?: (typeof outcomes)[number];
   readonly requestId?: string;
   readonly keyId?: string;
-  /** Up to now. */
+  /** A time span up to now. */
   readonly span?: Span;
-  /** A day, in the reader's time zone; instead of a span. */
+  /** A day in the user's time zone, instead of a span. */
   readonly from?: string;
   readonly to?: string;
 };

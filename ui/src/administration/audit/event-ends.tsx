@@ -4,14 +4,14 @@ import { actorInWords } from './event-words.ts';
 
 type Event = Schemas['ListedAuditEvent'];
 
-/** Who did it, by name, with a link to the account or key. */
+/** The actor by name, with a link to the account or key. */
 export function Who({ of: event }: { of: Event }) {
   const { kind, id, name } = event.actor;
   if (id === null) return <bdi>{name ?? actorInWords(event, kind)}</bdi>;
   return <Named kind={kind} id={id} name={name} />;
 }
 
-/** What it was done to: by name where one is known, otherwise by id. */
+/** The target by name if known, otherwise by id. */
 export function OnWhat({ of: { target, targetName } }: { of: Event }) {
   return <Named kind={target.kind} id={target.id} name={targetName} />;
 }
@@ -24,7 +24,7 @@ function Named({ kind, id, name }: { kind: string; id: string; name: string | nu
         {shown}
       </TextLink>
     );
-  // That page leads on to the other kind of key where it is one.
+  // That page redirects if it is the other kind of key.
   if (kind === 'api_key' || kind === 'service_key')
     return (
       <TextLink to="/admin/user-keys/$id" params={{ id }} inherit>

@@ -115,7 +115,7 @@ function Event({ of: event }: { of: Schemas['ListedAuditEvent'] }) {
   );
 }
 
-/** As on the page of a session. */
+/** The same link as on the page of a session. */
 const callsOfPage = 50;
 
 /** The session of the call. It may have been removed since: calls are kept for fewer days than events. */

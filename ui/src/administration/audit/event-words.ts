@@ -2,7 +2,7 @@ import type { Query } from '../../api/contract.ts';
 
 export type EventName = NonNullable<Query<'/audit/events'>['event']>;
 
-/** Every kind of event there is, in words; the contract's types see to it that none is missing. */
+/** A label for each kind of event. The contract's types ensure that none is missing. */
 export const eventWords: Readonly<Record<EventName, string>> = {
   'api_key.created': 'Key created',
   'api_key.narrowed': 'Key narrowed',
@@ -11,7 +11,7 @@ export const eventWords: Readonly<Record<EventName, string>> = {
   'api_key.suspended': 'Key suspended or suspension lifted',
   'api_key.expired': 'Key expired',
   'api_key.exposed': 'Key exposed',
-  'api_key.dead_use': 'Ended key used',
+  'api_key.dead_use': 'Inactive key used',
   'api_key.imported': 'Key imported',
   'auth.denied': 'Refused',
   'auth.throttled': 'Address throttled',
@@ -89,13 +89,13 @@ export function isEventName(name: string): name is EventName {
 
 type Told = { readonly event: string; readonly reason: string | null };
 
-/** A name that an older version wrote is shown as it is. */
+/** A name from an older version is shown unchanged. */
 export function eventInWords({ event, reason }: Told): string {
   if (event === 'user.created' && reason === 'first_administrator') return 'First administrator created';
   return isEventName(event) ? eventWords[event] : event;
 }
 
-/** Why something was done, in words. A refusal has the code of its error instead, which is shown as it is. */
+/** Labels of reasons. A refusal has the code of its error instead, which is shown unchanged. */
 const reasonWords: Readonly<Record<string, string>> = {
   owner_request: 'By its owner',
   administrator: 'By an administrator',
@@ -105,7 +105,7 @@ const reasonWords: Readonly<Record<string, string>> = {
   owner_enabled: 'Its owner’s account was enabled',
   successor_used: 'Its successor was first used',
   superseded: 'Its successor took over',
-  lifetime: 'Its lifetime ended',
+  lifetime: 'It expired',
   signed_in_again: 'Signed in again',
   first_administrator: 'During installation',
   too_many: 'Too many owners at once',
@@ -128,7 +128,7 @@ const reasonWords: Readonly<Record<string, string>> = {
   link_added: 'A link was added',
   link_changed: 'A link was changed or moved',
   link_removed: 'A link was deleted',
-  // The event says so already.
+  // The event already says so.
   changed: '',
   reverted: '',
 };
@@ -137,7 +137,7 @@ export function reasonInWords(reason: string): string | undefined {
   return reasonWords[reason];
 }
 
-/** Who did it, where no name is known. */
+/** Labels of actors without a known name. */
 export function actorInWords({ event, reason }: Told, kind: string): string {
   if (kind !== 'anonymous') return 'Postern';
   return reason === 'first_administrator' && event === 'user.created'

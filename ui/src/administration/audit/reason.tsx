@@ -1,7 +1,7 @@
 import styles from './audit.module.css';
 import { reasonInWords } from './event-words.ts';
 
-/** In words where there are some; an error has its code, which is what one searches for. */
+/** The label of a reason. An error keeps its code, which people search for. */
 export function Reason({ of: reason }: { of: string | null }) {
   if (reason === null) return null;
   const words = reasonInWords(reason);

@@ -4,7 +4,7 @@ import styles from './chart.module.css';
 type ChartProps = {
   /** A sentence that says what the chart shows, for users who cannot see it. */
   readonly says: string;
-  /** What the first column of the table is. */
+  /** Heading of the first column of the table. */
   readonly per: string;
   readonly rows: readonly BarRow[];
   readonly series: readonly Series[];

@@ -25,7 +25,7 @@ type Props = DocumentProps &
 /** Each process reads a changed document within this time, or refuses what depends on it (contract 2). */
 const spreadsWithinMs = 1_000;
 
-/** What follows a change of any document: it spreads, is verified, and is restored when it does not work as intended. */
+/** The steps after a change of a document: it spreads, the administrator verifies it, and can restore the previous version. */
 export function AfterChange({ api, sections, before, now, onReverted, onStale, onClose }: Props) {
   const [isEverywhere, setEverywhere] = useState(false);
   const [isRestoring, setRestoring] = useState(false);
@@ -125,7 +125,7 @@ function Verification({ api, sections, changed, isReady }: VerificationProps) {
         <Button size="xs" loading={isBusy} disabled={!isReady} onClick={() => void verify()}>
           Verify
         </Button>
-        <span>Reads the values that people get now, and compares.</span>
+        <span>Reads the values that people get now and compares them with yours.</span>
       </Group>
       {error !== undefined && <Problem error={error} onRetry={() => void verify()} />}
       {effect !== undefined && <Found effect={effect} api={api} sections={sections} />}
@@ -159,7 +159,7 @@ function Found({ effect, api, sections }: DocumentProps & { readonly effect: Eff
             })}
           </ul>
           {hasFailed(effect) &&
-            'Someone may have changed it again. See the history, or restore the version before.'}
+            'Someone may have changed it again. See the history, or restore the previous version.'}
         </Alert>
       )}
       {unseen.length > 0 && (

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import type { Section } from './fields.ts';
 import type { Tree } from './values.ts';
 
-/** A version of a configuration document, and the way to change it. One page for each document says how. */
+/** A version of a configuration document, and functions to change it. Each document's page implements them. */
 export type Version = {
   readonly version: number;
   readonly changedAt: string | null;
@@ -19,9 +19,9 @@ export type DocumentApi = {
   write(next: Tree, etag: string): Promise<Current>;
   history(page: number, signal?: AbortSignal): Promise<{ items: Version[]; pages: number }>;
   revert(version: number, etag: string): Promise<Current>;
-  /** What people whom the document affects are told now, by the paths of its settings. */
+  /** The values that affected people see now, by the paths of the settings. */
   readonly told?: () => Promise<Readonly<Record<string, unknown>>>;
-  /** One task that a change affects, as an instruction to whoever made it. */
+  /** A task that a change affects, as an instruction to the administrator. */
   readonly trial: string;
 };
 

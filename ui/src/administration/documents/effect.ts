@@ -3,13 +3,13 @@ import { type Difference, sameValue } from './values.ts';
 
 /** Whether a change of a document has the effect that it was made for. */
 export type Effect = {
-  /** Changed settings that people are told of, with what they are told now. */
+  /** Changed settings that people can see, with the values that they see now. */
   readonly seen: readonly (Difference & { readonly found: unknown })[];
-  /** Changed settings whose effect only a try shows. */
+  /** Changed settings whose effect only a trial shows. */
   readonly unseen: readonly Difference[];
 };
 
-/** Reads what people are told, as the people who are affected would. */
+/** Reads the values as the affected people would. */
 export async function readEffect(api: DocumentApi, changed: readonly Difference[]): Promise<Effect> {
   const told = (await api.told?.()) ?? {};
   const isTold = ({ path }: Difference) => Object.hasOwn(told, path);

@@ -11,12 +11,12 @@ type RowProps = {
   readonly value: unknown;
   readonly isChanged: boolean;
   readonly error: string | undefined;
-  /** Of what is inside the value, by the path below the field. */
+  /** Errors inside the value, by the path below the field. */
   readonly errorsInside: Readonly<Record<string, string>>;
   readonly onChange: (value: unknown) => void;
 };
 
-/** One setting: what it is, what it does, what it began as, and its value. */
+/** One setting: its name, its description, its default, and its value. */
 export function FieldRow({ field, sectionId, value, isChanged, error, errorsInside, onChange }: RowProps) {
   const id = useId();
   const days = inDays(field, value);

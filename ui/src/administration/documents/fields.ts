@@ -4,12 +4,12 @@ import { bytesInWords } from '../../shell/bytes.ts';
 
 /** How one setting of a configuration document is shown and edited; the document itself is the server's. */
 export type Field = {
-  /** In the document, such as `lifetime.personal.maxTtlHours`. */
+  /** The path in the document, such as `lifetime.personal.maxTtlHours`. */
   readonly path: string;
   readonly label: string;
-  /** What it decides and why one would change it. */
+  /** What the setting decides, and why to change it. */
   readonly says: string;
-  /** What an installation starts with. */
+  /** The default of an installation. */
   readonly standard: unknown;
 } & (
   | { readonly kind: 'switch'; readonly on: string; readonly off: string }
@@ -35,7 +35,7 @@ export type Section = {
 
 export const fieldsOf = (sections: readonly Section[]): Field[] => sections.flatMap(({ fields }) => fields);
 
-/** Said in a list of changes, where the heading above a field is missing. */
+/** Shown in a list of changes, which lacks the heading above a field. */
 export function nameOf(sections: readonly Section[], path: string): string {
   for (const { title, fields } of sections) {
     const field = fields.find((one) => one.path === path);

@@ -25,7 +25,7 @@ type HistoryProps = DocumentProps & {
   readonly onStale: () => void;
 };
 
-/** Every version with what it changed, and the way back to it. */
+/** Every version with its changes, and a button to revert to it. */
 export function History({ api, sections, current, page, onPage, onMade, onStale }: HistoryProps) {
   const now = useNow();
   const ofPage = (one: number) => ({

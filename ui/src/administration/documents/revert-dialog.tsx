@@ -12,7 +12,7 @@ type Props = DocumentProps & {
   readonly onClose: () => void;
 };
 
-/** Shows what an earlier version would change, and writes it as a new one. */
+/** Shows what an earlier version would change, and saves it as a new version. */
 export function RevertDialog({ api, sections, current, to, onReverted, onStale, onClose }: Props) {
   return (
     <Dialog

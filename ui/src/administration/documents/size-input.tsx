@@ -16,7 +16,7 @@ type SizeProps = {
   readonly onChange: (bytes: unknown) => void;
 };
 
-/** Bytes, in the unit in which they are a handy number. */
+/** A number of bytes, shown in the unit that gives a short number. */
 export function SizeInput({ said, hasError, value, onChange }: SizeProps) {
   const [unit, setUnit] = useState(() => unitFor(value));
   const factor = Number(unit);

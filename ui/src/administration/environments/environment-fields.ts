@@ -1,6 +1,6 @@
 import type { Section } from '../documents/fields.ts';
 
-/** The Environment policy in the words of its page. fields.test.ts holds paths and defaults to the server's. */
+/** Labels of the Environment policy. fields.test.ts compares paths and defaults with the server's. */
 const mib = 1024 * 1024;
 const hours = { kind: 'number', unit: 'hours', min: 1, max: 8_760 } as const;
 
@@ -12,7 +12,7 @@ export const environmentSections: readonly Section[] = [
       {
         path: 'enabled',
         label: 'Environments are on',
-        says: 'An installation without an engine for Environments starts none, whatever this switch says.',
+        says: 'Without an engine, Postern starts no Environments even if this is on.',
         kind: 'switch',
         on: 'on',
         off: 'off',
@@ -46,19 +46,19 @@ export const environmentSections: readonly Section[] = [
   },
   {
     title: 'Lifetime',
-    says: 'How long an Environment lives. A lower maximum shortens no lease that is already given.',
+    says: 'How long an Environment lives. A lower maximum does not shorten existing leases.',
     fields: [
       {
         path: 'defaultTtlHours',
         label: 'Lease',
-        says: 'When neither the request nor postern.yaml sets one.',
+        says: 'Used when neither the request nor postern.yaml sets one.',
         standard: 72,
         ...hours,
       },
       {
         path: 'maxTtlHours',
         label: 'Longest lease',
-        says: 'From now to the end of a lease.',
+        says: 'The most time from now to the end of a lease.',
         standard: 336,
         ...hours,
       },
@@ -83,7 +83,7 @@ export const environmentSections: readonly Section[] = [
   },
   {
     title: 'Quotas',
-    says: 'How many there may be, and what one service may use. A lower quota applies to what is created later.',
+    says: 'How many Environments may exist, and what one service may use. A lower quota applies only to new ones.',
     fields: [
       {
         path: 'maxPerOwner',
@@ -98,7 +98,7 @@ export const environmentSections: readonly Section[] = [
       {
         path: 'maxTotal',
         label: 'Environments in total',
-        says: 'Of all owners together.',
+        says: 'Across all owners.',
         kind: 'number',
         unit: '',
         min: 1,
@@ -108,7 +108,7 @@ export const environmentSections: readonly Section[] = [
       {
         path: 'maxServices',
         label: 'Services',
-        says: 'Of one Environment.',
+        says: 'In one Environment.',
         kind: 'number',
         unit: '',
         min: 1,
@@ -118,7 +118,7 @@ export const environmentSections: readonly Section[] = [
       {
         path: 'resources.maxMilliCpu',
         label: 'Processor time',
-        says: 'Of one process of a service, in thousandths: 1,000 is one processor.',
+        says: 'For one process of a service, in thousandths: 1,000 is one processor.',
         kind: 'number',
         unit: 'mCPU',
         min: 50,
@@ -128,7 +128,7 @@ export const environmentSections: readonly Section[] = [
       {
         path: 'resources.maxMemoryBytes',
         label: 'Memory',
-        says: 'Of one process of a service.',
+        says: 'For one process of a service.',
         kind: 'bytes',
         max: 262_144 * mib,
         standard: 1_024 * mib,
@@ -137,12 +137,12 @@ export const environmentSections: readonly Section[] = [
   },
   {
     title: 'Builds',
-    says: 'What builds may take, and what is kept of them.',
+    says: 'What builds may use, and how much of their output is kept.',
     fields: [
       {
         path: 'maxConcurrentBuilds',
         label: 'Builds at the same time',
-        says: 'On all workers together.',
+        says: 'Across all workers.',
         kind: 'number',
         unit: '',
         min: 1,
@@ -152,7 +152,7 @@ export const environmentSections: readonly Section[] = [
       {
         path: 'buildTimeoutMinutes',
         label: 'Longest build',
-        says: 'A build that takes longer is ended.',
+        says: 'A build that takes longer is stopped.',
         kind: 'number',
         unit: 'minutes',
         min: 1,
@@ -170,7 +170,7 @@ export const environmentSections: readonly Section[] = [
       {
         path: 'artifactBytesPerRepository',
         label: 'Built files',
-        says: 'Kept for each repository, to be used again. Over it, unused ones are removed earlier.',
+        says: 'Kept for each repository for reuse. Above this size, unused files are removed earlier.',
         kind: 'bytes',
         max: Number.MAX_SAFE_INTEGER,
         standard: 10_240 * mib,

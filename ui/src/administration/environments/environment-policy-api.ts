@@ -16,7 +16,7 @@ export const environmentPolicyApi: DocumentApi = {
   async tryOut(next, etag) {
     const params = { query: { dryRun: true }, header: { 'If-Match': etag } } as const;
     await unwrap(api.PUT('/config/api-environments', { params, body: toPolicy(next) }));
-    // It finds mistakes. What would change is shown already.
+    // It finds errors. The page already shows what would change.
     return null;
   },
   async write(next, etag) {

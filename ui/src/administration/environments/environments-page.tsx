@@ -8,7 +8,7 @@ import { environmentPolicyApi } from './environment-policy-api.ts';
 
 const route = getRouteApi('/administration/admin/environments');
 
-/** The Environment policy: the switch for all Environments, and what each may be. */
+/** The Environment policy: the switch for all Environments, and their limits. */
 export function EnvironmentsPage() {
   const navigate = route.useNavigate();
   const { view = 'settings', page = 1 } = route.useSearch();

@@ -12,7 +12,7 @@ export const keyOrders = listOrders(
     ending: {
       asked: 'expiresAt',
       usual: 'asc',
-      words: { asc: 'Ending soonest first', desc: 'Ending latest first' },
+      words: { asc: 'Expiring soonest first', desc: 'Expiring latest first' },
     },
   },
   'created',

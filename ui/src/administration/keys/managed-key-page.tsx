@@ -23,7 +23,7 @@ import { keyAt } from '../../keys/queries.ts';
 const serviceRoute = getRouteApi('/administration/admin/service-keys/$id');
 const userRoute = getRouteApi('/administration/admin/user-keys/$id');
 
-/** All there is to know about one service key, and what can be done with it. */
+/** One service key: its facts and its actions. */
 export function ServiceKeyPage() {
   const navigate = serviceRoute.useNavigate();
   return (
@@ -36,7 +36,7 @@ export function ServiceKeyPage() {
   );
 }
 
-/** The same of someone's key, which an administrator examines and revokes, and never changes. */
+/** A user's key. An administrator can view and revoke it, but not change it. */
 export function UserKeyPage() {
   const navigate = userRoute.useNavigate();
   return (
@@ -60,7 +60,7 @@ function ManagedKeyPage(props: PageProps) {
   const { home, id } = props;
   const { data: key, error, refetch } = useQuery(keyAt(home, id));
   const now = useServerNow();
-  // A reader who has only the id may have opened the page of the wrong kind of key.
+  // A user with only the id may have opened the page of the wrong kind of key.
   if (key !== undefined && homeOf(key) !== home)
     return <Navigate to={`${homeOf(key)}/$id`} params={{ id }} replace />;
   return (

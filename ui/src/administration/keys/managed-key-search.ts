@@ -37,7 +37,7 @@ export function managedKeySearch(raw: Raw): ManagedKeySearch {
   });
 }
 
-/** Unused for so long, a key is likely to be forgotten. */
+/** A key unused for this long is probably forgotten. */
 export const unusedDays = 30;
 
 export function queryOf(asked: ManagedKeySearch) {
@@ -57,7 +57,7 @@ export function queryOf(asked: ManagedKeySearch) {
   };
 }
 
-/** Whether the list is of some keys only; its order and page leave none out. */
+/** True if filters restrict the list. Its order and page do not. */
 export function isFiltered({
   sort: _sort,
   order: _order,

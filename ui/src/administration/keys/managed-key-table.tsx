@@ -25,7 +25,7 @@ type TableProps = {
   readonly onRevoke: (key: Key) => void;
   readonly onReplace?: (key: Key) => void;
   readonly onOwner?: (id: string) => void;
-  /** Ids of those that are chosen; without it nothing can be. */
+  /** Ids of the selected keys. Without it, keys cannot be selected. */
   readonly chosen?: ReadonlySet<string>;
   readonly onChoose?: (ids: readonly string[], isChosen: boolean) => void;
 };

@@ -7,7 +7,7 @@ const dayMs = 86_400_000;
 
 export const unusedWords = `Unused for ${unusedDays} days`;
 
-/** As the server reckons: a key that was never used counts from its creation. */
+/** A key that was never used counts from its creation, as on the server. */
 export function isUnused(key: Key, now: number): boolean {
   if (key.status !== 'active') return false;
   return now - Date.parse(key.lastUsedAt ?? key.createdAt) > unusedDays * dayMs;
@@ -15,7 +15,7 @@ export function isUnused(key: Key, now: number): boolean {
 
 export type ManagedHome = Exclude<KeyHome, '/settings/keys'>;
 
-/** Where an administrator looks at it. */
+/** The page of the key for administrators. */
 export function homeOf({ type }: Pick<Key, 'type'>): ManagedHome {
   return type === 'service' ? '/admin/service-keys' : '/admin/user-keys';
 }

@@ -6,7 +6,7 @@ import { keyAt } from '../../keys/queries.ts';
 
 const route = getRouteApi('/administration/admin/service-keys/$id/narrow');
 
-/** Takes rights, repositories or lifetime away from a service key. What a person's key may do is its owner's to change. */
+/** Removes rights, repositories or lifetime from a service key. Only its owner can narrow a personal key. */
 export function NarrowServiceKeyPage() {
   const { id } = route.useParams();
   const { data: key } = useQuery(keyAt('/admin/service-keys', id));

@@ -10,7 +10,7 @@ import type { Policy } from '../../keys/new/draft.ts';
 
 const route = getRouteApi('/administration/admin/service-keys/new');
 
-/** What the key policy says of service keys, in the shape in which it tells everyone of their own. */
+/** The key policy for service keys, in the shape that the form for personal keys reads. */
 const servicePolicy = queryOptions({
   queryKey: ['admin', 'keys', 'policy'],
   staleTime: 0,
@@ -32,7 +32,7 @@ const servicePolicy = queryOptions({
   },
 });
 
-/** The same form as for one's own key, with the part of the policy that is about services. */
+/** The form for personal keys, with the part of the policy for service keys. */
 export function NewServiceKeyPage() {
   const prefill = route.useSearch();
   const navigate = useNavigate();

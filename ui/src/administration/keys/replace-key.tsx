@@ -14,7 +14,7 @@ import { usualOverlap, verifyNote } from '../../keys/replace/overlap-field.tsx';
 import { Dialog } from '../act.tsx';
 import common from '../admin.module.css';
 
-/** A successor with the same rights. Both work until the new one is used, so that nothing stands still meanwhile. */
+/** A successor with the same rights. Both work until the new one is used, so that nothing stops in between. */
 export function ReplaceKey({ of: key, onClose }: { of: Key; onClose: () => void }) {
   const [issued, setIssued] = useState<Schemas['RotatedKey']>();
   const [after, setAfter] = useState<Omit<Schemas['RotatedKey'], 'token'>>();
@@ -63,7 +63,7 @@ export function ReplaceKey({ of: key, onClose }: { of: Key; onClose: () => void 
         </Text>
         <Alert color="yellow" title="A new identity">
           Sites that the old key published stay with it. The successor cannot change them. After the old key
-          ends, no key can.
+          expires, no key can.
         </Alert>
         {error !== undefined && <Problem error={error} />}
         <Group justify="flex-end" gap="sm">
@@ -91,7 +91,7 @@ function Afterwards({ of: { predecessorEndsAt, sitesLeftBehind }, predecessor, o
       <div className={common['stack']}>
         <Text size="sm">
           Put the new value where <bdi className={common['wrap']}>{predecessor}</bdi> is used. The old key
-          ends five minutes after the new one is first used, at the latest on{' '}
+          expires five minutes after the new one is first used, at the latest on{' '}
           {exactly(Date.parse(predecessorEndsAt))}.
         </Text>
         {sitesLeftBehind.length > 0 && (

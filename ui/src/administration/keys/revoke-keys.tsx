@@ -63,7 +63,7 @@ type ManyProps = {
   readonly onDone: () => void;
 };
 
-/** Keys of people: one, or all that were chosen, with a reason that their owners read in the key's story. */
+/** Revokes one or all selected keys of people, with a reason that their owners read in the key's timeline. */
 export function RevokeUserKeys({ of: keys, now, onClose, onDone }: ManyProps) {
   const [note, setNote] = useState('');
   const owners = new Set(keys.map(({ owner }) => owner?.id ?? '')).size;

@@ -34,7 +34,7 @@ const steps = [
   },
 ];
 
-/** Identities of automation: what they may do, when they were used last, and the way to end or replace them. */
+/** Service keys: what they may do, when they were last used, and buttons to revoke or replace them. */
 export function ServiceKeysPage() {
   const navigate = route.useNavigate();
   const asked = route.useSearch();

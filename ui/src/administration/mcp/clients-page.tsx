@@ -22,7 +22,7 @@ const statuses = {
   blocked: ['Blocked', 'red'],
 } as const;
 
-/** The programs in which agents run: those that wait for an administrator first. */
+/** The programs in which agents run, with those that wait for an administrator first. */
 export function ClientsPage() {
   const { data: clients, error, isPending, refetch } = useQuery(mcpClients);
   const [decision, setDecision] = useState<Decision>();
@@ -35,7 +35,7 @@ export function ClientsPage() {
       </TextLink>
       <PageHead
         title="Connected clients"
-        intro="The programs in which agents run. A client that is not allowed reads and changes nothing, whoever uses it."
+        intro="The programs in which agents run. A client that is not allowed can neither read nor change anything."
         heading={heading}
       />
       {isPending && <TableLoading what="clients" />}

@@ -1,12 +1,12 @@
 import { type ToolGroup, toolGroups, toolRules } from '../../agents/tools.ts';
 import type { Field, Section } from '../documents/fields.ts';
 
-/** The MCP policy in the words of its page. fields.test.ts holds paths and defaults to the server's. */
+/** Labels of the MCP policy. fields.test.ts compares paths and defaults with the server's. */
 const saysOfGroup: Readonly<Record<ToolGroup['effect'], string>> = {
   read: 'A client without a definition may use all that are allowed here. A definition names the tools of its clients.',
   change:
     'An agent also needs “Agents may change things”, and a definition of its client that names the tool. Ask: the person approves each call.',
-  destroy: 'The same. Besides, each first answers with a confirmation, which the agent must send back.',
+  destroy: 'The same. In addition, each call first returns a confirmation, which the agent must send back.',
 };
 
 function fieldsOfGroup({ effect, tools }: ToolGroup): readonly Field[] {
@@ -46,7 +46,7 @@ export const mcpSections: readonly Section[] = [
       {
         path: 'publicSites',
         label: 'Sites for everyone',
-        says: 'The rule for calls that publish for everyone or make a site public, where it is stricter than that of the tool.',
+        says: 'The rule for calls that publish for everyone or make a site public, if it is stricter than the rule of the tool.',
         kind: 'choice',
         labels: toolRules,
         standard: 'ask',
@@ -89,7 +89,7 @@ export const mcpSections: readonly Section[] = [
       {
         path: 'callsPerMinute',
         label: 'Requests of one person',
-        says: 'That all agents of the person together may make in any 60 seconds.',
+        says: 'The most requests that all agents of one person may make in any 60 seconds.',
         kind: 'number',
         unit: '',
         min: 1,
@@ -105,7 +105,7 @@ export const mcpSections: readonly Section[] = [
       {
         path: 'sessionReview.keepDays',
         label: 'Keep calls',
-        says: 'After the last call of their session.',
+        says: 'Counted from the last call of the session.',
         kind: 'number',
         unit: 'days',
         min: 1,

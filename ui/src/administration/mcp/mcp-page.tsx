@@ -10,7 +10,7 @@ import { mcpPolicyApi } from './mcp-policy-api.tsx';
 
 const route = getRouteApi('/administration/admin/mcp');
 
-/** The MCP policy: whether agents of people may use Postern, and which tools they get. */
+/** The MCP policy: whether agents can use Postern, and which tools they can call. */
 export function McpPage() {
   const navigate = route.useNavigate();
   const { view = 'settings', page = 1 } = route.useSearch();
@@ -20,7 +20,7 @@ export function McpPage() {
     <>
       <PageHead
         title="MCP"
-        intro="Whether agents of people, such as coding assistants, may use Postern, and which tools they get."
+        intro="Control whether coding assistants and other agents can use Postern, and which tools they can call."
       >
         <Button variant="default" renderRoot={(props) => <Link to="/admin/mcp/clients" {...props} />}>
           {waiting > 0 ? `Clients (${waiting} waiting)` : 'Clients'}

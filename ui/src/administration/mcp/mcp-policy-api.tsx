@@ -33,15 +33,15 @@ export const mcpPolicyApi: DocumentApi = {
     return toCurrent(await unwrap(api.POST('/config/mcp/revert', { params, body: { version } })));
   },
   async told() {
-    // Clients read this before they sign a person in; it is there only while MCP is on.
+    // Clients read this before they sign a person in. It exists only while MCP is on.
     const { status } = await fetch('/.well-known/oauth-protected-resource/mcp');
     if (status !== 200 && status !== 404) throw unreachable();
     return { enabled: status === 200 };
   },
-  trial: 'Let an agent of yours list its tools, and use one.',
+  trial: 'Ask one of your agents to list its tools and use one.',
 };
 
-/** Tools that agents used in the last 30 days and could not use any more. */
+/** Tools that agents used in the last 30 days and could no longer use. */
 function Impact({ of: { stopped } }: { of: NonNullable<Schemas['McpPolicyChange']['dryRun']> }) {
   if (stopped.length === 0) {
     return (

@@ -5,7 +5,7 @@ import styles from '../agents/definition-form.module.css';
 export type Rule = keyof typeof toolRules;
 
 type ChoiceProps = {
-  /** Ids of what the choice is about. */
+  /** Ids of the elements that label the choice. */
   readonly labelledBy: string;
   readonly rule: Rule;
   readonly onChange: (rule: Rule) => void;

@@ -8,7 +8,7 @@ import { managedKeys } from '../queries.ts';
 import { TextLink } from '../text-link.tsx';
 import styles from './overview.module.css';
 
-/** The keys that end first, of whoever they are, each leading to its page. */
+/** The keys of all owners that expire next, with links to their pages. */
 export function EndsNext() {
   const { data, error, refetch } = useQuery(
     managedKeys({ kind: 'all', status: 'active', sort: 'expiresAt', order: 'asc', limit: 5 }),
@@ -17,7 +17,7 @@ export function EndsNext() {
   if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;
   const next = data?.data ?? [];
   return (
-    <ol className={styles['next']} aria-label="Ends next">
+    <ol className={styles['next']} aria-label="Expires next">
       {next.map(
         (key) =>
           key.expiresAt !== null && (

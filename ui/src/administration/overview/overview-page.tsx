@@ -17,11 +17,11 @@ import { TextLink } from '../text-link.tsx';
 
 const dayMs = 86_400_000;
 
-/** What an administrator wants to see first: is anything refused, does anything end, was anything exposed. */
+/** What administrators need first: refused requests, keys that expire soon, and exposed keys. */
 export function OverviewPage() {
   return (
     <>
-      <PageHead title="Overview" intro="How keys are used, what ends soon, and what needs attention." />
+      <PageHead title="Overview" intro="How keys are used, what expires soon, and what needs attention." />
       <Exposures />
       <Counts />
       <div className={styles['grid']}>
@@ -42,7 +42,7 @@ const outcomes = [
   { name: 'allowed', label: 'Answered', color: 'var(--postern-accent)' },
   { name: 'denied', label: 'Refused', color: 'var(--postern-bad)' },
   { name: 'limited', label: 'Rate limited', color: 'var(--postern-warn)' },
-  { name: 'dead', label: 'Ended keys', color: 'var(--postern-soft)' },
+  { name: 'dead', label: 'Inactive keys', color: 'var(--postern-soft)' },
 ] as const;
 
 function Requests() {
@@ -94,7 +94,7 @@ function requestRows({ from, to, points }: Schemas['KeyUsage']) {
   const counts = new Map(points.map((point) => [Date.parse(point.from), point.counts]));
   return bucketsOf(from, to, 'day').map((at) => {
     const { allowed = 0, denied = 0, limited = 0, failed = 0, dead = 0 } = counts.get(at) ?? {};
-    // What failed was let in, and met an error of ours.
+    // A failed request was authorized and then met an internal error.
     return { label: labelOf(at, 'day'), allowed: allowed + failed, denied, limited, dead };
   });
 }
@@ -110,14 +110,14 @@ function Ending() {
   return (
     <section className={common['card']} aria-labelledby="ending">
       <div className={common['head']}>
-        <h2 id="ending">Keys that end soon</h2>
+        <h2 id="ending">Keys that expire soon</h2>
         <span className="quiet">30 days ahead</span>
       </div>
       {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
       {data === undefined && error === null && <Skeleton height={220} radius="md" />}
       {data !== undefined &&
         (sum('personal') + sum('service') === 0 ? (
-          <Text size="sm">No key ends in the next 30 days.</Text>
+          <Text size="sm">No key expires in the next 30 days.</Text>
         ) : (
           <>
             <ul className={styles['figures']}>
@@ -131,7 +131,7 @@ function Ending() {
               </li>
             </ul>
             <Chart
-              says={`${sum('personal')} keys of users and ${sum('service')} service keys end in the next 30 days.`}
+              says={`${sum('personal')} keys of users and ${sum('service')} service keys expire in the next 30 days.`}
               per="Day (UTC)"
               rows={rows}
               series={[

@@ -13,11 +13,11 @@ import styles from './people.module.css';
 
 type ClientsOfProps = {
   readonly id: string;
-  /** The answer that says who keeps the connections, where they cannot be ended here. */
+  /** The error that names who manages the connections, if Postern cannot end them. */
   readonly keptBy?: ApiProblem;
 };
 
-/** Programs that can act for this person while they are away. */
+/** Programs that can act for this person when they are not present. */
 export function ClientsOf({ id, keptBy }: ClientsOfProps) {
   const { data: clients, error, refetch } = useQuery(clientsOf(id));
   const [leaving, setLeaving] = useState<Schemas['ConnectedClient']>();

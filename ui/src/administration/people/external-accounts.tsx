@@ -5,12 +5,12 @@ import { Empty } from '../../lists/empty.tsx';
 import common from '../admin.module.css';
 import { TextLink } from '../text-link.tsx';
 
-/** Whether another provider keeps the people of this installation, as the list of them answers. */
+/** True if another provider manages the accounts, as the answer of the list says. */
 export function isManagedExternally(error: unknown): error is ApiProblem {
   return error instanceof ApiProblem && error.code === 'state_conflict';
 }
 
-/** Above what is known here of people: who keeps their accounts. */
+/** Shown above known people: says who manages their accounts. */
 export function ManagesAccounts({ of: { message, hint } }: { of: ApiProblem }) {
   return (
     <Alert color="blue" title="Accounts are managed elsewhere" mb="lg">
@@ -21,7 +21,7 @@ export function ManagesAccounts({ of: { message, hint } }: { of: ApiProblem }) {
   );
 }
 
-/** In place of a list that this installation does not keep: who does, and what can be seen of people here. */
+/** Replaces a list that another provider manages: names the provider, and links to what Postern knows. */
 export function ExternalAccounts({ error }: { error: ApiProblem }) {
   return (
     <Empty picture={<PeopleIcon size={28} />} title="Accounts are managed elsewhere">

@@ -16,13 +16,13 @@ import { LastSignIn } from './last-sign-in.tsx';
 import { NobodyLike, PeopleSearch } from './people-search.tsx';
 
 type KnownPeopleProps = {
-  /** The answer that says who keeps the accounts. */
+  /** The error that names who manages the accounts. */
   readonly elsewhere: ApiProblem;
   readonly asked: ListSearch;
   readonly onAsk: (search: ListSearch) => void;
 };
 
-/** In place of the accounts, where another provider keeps them: everyone who is known here. To be looked at only. */
+/** A read-only list of known people, shown if another provider manages the accounts. */
 export function KnownPeople({ elsewhere, asked, onAsk }: KnownPeopleProps) {
   const { search = '', page = 1 } = asked;
   const found = useQuery(people({ page, limit: 20, ...(search === '' ? {} : { search }) }));

@@ -15,7 +15,7 @@ import { ManagesAccounts } from './external-accounts.tsx';
 import { RoleBadges } from './role-badges.tsx';
 import { WhoItIs } from './who-it-is.tsx';
 
-/** Someone whose account another provider keeps: what is known here, and what that provider says now. */
+/** A person whose account another provider manages: what Postern knows, and what the provider says now. */
 export function KnownPerson({ id, elsewhere }: { id: string; elsewhere: ApiProblem }) {
   const { data, error, refetch } = useQuery(person(id));
   if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;
@@ -34,7 +34,7 @@ function Facts({ of: known }: { of: Schemas['KnownPerson'] }) {
   const account = useQuery(accountOf(known.id));
   const now = useNow();
   const said = (words: (account: Schemas['KnownPersonAccount']) => ReactNode) => {
-    // Also when it was known a moment ago.
+    // Also if an earlier answer was known.
     if (account.error !== null) return <span className="quiet">Unknown</span>;
     if (account.data !== undefined) return words(account.data);
     return <Skeleton height={20} width={96} role="status" aria-label="Asking the identity provider" />;

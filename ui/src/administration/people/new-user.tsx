@@ -8,7 +8,7 @@ import type { NewPassword } from './shown-once.tsx';
 
 type NewProps = { readonly onClose: () => void; readonly onCreated: (shown: NewPassword) => void };
 
-/** An account with a password that is made up: nobody types one for someone else. */
+/** A form for an account with a generated password, so that no administrator types one. */
 export function NewUser({ onClose, onCreated }: NewProps) {
   const [draft, setDraft] = useState<PersonDraft>({ name: '', email: '', roles: ['user'], groups: [] });
   const { run, error, isBusy } = useAct({

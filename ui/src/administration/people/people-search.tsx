@@ -5,7 +5,7 @@ import { SearchField } from '../../lists/search-field.tsx';
 
 type SearchProps = { readonly search: string; readonly onChange: (search: string) => void };
 
-/** Finds people by what their name or e-mail address has in it. */
+/** Finds people by a part of their name or e-mail address. */
 export function PeopleSearch({ search, onChange }: SearchProps) {
   return (
     <Tools>

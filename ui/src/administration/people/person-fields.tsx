@@ -4,7 +4,7 @@ import type { Schemas } from '../../api/contract.ts';
 import { groups } from '../queries.ts';
 import { wrongIn } from '../wrong-in.ts';
 
-/** Who someone is: the same fields for a new account and a known one. */
+/** Fields of a person, for new and existing accounts. */
 export type PersonDraft = {
   readonly name: string;
   readonly email: string;

@@ -4,7 +4,7 @@ import common from '../admin.module.css';
 
 type RoleProps = {
   readonly roles: readonly Schemas['Role'][];
-  /** Of these, those that come through a group say so. */
+  /** The roles that come through a group, which are marked. */
   readonly direct?: readonly Schemas['Role'][];
 };
 

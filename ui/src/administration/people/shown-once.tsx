@@ -6,7 +6,7 @@ import common from '../admin.module.css';
 
 export type NewPassword = { readonly name: string; readonly password: string };
 
-/** A made-up password, the one time it is shown. It is nowhere but here, and gone when this closes. */
+/** A generated password, shown once. It is lost when the dialog closes. */
 export function ShownOnce({ of: shown, onStored }: { of: NewPassword | undefined; onStored: () => void }) {
   return (
     <Modal

@@ -22,7 +22,7 @@ import { WhoItIs } from './who-it-is.tsx';
 
 const route = getRouteApi('/administration/admin/users/$id');
 
-/** One account: who it is, what can act for it, and what can be done about it. */
+/** One account: its facts, its clients, and its actions. */
 export function UserPage() {
   const { id } = route.useParams();
   const { data: user, error, refetch } = useQuery(oneUser(id));

@@ -4,7 +4,7 @@ import type { Schemas } from '../../api/contract.ts';
 import { Confirm, Dialog } from '../act.tsx';
 import common from '../admin.module.css';
 
-/** What can be done to an account, each with what follows from it. */
+/** Actions on an account, each with its consequences. */
 export type Step = 'disable' | 'enable' | 'sign-out' | 'reset' | 'delete';
 
 type Words = {

@@ -1,6 +1,6 @@
 import { TextLink } from '../text-link.tsx';
 
-/** The last rows of a person's facts: under which ids they are known, and where else there is something about them. */
+/** The last rows of a person's facts: their ids, and links to related pages. */
 export function WhoItIs({ of: { id, subject } }: { of: { readonly id: string; readonly subject: string } }) {
   return (
     <>

@@ -1,6 +1,6 @@
 import type { Section } from '../documents/fields.ts';
 
-/** The key policy in the words of its page. fields.test.ts holds paths and defaults to the server's. */
+/** Labels of the key policy. fields.test.ts compares paths and defaults with the server's. */
 const scopes = ['env:read', 'env:write', 'sites:read', 'sites:write', 'repos:read', 'repos:write'] as const;
 const offered = [24, 72, 168, 336, 720];
 

@@ -15,7 +15,7 @@ const reasons: Readonly<Record<string, string>> = {
   lifetime_too_long: 'it lives too long',
 };
 
-/** What the policy would say to the keys there are. None of them changes; only switched off types stop. */
+/** Existing keys that the new policy would not allow. No key changes; only keys of switched-off types stop working. */
 export function PolicyImpact({ of: { keys, owners, refused } }: { of: Impact }) {
   if (keys === 0) {
     return (

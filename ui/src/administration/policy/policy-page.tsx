@@ -7,7 +7,7 @@ import { policySections } from './policy-fields.ts';
 
 const route = getRouteApi('/administration/admin/access-controls');
 
-/** What keys there may be and what they may do: the policy, tried out before it is saved. */
+/** The key policy: which keys may exist and what they may do. A dry run precedes every save. */
 export function PolicyPage() {
   const navigate = route.useNavigate();
   const { view = 'settings', page = 1 } = route.useSearch();

@@ -32,7 +32,7 @@ const steps = [
   { do: 'Rename it when it is renamed.', why: 'Keys are bound to the repository, not to its name.' },
 ];
 
-/** What keys can be bound to. */
+/** The repositories that keys can be bound to. */
 export function RepositoriesPage() {
   const navigate = route.useNavigate();
   const shown = route.useSearch();
@@ -155,7 +155,7 @@ export function RepositoriesPage() {
   );
 }
 
-/** Keys lose it from their selection; a selection of nothing reaches nothing. */
+/** Keys lose the repository from their selection. An empty selection reaches no repository. */
 function Follows({ fullName }: { fullName: string }) {
   const bound = useQuery(managedKeys({ kind: 'all', status: 'active', repository: fullName, limit: 1 }));
   const broad = useQuery(

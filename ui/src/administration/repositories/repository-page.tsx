@@ -15,7 +15,7 @@ import { GitWebhook } from './git-webhook.tsx';
 
 const route = getRouteApi('/administration/admin/repositories/$owner/$name');
 
-/** One repository: where it is, how Postern reads it, and whether its postern.yaml is right. */
+/** One repository: its address, how Postern reads it, and whether its postern.yaml is valid. */
 export function RepositoryPage() {
   const { data: repository, error, refetch } = useQuery(oneRepository(route.useParams()));
   return (
@@ -68,7 +68,7 @@ function Environments({ of: { fullName: repository } }: { of: Schemas['Repositor
         <h2 id="environments">Environments</h2>
       </div>
       <Text size="sm" mb="sm">
-        Branches of this repository, built and running at URLs of their own.
+        Branches of this repository, built and running at their own URLs.
       </Text>
       <div className={common['buttons']}>
         <Button

@@ -1,10 +1,10 @@
 import type { Section } from '../documents/fields.ts';
 
-/** The access configuration in the words of its page. fields.test.ts holds paths and defaults to the server's. */
+/** Labels of the access configuration. fields.test.ts compares paths and defaults with the server's. */
 export const signInSections: readonly Section[] = [
   {
     title: 'Sign-ins',
-    says: 'Limits what clients may do before they are signed in. Wrong passwords have limits of their own.',
+    says: 'Limits what clients may do before they are signed in. Wrong passwords have separate limits.',
     fields: [
       {
         path: 'signInsPerAddressPerMinute',

@@ -7,7 +7,7 @@ import { signInSections } from './sign-in-fields.ts';
 
 const route = getRouteApi('/administration/admin/access-controls/sign-ins');
 
-/** How often one address may start to sign in. */
+/** How many sign-ins one address may start. */
 export function SignInsPage() {
   const navigate = route.useNavigate();
   const { view = 'settings', page = 1 } = route.useSearch();

@@ -25,7 +25,7 @@ import styles from './sites.module.css';
 
 const route = getRouteApi('/administration/admin/sites/all');
 
-/** What is served to everyone, what was stopped, and who keeps how much. Nobody’s private site is listed. */
+/** Public sites, sites that were taken down, and storage by owner. Private sites are not listed. */
 export function AllSitesPage() {
   const navigate = route.useNavigate();
   const shown = route.useSearch();
@@ -78,7 +78,7 @@ export function AllSitesPage() {
         ) : (
           <NoMatch>
             <NoMatchLine>
-              No public site is like “<bdi>{search}</bdi>”.
+              No public site matches “<bdi>{search}</bdi>”.
             </NoMatchLine>
             <Button variant="default" size="xs" onClick={() => show({ search: '' })}>
               Show all public sites
@@ -180,7 +180,7 @@ function Row({ of: site, now, onTakeDown }: RowProps) {
   );
 }
 
-/** For a private site, or one that is not in the list: from its link or a report. */
+/** For a private site, or one that is not in the list: takes its link or its id. */
 function ById({ onChosen }: { onChosen: (id: string) => void }) {
   const [text, setText] = useState('');
   const [, id] = /(?:^|\/s\/)([a-z0-9]{10})\/?$/.exec(text.trim()) ?? [];

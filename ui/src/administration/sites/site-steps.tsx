@@ -5,7 +5,7 @@ import { Confirm } from '../act.tsx';
 import common from '../admin.module.css';
 import { ReasonField } from '../reason-field.tsx';
 
-/** Stopping and resuming one site, without a look at what is in it. */
+/** Takes down or reinstates a site, without showing its content. */
 export type Stopping = { readonly id: string; readonly name: string | null };
 
 type StepProps = { readonly onClose: () => void; readonly onDone: () => void };

@@ -7,7 +7,7 @@ import { sitesSections } from './sites-fields.ts';
 
 const route = getRouteApi('/administration/admin/sites');
 
-/** Limits of Sites and the switch for all of it. */
+/** The limits of Sites, and the switch for all sites. */
 export function SitesConfigPage() {
   const navigate = route.useNavigate();
   const { view = 'settings', page = 1 } = route.useSearch();

@@ -1,6 +1,6 @@
 import type { Section } from '../documents/fields.ts';
 
-/** The Sites configuration in the words of its page. fields.test.ts holds paths and defaults to the server's. */
+/** Labels of the Sites configuration. fields.test.ts compares paths and defaults with the server's. */
 const mib = 1024 * 1024;
 const days = { kind: 'number', unit: 'days', min: 1, max: 3_650 } as const;
 
@@ -60,7 +60,7 @@ export const sitesSections: readonly Section[] = [
       {
         path: 'ttl.defaultDays',
         label: 'Lifetime',
-        says: 'For a new site whose request sets none.',
+        says: 'Used when the request for a new site sets none.',
         standard: 30,
         ...days,
       },
@@ -87,7 +87,7 @@ export const sitesSections: readonly Section[] = [
       {
         path: 'upload.maxUploadBytes',
         label: 'Upload size',
-        says: 'Of the ZIP or tar.gz.',
+        says: 'Size of the ZIP or tar.gz file.',
         kind: 'bytes',
         max: 4_096 * mib,
         standard: 100 * mib,
@@ -95,7 +95,7 @@ export const sitesSections: readonly Section[] = [
       {
         path: 'upload.maxExtractedBytes',
         label: 'Unpacked size',
-        says: 'Of all files of a version.',
+        says: 'Total size of the files of a version.',
         kind: 'bytes',
         max: 16_384 * mib,
         standard: 250 * mib,
@@ -103,7 +103,7 @@ export const sitesSections: readonly Section[] = [
       {
         path: 'upload.maxFileBytes',
         label: 'Size of one file',
-        says: 'Unpacked.',
+        says: 'After unpacking.',
         kind: 'bytes',
         max: 4_096 * mib,
         standard: 50 * mib,
@@ -111,7 +111,7 @@ export const sitesSections: readonly Section[] = [
       {
         path: 'upload.maxFiles',
         label: 'Files and folders',
-        says: 'Of a version.',
+        says: 'In one version.',
         kind: 'number',
         unit: 'files',
         min: 1,
@@ -166,7 +166,7 @@ export const sitesSections: readonly Section[] = [
       {
         path: 'versions.retain',
         label: 'Versions kept',
-        says: 'Of each site.',
+        says: 'For each site.',
         kind: 'number',
         unit: 'versions',
         min: 1,

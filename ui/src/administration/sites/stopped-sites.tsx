@@ -7,7 +7,7 @@ import common from '../admin.module.css';
 import { stoppedSites } from '../queries.ts';
 import styles from './sites.module.css';
 
-/** What administrators stopped, the latest first; nothing where there is none. */
+/** Sites that administrators took down, latest first; nothing while there are none. */
 export function StoppedSites({ now, onPutBack }: { now: number; onPutBack: (id: string) => void }) {
   const { data, error, refetch } = useQuery(stoppedSites);
   if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;

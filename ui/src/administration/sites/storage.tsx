@@ -7,7 +7,7 @@ import { countOf } from '../../shell/count.ts';
 import { siteStorage } from '../queries.ts';
 import styles from './sites.module.css';
 
-/** Who keeps how much: the ten who keep most, each with a bar against the first. */
+/** Storage of the ten largest owners, each with a bar relative to the first. */
 export function Storage() {
   const { data, error, refetch } = useQuery(siteStorage);
   const owners = data?.data.owners ?? [];

@@ -21,7 +21,7 @@ export function ExternalToolRules({ rules, onChange }: Props) {
           .map(({ name }) => `${servers[at]?.slug}__${name}`),
       ),
   });
-  // A rule for a tool that is gone stays visible, so that it can be taken out.
+  // A rule for a missing tool stays visible, so that the administrator can remove it.
   const all = [...new Set([...names, ...Object.keys(rules).filter((name) => name.includes('__'))])];
   if (all.length === 0) return null;
   return (

@@ -63,7 +63,7 @@ export function ServerForm({ of: known, onClose, onDone }: FormProps) {
       {known === undefined && (
         <TextInput
           label="Slug"
-          description="Begins the names of its tools, such as tracker__search_issues. It cannot be changed."
+          description="The prefix of its tool names, such as tracker__search_issues. It cannot be changed."
           data-autofocus
           required
           maxLength={32}
@@ -85,7 +85,7 @@ export function ServerForm({ of: known, onClose, onDone }: FormProps) {
       />
       <TextInput
         label="Address"
-        description="Its MCP endpoint, with https. Another address removes all connections and accepted tools."
+        description="The https address of its MCP endpoint. A new address removes all connections and accepted tools."
         required
         maxLength={500}
         autoComplete="off"
@@ -117,7 +117,7 @@ export function ServerForm({ of: known, onClose, onDone }: FormProps) {
           {clientId !== '' && (
             <PasswordInput
               label="Client secret"
-              description="Stored encrypted and shown to nobody. Leave it empty for a public client."
+              description="Stored encrypted and never shown. Leave it empty for a public client."
               maxLength={500}
               autoComplete="off"
               value={clientSecret}

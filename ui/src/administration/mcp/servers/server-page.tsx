@@ -24,7 +24,7 @@ export function ServerPage() {
   const server = servers.data?.servers.find((one) => one.slug === slug);
   if (servers.data !== undefined && server === undefined) return <NotFound />;
   const all = tools.data?.tools ?? [];
-  // Those that wait for the administrator come first.
+  // Tools that wait for the administrator come first.
   const sorted = [...all].sort((a, b) => Number(a.status === 'accepted') - Number(b.status === 'accepted'));
   const error = servers.error ?? tools.error;
   return (
@@ -112,7 +112,7 @@ function ChangedIssuer({ slug, from, to }: Issuers) {
         {isFirst ? 'It sends people to' : 'It now sends people to'}{' '}
         <code className={common['wrap']}>{to}</code>
         {isFirst
-          ? ', which no administrator has accepted. Nobody can connect yet.'
+          ? ', which no administrator has accepted. No one can connect yet.'
           : '. All connections were removed.'}{' '}
         Ask its operator whether this is right before you accept it.
       </p>

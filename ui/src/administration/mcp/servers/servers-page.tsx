@@ -27,7 +27,7 @@ const steps = [
   { do: 'Name the tools in agent definitions.', why: 'A client without a definition only reads.' },
 ];
 
-/** MCP servers of others, whose tools agents get through Postern. */
+/** External MCP servers, whose tools agents get through Postern. */
 export function ServersPage() {
   const { data, error, isPending, refetch } = useQuery(mcpServers);
   const { heading, editing, leaving, edit, leave, close, done } = useEditing<Server>();

@@ -19,7 +19,7 @@ const statusWords = {
   accepted: ['Accepted', 'green'],
 } as const;
 
-/** What one tool says, now and when it was accepted, and what agents may do with it. */
+/** One tool: its current and its accepted text, and the rule for agents. */
 export function ToolCard({ server, tool }: Props) {
   const id = useId();
   const { name, status, problem, listed, accepted, digest } = tool;
@@ -46,7 +46,10 @@ export function ToolCard({ server, tool }: Props) {
       </div>
       <div className={styles['texts']}>
         {status === 'changed' && accepted !== null && <TextOf title="Accepted" text={accepted} />}
-        <TextOf title={status === 'accepted' ? 'Agents get' : 'The server sends now'} text={listed} />
+        <TextOf
+          title={status === 'accepted' ? 'Accepted text' : 'Current text from the server'}
+          text={listed}
+        />
       </div>
       {problem !== null && <p className={styles['problem']}>It cannot be accepted. {problem}</p>}
       {error !== undefined && <Problem error={error} />}
@@ -60,7 +63,7 @@ export function ToolCard({ server, tool }: Props) {
   );
 }
 
-/** As text, never as HTML: it is of the server. */
+/** Shown as text, never as HTML: it comes from the external server. */
 function TextOf({ title, text }: { readonly title: string; readonly text: Text }) {
   const schemas = [
     ['Arguments', text.inputSchema],
