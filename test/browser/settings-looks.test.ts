@@ -74,7 +74,7 @@ const pages = (): Shown[] => [
   },
   {
     path: '/settings/notices',
-    ready: (page) => page.getByText('Something uses a key that has ended').waitFor(),
+    ready: (page) => page.getByText('Something uses a key that no longer works').waitFor(),
   },
   {
     path: `/settings/refusals?requestId=${requestId}`,

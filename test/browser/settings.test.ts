@@ -290,7 +290,7 @@ test('a key is replaced step by step: value shown once, proof of use, end of the
   expect(await statusOf(old)).toBe(200);
   await use(fresh);
   await page.getByText('The new key is in use').waitFor();
-  await page.getByRole('button', { name: 'End the old key now' }).click();
+  await page.getByRole('button', { name: 'Revoke the old key now' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke for good' }).click();
   await page.getByText('Replaced', { exact: true }).waitFor();
   expect([await statusOf(old), await statusOf(fresh)]).toEqual([401, 200]);
@@ -392,7 +392,7 @@ test('notices are counted beside every page until they are read', { tags: 'core'
   const link = page.getByRole('link', { name: /^Notices/ });
   await link.getByText('unread').waitFor();
   await link.click();
-  await page.getByText('Something uses a key that has ended').waitFor();
+  await page.getByText('Something uses a key that no longer works').waitFor();
   const count = Number.parseInt((await link.textContent())?.replace(/\D/g, '') ?? '', 10);
   const waiting = page.getByRole('button', { name: /^Mark as read/ });
   for (let left = count - 1; left >= 0; left--) {
@@ -677,7 +677,7 @@ test('EX-05 a new key lasts a week by itself, the form offers what the policy of
       .getByRole('radio')
       .locator('xpath=..')
       .allTextContents();
-  await page.getByText('It ends on').waitFor();
+  await page.getByText('It expires on').waitFor();
   await expect.poll(() => page.getByRole('radio', { name: '7 days' }).isChecked()).toBe(true);
   await expect
     .poll(() => offered())
@@ -691,7 +691,7 @@ test('EX-05 a new key lasts a week by itself, the form offers what the policy of
   );
   expect(changed.status).toBe(200);
   await page.reload();
-  await page.getByText('It ends on').waitFor();
+  await page.getByText('It expires on').waitFor();
   await expect.poll(() => page.getByRole('radio', { name: '3 days' }).isChecked()).toBe(true);
   await expect.poll(() => offered()).toEqual(['1 day', '3 days', 'Custom', 'No expiry']);
   const ask = (ttlHours: number) =>

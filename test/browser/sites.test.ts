@@ -618,7 +618,7 @@ test('while sites cannot be counted, the first page says so and shows everything
   });
   await page.goto(`${world.uiUrl}/`);
   await page.getByRole('link', { name: 'Your sites could not be counted' }).waitFor();
-  await page.getByRole('heading', { name: 'What ends next' }).waitFor();
+  await page.getByRole('heading', { name: 'Next to expire' }).waitFor();
   await askOften(page);
   expect(asked).toBeLessThan(6);
 });

@@ -342,11 +342,11 @@ test('a key ends on the day one chooses, which must be to come and within the po
     [-1, 'Choose a time in the future.'],
     [31, 'This is later than the policy allows.'],
   ] as const) {
-    await page.getByLabel('Ends on').fill(await inDays(days));
+    await page.getByLabel('Expires on').fill(await inDays(days));
     await create(page);
     await page.locator('[data-field="expiry"]').getByText(mistake).waitFor();
   }
-  await page.getByLabel('Ends on').fill(await inDays(5));
+  await page.getByLabel('Expires on').fill(await inDays(5));
   await create(page);
   await valueShown(page);
   await store(page);

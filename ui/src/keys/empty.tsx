@@ -10,11 +10,11 @@ const steps = [
     do: 'Say what it is for.',
     why: 'Use one key for each script, so that you can revoke it for that script alone.',
   },
-  { do: 'Limit what it may do.', why: 'Only the scopes and repositories the script needs, and an end.' },
+  { do: 'Limit what it may do.', why: 'Only the scopes and repositories the script needs, and an expiry.' },
   { do: 'Store it at once.', why: 'Its value is shown only once; Postern keeps only a digest.' },
 ];
 
-/** Teaches what a key is for, where there is none. */
+/** Explains keys while there are none. */
 export function FirstKey({ onShowAll }: { onShowAll: () => void }) {
   return (
     <Empty picture={<KeyIcon size={28} />} title="No active keys" steps={steps}>

@@ -4,7 +4,7 @@ import { accessFrom, touchesOnlySites } from './new/access.ts';
 import { endOf, type Key } from './key-words.ts';
 import styles from './key-table.module.css';
 
-/** Cells that every list of keys has. */
+/** Cells of every list of keys. */
 export function Repositories({ of: { scopes, repositories: reach } }: { of: Key }) {
   if (touchesOnlySites(accessFrom(scopes, scopes))) return <span className="quiet">Sites only</span>;
   if (reach.mode === 'all') return <span className={styles['broad']}>All repositories</span>;
@@ -23,7 +23,7 @@ export function Repositories({ of: { scopes, repositories: reach } }: { of: Key 
   );
 }
 
-/** Two keys of one rotation, which often have the same name, until the old one ends. */
+/** Two keys of one rotation, which often have the same name, until the old one expires. */
 export function Rotation({
   of: { replacedBy, replaces, status },
   among,
@@ -47,7 +47,7 @@ export function LastUsed({ of: { lastUsedAt }, now }: { of: Key; now: number }) 
 
 type EndProps = { of: Key; now: number; reader: Parameters<typeof endOf>[1] };
 
-/** When it ends or ended, below what it is. */
+/** When it expires or expired, below its state. */
 export function End({ of: key, now, reader }: EndProps) {
   const { word, at } = endOf(key, reader);
   if (at === null) return null;

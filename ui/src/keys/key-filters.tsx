@@ -12,12 +12,12 @@ const sortLabels = {
   name: 'By name',
   used: 'Recently used first',
   idle: 'Longest unused first',
-  ending: 'Ending soonest first',
+  ending: 'Expiring soonest first',
 } as const;
 
 type FiltersProps = { readonly shown: KeySearch; readonly onChange: (search: KeySearch) => void };
 
-/** Which keys, and in which order. All of it is in the address, and done by the server. */
+/** Filters and order of the list. They are kept in the address, and the server applies them. */
 export function KeyFilters({ shown, onChange }: FiltersProps) {
   const { scope, repository, unused, sort, ...rest } = shown;
   const { page: _page, ...others } = rest;
@@ -74,7 +74,7 @@ export function KeyFilters({ shown, onChange }: FiltersProps) {
   );
 }
 
-/** The server searches: a registry may be longer than a list that anyone reads. */
+/** The server searches, because a registry may be too long for a list. */
 function RepositoryFilter({
   value,
   onChange,

@@ -1,5 +1,5 @@
 /**
- * Where a key is looked at: by its owner, or by an administrator. The same parts of a page stand in all three; they differ
+ * Pages of a key: its owner's, and two for administrators. The three share their parts; they differ
  * in the routes of the API that answer, and in what is read again when a key changes.
  */
 export type KeyHome = '/settings/keys' | '/admin/service-keys' | '/admin/user-keys';
@@ -10,7 +10,7 @@ export const routesAt = {
   '/admin/user-keys': '/tokens',
 } as const satisfies Readonly<Record<KeyHome, string>>;
 
-/** What the queries about keys are filed under. */
+/** The first part of the query keys. */
 export const cacheAt = {
   '/settings/keys': ['keys'],
   '/admin/service-keys': ['admin', 'keys'],

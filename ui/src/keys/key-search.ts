@@ -2,13 +2,13 @@ import type { Query } from '../api/contract.ts';
 import { searchTextFrom } from '../lists/search-text.ts';
 import { type Scope } from './queries.ts';
 
-/** What of the list is shown, kept in the address: a link or a reload shows the same. */
+/** Filters of the list, kept in the address: a link or a reload shows the same. */
 export type KeySearch = {
   readonly state?: KeyState;
   readonly search?: string;
   readonly scope?: Scope;
   readonly repository?: string;
-  /** Only keys that nothing used for 30 days. */
+  /** Only keys that were not used for 30 days. */
   readonly unused?: true;
   readonly sort?: KeySort;
   readonly page?: number;
@@ -26,7 +26,7 @@ export const keyScopes = [
   'repos:write',
 ] as const satisfies readonly Scope[];
 
-/** Each with its direction in words; the server's usual direction unless `idle`, which asks for the other. */
+/** Orders of the list. `idle` asks the server for the reverse of its usual direction. */
 export const keySorts = ['created', 'name', 'used', 'idle', 'ending'] as const;
 export type KeySort = (typeof keySorts)[number];
 
@@ -59,7 +59,7 @@ export function keySearch(raw: Record<string, unknown>): KeySearch {
   };
 }
 
-/** As the server is asked. */
+/** The query for the server. */
 export function askedBy(search: KeySearch, limit: number): Asked {
   const {
     state = 'active',
@@ -82,7 +82,7 @@ export function askedBy(search: KeySearch, limit: number): Asked {
   };
 }
 
-/** Whether anything but the state narrows the list. */
+/** True if a filter other than the state is set. */
 export function isFiltered({ search, scope, repository, unused }: KeySearch): boolean {
   return search !== undefined || scope !== undefined || repository !== undefined || unused === true;
 }

@@ -11,7 +11,7 @@ import { Scopes, Standing } from './standing.tsx';
 
 type TableProps = {
   keys: readonly Key[];
-  /** Undefined until they are known. */
+  /** Undefined until the usage is known. */
   usages: Schemas['KeyUsages'] | undefined;
   now: number;
   /** The rows are of the previous query, shown until the new response arrives. */

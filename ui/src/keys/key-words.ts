@@ -2,7 +2,7 @@ import type { Schemas } from '../api/contract.ts';
 
 export type Key = Schemas['Key'];
 
-/** What a key is at this moment, as one thing to say; `now` is the server's. */
+/** The state of a key, as one label. `now` is the server's time. */
 export type KeyStanding = 'revoked' | 'expired' | 'suspended' | 'expiring' | 'endless' | 'active';
 
 const soonMs = 72 * 3_600_000;
@@ -16,7 +16,7 @@ export function standingOf(key: Key, now: number): KeyStanding {
   return Date.parse(key.expiresAt) - now <= soonMs ? 'expiring' : 'active';
 }
 
-/** The label of a badge and its colour; the words alone say it all. */
+/** The label of a badge and its colour. The label alone is sufficient. */
 export const standingWords: Readonly<Record<KeyStanding, readonly [label: string, color: string]>> = {
   active: ['Active', 'green'],
   expiring: ['Expires soon', 'yellow'],
@@ -26,7 +26,7 @@ export const standingWords: Readonly<Record<KeyStanding, readonly [label: string
   revoked: ['Revoked', 'gray'],
 };
 
-/** Nothing brings it back. */
+/** True if the key can never work again. */
 export function isOver(standing: KeyStanding): boolean {
   return standing === 'revoked' || standing === 'expired';
 }
@@ -37,7 +37,7 @@ const revokers: Readonly<Record<Exclude<NonNullable<Key['revokeReason']>, 'owner
   owner_deleted: 'with its owner’s account',
 };
 
-/** How and when it ends or ended, told to its owner or to someone else. */
+/** How and when the key expires, expired or was revoked, for its owner or for an administrator. */
 export function endOf(key: Key, reader: 'owner' | 'administrator'): { word: string; at: string | null } {
   if (key.status === 'revoked')
     return { word: ['Revoked', ...whoRevoked(key, reader)].join(' '), at: key.revokedAt };

@@ -25,7 +25,7 @@ const route = getRouteApi('/settings/keys');
 const pageSize = 20;
 const stateLabels = { active: 'Active', expired: 'Expired', revoked: 'Revoked', all: 'All' } as const;
 
-/** My keys: what they may do, when they end, and the way to end them. */
+/** The user's keys: what they may do, when they expire, and a button to revoke each. */
 export function KeysPage() {
   const navigate = route.useNavigate();
   const shown = route.useSearch();

@@ -6,7 +6,7 @@ import type { Key } from './key-words.ts';
 import styles from './keys-page.module.css';
 import { myKeys } from './queries.ts';
 
-/** When there is no room for another key: those that were unused longest, with the way to make room. */
+/** Shown at the limit: the keys that were unused longest, each with a button to revoke it. */
 export function LimitReached({ now, onRevoke }: { now: number; onRevoke: (key: Key) => void }) {
   const { data } = useQuery(myKeys({ status: 'active', sort: 'lastUsedAt', order: 'asc', limit: 20 }));
   const idle = (data?.data ?? [])

@@ -3,7 +3,7 @@ import { api, dataOf, unwrap } from '../api/client.ts';
 import type { Query } from '../api/contract.ts';
 import { cacheAt, type KeyHome, routesAt } from './key-home.ts';
 
-/** What the pages about keys read. All of it is read again when a key changes. */
+/** Queries of the pages about keys. A change of a key refetches all of them. */
 export const myPolicy = queryOptions({
   queryKey: ['keys', 'policy'],
   staleTime: 0,
@@ -25,7 +25,7 @@ export const myKeys = (query: KeysAsked) =>
 
 export type Scope = NonNullable<Query<'/auth/context'>['can']>;
 
-/** Whether I could use a scope today, rule by rule, from the function that enforces. */
+/** Whether the user could use a scope now, rule by rule, from the function that enforces it. */
 export const decisionOn = (can: Scope) =>
   queryOptions({
     queryKey: ['me', 'can', can],
@@ -65,7 +65,7 @@ export const usageAt = (home: KeyHome, id: string, { per, count }: Range, now: n
   });
 };
 
-/** Of all keys on a page in one answer. */
+/** The usage of all keys of a page, in one answer. */
 export const usagesOf = (ids: readonly string[], home: KeyHome = '/settings/keys') =>
   queryOptions({
     queryKey: [...cacheAt[home], 'usages', ids],

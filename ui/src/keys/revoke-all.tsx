@@ -7,7 +7,7 @@ import styles from './keys-page.module.css';
 
 const word = 'revoke all';
 
-/** For the moment when one does not know which key leaked. */
+/** For a leak of an unknown key. */
 export function RevokeAll({ count, onRevoked }: { count: number; onRevoked: () => void }) {
   const [isOpen, setOpen] = useState(false);
   const close = () => setOpen(false);

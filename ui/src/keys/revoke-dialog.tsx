@@ -6,14 +6,14 @@ import { useEnding } from '../shell/use-ending.ts';
 import type { Key } from './key-words.ts';
 
 type RevokeProps = {
-  /** Undefined: nothing is to be revoked, and no dialog shows. */
+  /** Undefined: the dialog is closed. */
   revoking: Key | undefined;
   now: number;
   onClose: () => void;
   onRevoked: () => void;
 };
 
-/** Says what will stop working. Nothing has to be typed: a key that leaked must end at once. */
+/** Says what will stop working. The user need not type anything: a leaked key must be revoked at once. */
 export function RevokeDialog({ revoking, now, onClose, onRevoked }: RevokeProps) {
   return (
     <Modal

@@ -14,7 +14,7 @@ type RightsProps = {
   readonly onChange: (field: 'scopes' | 'repositories', part: Partial<Rights>) => void;
 };
 
-/** Scopes and repositories of a key that exists: what it has can be taken away, what it has not cannot be given. */
+/** Scopes and repositories of an existing key. The user can remove them, but not add any. */
 export function RightsFields({ of: key, rights, errors, onChange }: RightsProps) {
   return (
     <>
@@ -61,7 +61,7 @@ function FromAll({ rights, onChange }: { rights: Rights; onChange: (part: Partia
       <div className={styles['choices']}>
         <Radio
           name="reach"
-          label="All repositories, as now"
+          label="All repositories, unchanged"
           checked={rights.reach === 'all'}
           onChange={() => onChange({ reach: 'all' })}
         />

@@ -2,7 +2,7 @@ import type { Schemas } from '../api/contract.ts';
 import type { Key } from './key-words.ts';
 import { type Access, accessFrom, resources, scopesOf } from './new/access.ts';
 
-/** What an existing key may do, and what is left of it after it was narrowed. */
+/** The rights of an existing key, before and after it is narrowed. */
 export type Rights = {
   readonly access: Access;
   readonly reach: 'selected' | 'all';
@@ -17,7 +17,7 @@ export function rightsOf({ scopes, repositories: reach }: Key): Rights {
   };
 }
 
-/** In the words of a sentence that begins with “It may”. */
+/** Ends a sentence that begins with “It may”. */
 export function rightsInWords(scopes: readonly string[]): string {
   const access = accessFrom(scopes, scopes);
   const rights = resources.flatMap(({ id, says }) => {
@@ -34,7 +34,7 @@ export function withReads(scopes: readonly string[]): string[] {
 
 type Narrowing = Pick<Schemas['KeyNarrowing'], 'scopes' | 'repositoryAccess'>;
 
-/** What differs from the key as it is; nothing else is sent. */
+/** The differences from the current key. Nothing else is sent. */
 export function narrowingOf(key: Key, { access, reach, repositories }: Rights): Narrowing {
   const before = rightsOf(key);
   const scopes = scopesOf(access);

@@ -8,7 +8,7 @@ const step = 5;
 
 type SparklineProps = { usages: Schemas['KeyUsages']; id: string };
 
-/** The last days of one key, a bar for each: what was answered below, what was refused on top. */
+/** The last days of one key, with a bar for each: answered requests below, refused ones on top. */
 export function Sparkline({ usages: { from, to, keys }, id }: SparklineProps) {
   const points = keys.find((key) => key.id === id)?.points ?? [];
   const first = Date.parse(from);

@@ -56,7 +56,7 @@ export function useKeyForm({ mistakes, send }: KeyForm) {
   return { form, errors, refusal, isBusy, fix, onSubmit };
 }
 
-/** Sends the focus to the first field that has a mistake, or to what the server said about the whole form. */
+/** Moves the focus to the first field with an error, or to the server's message about the whole form. */
 function focusFirst(form: HTMLFormElement | null, found: FieldErrors): void {
   const first = fields.find((field) => found[field] !== undefined);
   const target =

@@ -2,7 +2,7 @@ import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api, dataOf, unwrap } from '../api/client.ts';
 import type { Query } from '../api/contract.ts';
 
-/** What the pages of Settings read, besides keys. */
+/** Queries of the Settings pages, except keys. */
 export const refusalOf = (requestId: string) =>
   queryOptions({
     queryKey: ['refusals', requestId],
@@ -46,7 +46,7 @@ export const myAgentSessions = (query: SessionsAsked) =>
     placeholderData: keepPreviousData,
   });
 
-/** The consents that one's agents use, and the definitions that one may choose for them. */
+/** The consents that the user's agents use, and the definitions that the user may choose for them. */
 export const myAgentAccess = queryOptions({
   queryKey: ['agents', 'access'],
   queryFn: async ({ signal }) => {

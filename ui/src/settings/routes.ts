@@ -6,7 +6,7 @@ import { prefillFrom } from '../keys/new/prefill.ts';
 import { noticeSearch } from './notices/notice-search.ts';
 import { refusalSearch } from './refusals/refusal-search.ts';
 
-// What a page needs is loaded when someone goes there; its name and what its address may say are known at once.
+// A page's code is loaded when the user opens it. Its path and search parameters are known at once.
 const keys = createRoute({
   getParentRoute: () => root,
   path: '/settings/keys',

@@ -7,10 +7,10 @@ import type { Step } from './steps.tsx';
 
 type ChecklistProps = {
   readonly steps: readonly Step[];
-  /** False while the server has not said of every step whether it was made. */
+  /** False until the server has answered for every step. */
   readonly isKnown: boolean;
   readonly left: number;
-  /** Only when every step was made. */
+  /** Set only if every step is done. */
   readonly onPutAway?: () => void;
 };
 

@@ -13,7 +13,7 @@ import { endingKeys, endingMost, endingSites, myEnvironments, type MySites, mySi
 import styles from './start.module.css';
 import { myPolicy } from '../keys/queries.ts';
 
-/** What is mine at a glance, and what ends next. */
+/** The user's keys, sites and Environments at a glance, and which of them expire next. */
 export function Overview() {
   const policy = useQuery(myPolicy);
   const sites = useQuery(mySites);
@@ -104,11 +104,12 @@ function EndingNext({ hasEnvironments, now }: { hasEnvironments: boolean; now: n
     <div className={styles['card']}>
       <div className={styles['bar']}>
         <Title order={3} size="h4">
-          What ends next
+          {' '}
+          Next to expire
         </Title>
       </div>
       {failed !== undefined && <Problem error={failed.error} onRetry={() => void failed.refetch()} />}
-      {!isAnswered && <Skeleton m="md" height={60} role="status" aria-label="Loading what ends next" />}
+      {!isAnswered && <Skeleton m="md" height={60} role="status" aria-label="Loading what expires next" />}
       {isAnswered && failed === undefined && ending.length === 0 && (
         <p className={styles['nothing']}>
           {keys.data?.length === 0

@@ -3,8 +3,7 @@ import { api, dataOf, unwrap } from '../api/client.ts';
 import { closedBy } from '../sites/sites-off.tsx';
 
 /**
- * What the first page reads: a few counts, and what is next. Scripts change it, too, so that it is asked for again
- * whenever someone comes back.
+ * Queries of the first page: counts, and what expires next. Scripts change these too, so each visit refetches them.
  */
 const fresh = { staleTime: 0 } as const;
 
@@ -20,7 +19,7 @@ export const firstKeys = queryOptions({
   },
 });
 
-/** As many of what ends next as are shown. */
+/** How many of the next to expire are shown. */
 export const endingMost = 5;
 
 export const endingKeys = queryOptions({
@@ -57,7 +56,7 @@ export const mySites = queryOptions({
   },
 });
 
-/** None while Sites is closed to me: the page says that once already. */
+/** Empty while the user may not use Sites: the page already says so. */
 export const endingSites = queryOptions({
   ...fresh,
   queryKey: ['sites', 'mine', 'ending'],

@@ -7,7 +7,7 @@ import { Checklist } from './checklist.tsx';
 import { Overview } from './overview.tsx';
 import { useSteps } from './steps.tsx';
 
-/** Where one begins: what to do first, each step ticked by what the server says is so; later, what needs one’s eye. */
+/** The first page: the first steps, each checked by the server; later, what needs attention. */
 export function StartPage() {
   const { data: me } = useQuery(whoAmI);
   const { steps, isKnown, isAnswered } = useSteps();
@@ -30,7 +30,7 @@ export function StartPage() {
                 Hello, <bdi>{name}</bdi>.{' '}
               </>
             )}
-            Your keys, sites and Environments, and what ends next.
+            Your keys, sites and Environments, and what expires next.
           </>
         }
       >

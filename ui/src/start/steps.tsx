@@ -14,7 +14,7 @@ export type Step = {
   readonly icon: ReactNode;
   readonly isDone: boolean;
   readonly action?: { readonly label: string; readonly address: string };
-  /** To be pasted into a shell, one after the other. */
+  /** Commands to paste into a shell, one after the other. */
   readonly commands?: readonly { readonly text: string; readonly of: string }[];
 };
 
@@ -107,7 +107,7 @@ export function useSteps(): { steps: readonly Step[]; isKnown: boolean; isAnswer
       ...(isAdministrator ? forAdministrators : []),
     ],
     isKnown: asked.every(({ isSuccess }) => isSuccess),
-    // Once answered, it stays so: what failed is pending again whenever it is asked again, and what is shown would go.
+    // Stays true once answered: a retry makes a failed query pending again, and the content would disappear.
     isAnswered: asked.every(({ isFetched }) => isFetched),
   };
 }

@@ -2,7 +2,7 @@ import type { Schemas } from '../../api/contract.ts';
 
 type Event = Schemas['AuditEvent'];
 
-/** What an event says to the owner of the key. An event this page does not know is told by its name. */
+/** Labels of events, for the owner of the key. An event without a label is shown by its name. */
 const deeds: Readonly<Record<string, string>> = {
   'api_key.created': 'Created',
   'api_key.narrowed': 'Renamed or narrowed',
@@ -11,7 +11,7 @@ const deeds: Readonly<Record<string, string>> = {
   'api_key.suspended': 'Suspended, because the account was disabled',
   'api_key.expired': 'Expired',
   'api_key.exposed': 'Seen where no key may appear',
-  'api_key.dead_use': 'Used after it ended, and refused',
+  'api_key.dead_use': 'Used after it stopped working, and refused',
   'api_key.imported': 'Imported from an older installation',
 };
 
@@ -42,7 +42,7 @@ export function deedOf(event: Event): string {
   if (event.event === 'auth.denied')
     return `A request was refused: ${event.reason ?? 'unknown'} at ${event.target.id}${times}`;
   if (event.event === 'api_key.rotated' && event.reason === 'successor_used')
-    return 'The replacement was first used; the old key ends soon';
+    return 'The replacement was first used; the old key expires soon';
   if (event.event === 'api_key.suspended' && event.reason === 'owner_enabled')
     return 'No longer suspended: the account may be used again';
   if (event.event === 'api_key.suspended' && event.reason === 'owner_without_role')

@@ -10,11 +10,11 @@ type ExposedProps = {
   readonly of: Key;
   readonly now: number;
   readonly home: KeyHome;
-  /** What ends the danger. */
+  /** Buttons that end the danger. */
   readonly children: ReactNode;
 };
 
-/** The warning of a key that works and has leaked, above everything else. It reads the timeline that the page shows below. */
+/** Warns above everything else that a working key has leaked. It reads the timeline that the page shows below. */
 export function Exposed({ of: key, now, home, children }: ExposedProps) {
   const { data } = useInfiniteQuery(timelineAt(home, key.id));
   const exposure = data?.pages.flatMap((page) => page.data).find(({ event }) => event === 'api_key.exposed');

@@ -12,7 +12,7 @@ type FactsProps = {
   readonly of: Key;
   readonly now: number;
   readonly reader?: Parameters<typeof endOf>[1];
-  /** More of them, before what the key may do. */
+  /** More facts, shown before what the key may do. */
   readonly children?: ReactNode;
 };
 
@@ -41,7 +41,7 @@ export function Facts({ of: key, now, reader = 'owner', children }: FactsProps) 
           {key.lastUsedAt === null ? 'Never' : <When at={key.lastUsedAt} now={now} />}
           {key.lastUsedFrom !== null && <From {...key.lastUsedFrom} />}
         </Fact>
-        <Fact name={end.at === null ? 'Ends' : end.word}>
+        <Fact name={end.at === null ? 'Expires' : end.word}>
           {end.at === null ? 'Never, unless someone revokes it' : <When at={end.at} now={now} isAhead />}
         </Fact>
         {key.suspended && (

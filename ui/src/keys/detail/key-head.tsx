@@ -7,9 +7,9 @@ import styles from './key-page.module.css';
 type HeadProps = {
   readonly of: Key;
   readonly now: number;
-  /** Where the focus goes when what had it is gone. */
+  /** Receives the focus when the focused element disappears. */
   readonly heading: RefObject<HTMLHeadingElement | null>;
-  /** What can be done with it, while it has not ended. */
+  /** Actions on the key, while it works. */
   readonly children: ReactNode;
 };
 

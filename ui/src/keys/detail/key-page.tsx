@@ -17,7 +17,7 @@ import { myKey, myPolicy } from '../queries.ts';
 
 const route = getRouteApi('/settings/keys/$id');
 
-/** All there is to know about one key of mine, and what can be done with it. */
+/** One of the user's keys: its facts and its actions. */
 export function KeyPage() {
   const { id } = route.useParams();
   const { data: key, error, refetch } = useQuery(myKey(id));

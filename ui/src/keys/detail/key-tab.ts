@@ -1,4 +1,4 @@
-/** Over which time the usage of a key is shown, kept in the address. */
+/** The period of the usage of a key, kept in the address. */
 export const spans = ['hour', 'day', 'month', 'quarter'] as const;
 export type Span = (typeof spans)[number];
 export type KeyTab = { readonly span?: Span };

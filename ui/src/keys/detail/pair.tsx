@@ -6,14 +6,14 @@ import type { Key } from '../key-words.ts';
 
 type PairProps = { of: Key; now: number; home: KeyHome };
 
-/** Of a key that replaces another, or is being replaced: which, and where to go on. */
+/** Names the key that this one replaces or is replaced by, and links to the replacement. */
 export function Pair({ of: key, now, home }: PairProps) {
   if (key.replacedBy !== null && key.status === 'active') {
     return (
       <Alert mb="md" title="This key is being replaced">
         {key.expiresAt !== null && (
           <>
-            It ends <Moment at={key.expiresAt} now={now} isAhead /> at the latest.{' '}
+            It expires <Moment at={key.expiresAt} now={now} isAhead /> at the latest.{' '}
           </>
         )}
         {home === '/settings/keys' ? (

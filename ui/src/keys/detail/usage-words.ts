@@ -1,12 +1,12 @@
 import type { Schemas } from '../../api/contract.ts';
 
-/** What can become of a request with a key, in the order of the picture, from the ground up. */
+/** Outcomes of a request with a key, in the order of the chart, from the bottom up. */
 export const outcomes = [
   { name: 'allowed', label: 'Answered', color: 'var(--postern-chart-good)' },
   { name: 'denied', label: 'Refused', color: 'var(--postern-chart-bad)' },
   { name: 'limited', label: 'Rate limited', color: 'var(--postern-chart-warn)' },
   { name: 'failed', label: 'Failed', color: 'var(--postern-chart-grey)' },
-  { name: 'dead', label: 'Ended keys', color: 'var(--postern-chart-dark)' },
+  { name: 'dead', label: 'Inactive keys', color: 'var(--postern-chart-dark)' },
 ] as const;
 
 export type Outcome = (typeof outcomes)[number]['name'];

@@ -25,7 +25,7 @@ type UsageProps = {
   readonly onSpan: (tab: KeyTab) => void;
 };
 
-/** What the key was used for: requests by what became of them, as a picture and as numbers. */
+/** Requests with the key by their outcome, as a chart and as numbers. */
 export function Usage({ home, id, now, span = 'day', onSpan }: UsageProps) {
   const { data, error, refetch } = useQuery(usageAt(home, id, ranges[span], now));
   return (

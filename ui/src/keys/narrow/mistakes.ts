@@ -5,7 +5,7 @@ import type { Rights } from '../rights.ts';
 
 type Narrowed = { readonly name: string; readonly rights: Rights; readonly end: string };
 
-/** What is wrong before the server is asked. */
+/** Errors that the form finds before it sends the request. */
 export function mistakesIn({ name, rights, end }: Narrowed, before: Key): FieldErrors {
   return {
     ...(name.trim() === '' ? { name: 'Give it a name.' } : {}),

@@ -18,13 +18,13 @@ import { RightsFields } from '../rights-fields.tsx';
 import { useKeyForm } from '../use-key-form.ts';
 import { mistakesIn } from './mistakes.ts';
 
-/** Begins as the key is; only what was changed is sent, and a refusal stands beside what it is about. */
+/** Starts with the key's values. Only changes are sent, and an error is shown beside its field. */
 export function NarrowForm({ of: key, home }: { of: Key; home: KeyHome }) {
-  // As it was when this page opened: a change from elsewhere must not undo what is typed here.
+  // The key when this page opened: a change from elsewhere must not undo the input.
   const [before] = useState(key);
   const [name, setName] = useState(before.name);
   const [rights, setRights] = useState<Rights>(() => rightsOf(before));
-  /** As a datetime-local field holds it; empty = the end stays. */
+  /** The value of a datetime-local field; empty: the expiry does not change. */
   const [end, setEnd] = useState('');
   const navigate = useNavigate();
   const toKey = { to: `${home}/$id`, params: { id: before.id } } as const;
@@ -47,9 +47,7 @@ export function NarrowForm({ of: key, home }: { of: Key; home: KeyHome }) {
   });
 
   if (before.status !== 'active') {
-    return (
-      <Alert title="This key has ended">An ended key cannot be changed. Create a new key instead.</Alert>
-    );
+    return <Alert title="This key no longer works">It cannot be changed. Create a new key instead.</Alert>;
   }
   return (
     <form ref={form} className={styles['card']} noValidate onSubmit={onSubmit}>
@@ -102,12 +100,12 @@ export function NarrowForm({ of: key, home }: { of: Key; home: KeyHome }) {
 type EndProps = { of: Key; end: string; error: string | undefined; onChange: (end: string) => void };
 
 function EndField({ of: { expiresAt }, end, error, onChange }: EndProps) {
-  const now = expiresAt === null ? 'It never ends' : `It ends on ${exactly(Date.parse(expiresAt))}`;
+  const now = expiresAt === null ? 'It never expires' : `It expires on ${exactly(Date.parse(expiresAt))}`;
   const moment = useNow();
   return (
     <FieldGroup field="expiry" legend="Expiry" description="Only earlier than the current one." error={error}>
       <div className={styles['choices']}>
-        <Radio name="end" label={`${now}, as now`} checked={end === ''} onChange={() => onChange('')} />
+        <Radio name="end" label={`${now}, unchanged`} checked={end === ''} onChange={() => onChange('')} />
         <Radio
           name="end"
           label="Earlier"
@@ -119,7 +117,7 @@ function EndField({ of: { expiresAt }, end, error, onChange }: EndProps) {
         <TextInput
           mt="sm"
           type="datetime-local"
-          label="Ends on"
+          label="Expires on"
           description={inUtc(end)}
           value={end}
           {...(expiresAt === null ? {} : { max: localText(Date.parse(expiresAt)) })}
@@ -130,7 +128,7 @@ function EndField({ of: { expiresAt }, end, error, onChange }: EndProps) {
   );
 }
 
-/** A first proposal: tomorrow, or half of what is left where that is less. */
+/** The initial value: tomorrow, or half of the remaining time if that is less. */
 function earlierThan(expiresAt: string | null, now: number): number {
   const tomorrow = now + 24 * 3_600_000;
   return expiresAt === null ? tomorrow : Math.min(tomorrow, (now + Date.parse(expiresAt)) / 2);

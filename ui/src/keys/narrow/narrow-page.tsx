@@ -9,7 +9,7 @@ import { keyAt } from '../queries.ts';
 
 const route = getRouteApi('/settings/keys/$id/narrow');
 
-/** Takes rights, repositories or lifetime away from a key of mine, or gives it another name. */
+/** Removes rights, repositories or lifetime from one of the user's keys, or renames it. */
 export function NarrowPage() {
   const { id } = route.useParams();
   return <Narrow home="/settings/keys" id={id} />;

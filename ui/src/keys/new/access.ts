@@ -7,7 +7,7 @@ export type Access = Readonly<Record<Resource, Level>>;
 
 const noAccess: Access = { env: 'none', sites: 'none', repos: 'none' };
 
-/** In the words of a sentence that begins with “It may”. */
+/** Ends a sentence that begins with “It may”. */
 export const resources: readonly {
   readonly id: Resource;
   readonly label: string;
@@ -46,12 +46,12 @@ export function scopesOf(access: Access): Scope[] {
   });
 }
 
-/** Sites belong to no repository: for a key that may do nothing else, it makes no difference which it reaches. */
+/** Sites belong to no repository: repositories make no difference for a key that may do nothing else. */
 export function touchesOnlySites({ env, sites, repos }: Access): boolean {
   return sites !== 'none' && env === 'none' && repos === 'none';
 }
 
-/** Of scopes in a link; what is unknown or not allowed is left out. */
+/** Levels from the scopes in a link. Skips unknown and forbidden scopes. */
 export function accessFrom(scopes: readonly string[], allowed: readonly string[]): Access {
   const levelOf = (id: Resource): Level => {
     const named = (level: Level) => scopes.includes(`${id}:${level}`) && allowed.includes(`${id}:${level}`);

@@ -4,12 +4,12 @@ import { type Access, accessFrom, scopesOf, touchesOnlySites } from './access.ts
 import type { Prefill } from './prefill.ts';
 import { publicKeyIn } from './public-key.ts';
 
-/** What is filled in, what is wrong with it, and what it becomes. Nothing of it is kept outside the page's memory. */
+/** The input of the form, its errors, and the request. All of it stays in the page's memory. */
 export type Policy = Schemas['MyKeyPolicy'];
 
 export type Expiry =
   | { readonly kind: 'hours'; readonly hours: number }
-  /** As a datetime-local field holds it, in the reader's time zone. */
+  /** The value of a datetime-local field, in the user's time zone. */
   | { readonly kind: 'custom'; readonly at: string }
   | { readonly kind: 'never'; readonly isAccepted: boolean };
 
@@ -19,13 +19,13 @@ export type Draft = {
   readonly reach: 'selected' | 'all';
   readonly repositories: readonly string[];
   readonly expiry: Expiry;
-  /** As it was pasted; the value is encrypted to it. Null: the value is shown. */
+  /** The public key that was pasted; the value is encrypted to it. Null: the value is shown. */
   readonly publicKey: string | null;
 };
 
 export type Field = 'name' | 'scopes' | 'repositories' | 'expiry' | 'publicKey';
 export type FieldErrors = Readonly<Partial<Record<Field, string>>>;
-/** In the order of the page. */
+/** The fields in the order of the page. */
 export const fields: readonly Field[] = ['name', 'scopes', 'repositories', 'expiry', 'publicKey'];
 
 export function firstDraft(policy: Policy, { name = '', scopes = '', ttlHours }: Prefill): Draft {
@@ -49,7 +49,7 @@ export function needsRepositories({ access }: Pick<Draft, 'access'>, policy: Pol
 }
 
 /**
- * The draft as it is sent. Where the user has no choice of repositories, the form selects "all" if the policy allows it,
+ * The draft as a request. Where the user has no choice of repositories, the form selects "all" if the policy allows it,
  * because the server refuses an empty selection. An earlier choice stays in the draft.
  */
 export function withSelection(draft: Draft, policy: Policy, isRegistryEmpty: boolean): Draft {
@@ -125,7 +125,7 @@ const fieldOfName: Readonly<Record<string, Field>> = {
   sealTo: 'publicKey',
 };
 
-/** A refusal, beside the fields it is about; empty when it is about none of them. */
+/** The errors of a refusal by field; empty if it names none. */
 export function errorsFrom(problem: unknown): FieldErrors {
   if (!(problem instanceof ApiProblem)) return {};
   const named = problem.fields.flatMap(({ field, problem: words }) => {

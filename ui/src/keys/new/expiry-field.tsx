@@ -12,7 +12,7 @@ type ExpiryProps = {
   onChange: (expiry: Expiry) => void;
 };
 
-/** The policy's own lifetimes. What it forbids is shown and says so. */
+/** The lifetimes that the policy offers. A forbidden choice is shown with its reason. */
 export function ExpiryField({ expiry, lifetime, now, error, onChange }: ExpiryProps) {
   const { defaultTtlHours, maxTtlHours, offeredTtlHours, allowNoExpiry } = lifetime;
   const chosen = expiry.kind === 'hours' ? [expiry.hours] : [];
@@ -52,13 +52,13 @@ export function ExpiryField({ expiry, lifetime, now, error, onChange }: ExpiryPr
         <p className={styles['note']}>The key policy does not allow keys without an expiry.</p>
       )}
       {expiry.kind === 'hours' && (
-        <p className={styles['note']}>It ends on {exactly(now + expiry.hours * 3_600_000)}, your time.</p>
+        <p className={styles['note']}>It expires on {exactly(now + expiry.hours * 3_600_000)}, your time.</p>
       )}
       {expiry.kind === 'custom' && (
         <TextInput
           mt="sm"
           type="datetime-local"
-          label="Ends on"
+          label="Expires on"
           description={inUtc(expiry.at)}
           max={localText(now + maxTtlHours * 3_600_000)}
           value={expiry.at}
@@ -66,9 +66,10 @@ export function ExpiryField({ expiry, lifetime, now, error, onChange }: ExpiryPr
         />
       )}
       {expiry.kind === 'never' && (
-        <Alert color="yellow" mt="sm" title="A key that never ends">
+        <Alert color="yellow" mt="sm" title="A key that never expires">
           <p className={styles['risk']}>
-            If it leaks, it works until someone notices. Prefer a lifetime, and replace the key when it ends.
+            If it leaks, it works until someone notices. Prefer a lifetime, and replace the key when it
+            expires.
           </p>
           <Checkbox
             label="I understand this key works until someone revokes it"
@@ -81,7 +82,7 @@ export function ExpiryField({ expiry, lifetime, now, error, onChange }: ExpiryPr
   );
 }
 
-/** As a datetime-local field wants it: the reader's wall clock, to the minute. */
+/** The value of a datetime-local field: the user's local time, to the minute. */
 export function localText(at: number): string {
   return new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }

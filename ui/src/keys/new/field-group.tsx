@@ -4,7 +4,7 @@ import type { Field } from './draft.ts';
 import styles from './new-key.module.css';
 
 type GroupProps = {
-  /** `overlap` is asked for when a key is replaced. */
+  /** `overlap` is a field of the replacement only. */
   field: Field | 'overlap';
   legend: string;
   description: string;
@@ -12,7 +12,7 @@ type GroupProps = {
   children: ReactNode;
 };
 
-/** Controls that answer one question together, with its mistake beside them. */
+/** Controls of one field, with its error beside them. */
 export function FieldGroup({ field, legend, description, error, children }: GroupProps) {
   const id = useId();
   return (

@@ -11,7 +11,7 @@ import { VerifyKey } from './verify-key.tsx';
 type DialogProps = {
   /** Undefined: there is no key to show, and no dialog. */
   issued: Schemas['IssuedKey'] | undefined;
-  /** What “Verify now” means for the key that is replaced, where one is. */
+  /** The effect of “Verify now” on the key that is replaced, if there is one. */
   verifyNote?: string;
   onStored: () => void;
 };
@@ -116,7 +116,7 @@ function Value({ issued, token, verifyNote, onStored }: ValueProps) {
   );
 }
 
-/** What only the holder of the private key can open. It may be shown again: it is of no use to anyone else. */
+/** Shows a value that only the holder of the private key can open. It may be shown again: it is useless to anyone else. */
 function Sealed({ issued: { id, name }, sealed, onStored }: SealedProps) {
   const file = `postern-${id}.sealed`;
   // An armored file ends with a line break.

@@ -31,9 +31,9 @@ import { repositoriesNamed } from '../../api/queries.ts';
 type FormProps = {
   policy: Policy & { clockOffsetMs: number };
   prefill: Prefill;
-  /** Sends it; the value of the answer stays in this form's memory alone. */
+  /** Sends the request. The value in the answer stays in this form's memory. */
   onCreate: (body: ReturnType<typeof bodyOf>) => Promise<Schemas['IssuedKey']>;
-  /** The value is stored and gone from the page. */
+  /** Called when the user has stored the value and the page has dropped it. */
   onStored: () => Promise<void>;
   isForService?: boolean;
 };
@@ -97,7 +97,7 @@ export function NewKeyForm({ policy, prefill, onCreate, onStored, isForService =
         onChange={(access) => change('scopes', { access })}
       />
       {isForService && draft.access.sites === 'write' && (
-        <Alert color="yellow" title="Its sites are public and end with it">
+        <Alert color="yellow" title="Its sites are public, and only this key can update them">
           Only this key can publish to the sites that it creates. When it is replaced, revoked or expired, no
           key can. For a private site, or one that lasts, use a personal key of its owner.
         </Alert>

@@ -22,7 +22,7 @@ export function NewKeyPage() {
   const [revoking, setRevoking] = useState<Key>();
   const heading = useRef<HTMLHeadingElement>(null);
   const now = useNow() + (policy?.clockOffsetMs ?? 0);
-  // Room can be made here only where nothing else is in the way.
+  // Revoking a key helps only if nothing else prevents a new one.
   const isFull = policy?.reasons.every(({ code }) => code === 'personal_token_limit') === true;
 
   async function finish(): Promise<void> {

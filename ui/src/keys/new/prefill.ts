@@ -1,4 +1,4 @@
-/** Documents and the command line may link to a form that is filled in: ?name=&scopes=sites:write&ttlHours=24 */
+/** Documents and the command line can link to a form with initial values: ?name=&scopes=sites:write&ttlHours=24 */
 export type Prefill = { readonly name?: string; readonly scopes?: string; readonly ttlHours?: number };
 
 export function prefillFrom(raw: Record<string, unknown>): Prefill {

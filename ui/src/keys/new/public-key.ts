@@ -2,7 +2,7 @@ import type { Schemas } from '../../api/contract.ts';
 
 export type SealTo = NonNullable<Schemas['CreateKeyRequest']['sealTo']>;
 
-/** What a person pasted as a public key: one in the form of the API, or what is wrong with it. The server checks the rest. */
+/** Parses a pasted public key into the form of the API, or says what is wrong with it. The server checks the rest. */
 export function publicKeyIn(pasted: string): { readonly sealTo: SealTo } | { readonly mistake: string } {
   const text = pasted.trim();
   if (text === '') return { mistake: 'Paste the public key of the program that will use the key.' };

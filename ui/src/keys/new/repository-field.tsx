@@ -27,7 +27,7 @@ export function RepositoryField({ draft, policy, isRegistryEmpty, error, onChang
       description={
         touchesOnlySites(draft.access)
           ? 'Sites belong to no repository, but the key policy requires a selection.'
-          : 'Where it may do it.'
+          : 'Where the key may do this.'
       }
       error={error}
     >
@@ -62,7 +62,7 @@ export function RepositoryField({ draft, policy, isRegistryEmpty, error, onChang
   );
 }
 
-/** Warns when the person could choose fewer repositories; otherwise it says what the choice means. */
+/** Warns if the person could choose fewer repositories; otherwise explains the choice. */
 function Broad({ isRegistryEmpty }: { isRegistryEmpty: boolean }) {
   if (isRegistryEmpty) {
     return (
@@ -81,14 +81,14 @@ function Broad({ isRegistryEmpty }: { isRegistryEmpty: boolean }) {
 
 type PickerProps = { chosen: readonly string[]; max: number; onChange: (names: string[]) => void };
 
-/** The server searches: a registry may be longer than a list that anyone reads. */
+/** The server searches, because a registry may be too long for a list. */
 export function Picker({ chosen, max, onChange }: PickerProps) {
   const [text, setText] = useState('');
   const [search] = useDebouncedValue(text.trim(), 200);
   const { data, error, refetch } = useQuery(repositoriesNamed(search));
   const found = data?.data.map(({ fullName }) => fullName) ?? [];
 
-  /** A list from elsewhere, in lines or with commas. The server checks whether they exist. */
+  /** Parses a pasted list, separated by lines or commas. The server checks that the repositories exist. */
   function paste(event: ClipboardEvent): void {
     const names = namesIn(event.clipboardData.getData('text'));
     if (names.length < 2) return;

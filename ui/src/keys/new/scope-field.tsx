@@ -8,15 +8,15 @@ import { decisionOn, type Scope } from '../queries.ts';
 type ScopeProps = {
   access: Access;
   allowed: readonly string[];
-  /** What leaves out what is not allowed, where it is not the policy; then there is nothing to suggest either. */
+  /** The reason why scopes are not allowed, if it is not the policy. Then the form suggests none either. */
   limitedBy?: string;
   error: string | undefined;
-  /** A service key has no owner whose role could fall short. */
+  /** A service key has no owner whose role could lack a right. */
   isForService: boolean;
   onChange: (access: Access) => void;
 };
 
-/** One row for each thing a key may reach. What the policy leaves out cannot be chosen, and says so. */
+/** One row for each thing a key may reach. A forbidden level is disabled and shows the reason. */
 export function ScopeField(props: ScopeProps) {
   const { access, allowed, limitedBy, error, isForService, onChange } = props;
   const canHave = (scopes: readonly string[]) => scopes.every((scope) => allowed.includes(scope));
@@ -92,7 +92,7 @@ function explain(
   return missing.length === 0 ? 'No access.' : `No access. ${limitedBy} ${missing.join(' or ')}.`;
 }
 
-/** A scope may be given although its owner's role does not reach that far: the role is asked at every use. */
+/** A key may have a scope that its owner's role does not allow: every use checks the role. */
 function Useless({ scopes }: { scopes: readonly Scope[] }) {
   const decisions = useQueries({ queries: scopes.map((scope) => decisionOn(scope)) });
   const missing = decisions.flatMap(({ data }, at) => {

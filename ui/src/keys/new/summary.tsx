@@ -5,7 +5,7 @@ import styles from './new-key.module.css';
 
 type SummaryProps = { draft: Draft; now: number; isRegistryEmpty: boolean };
 
-/** What will be created, as one reads it to someone. Changes as one fills in. */
+/** Describes the key in a sentence, which follows the input. */
 export function Summary({ draft, now, isRegistryEmpty }: SummaryProps) {
   const reach = touchesOnlySites(draft.access) ? '' : ` on ${isRegistryEmpty ? none : where(draft)},`;
   return (
@@ -39,7 +39,7 @@ function until({ expiry }: Draft, now: number): string {
   return Number.isNaN(at) || at <= now ? 'until a day you still have to choose' : `until ${exactly(at)}`;
 }
 
-/** With semicolons, because a part may hold commas of its own. */
+/** Joins with semicolons, because a part may contain commas. */
 function inOneBreath(parts: readonly string[]): string {
   const last = parts.at(-1) ?? '';
   return parts.length === 1 ? last : `${parts.slice(0, -1).join('; ')} and ${last}`;

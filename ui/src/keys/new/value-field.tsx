@@ -7,7 +7,7 @@ import styles from './issued-dialog.module.css';
 type FieldProps = {
   label: string;
   value: string;
-  /** Of the download, and what it contains. */
+  /** Name and content of the download. */
   fileName: string;
   file: string;
 };

@@ -6,7 +6,7 @@ import { Problem } from '../../shell/problem.tsx';
 import { exactly } from '../../shell/time.ts';
 import styles from './issued-dialog.module.css';
 
-/** Asks the server once, with the key itself, what it is: the proof that it works before it is carried away. */
+/** Sends one request with the key, to prove that it works before the user stores it elsewhere. */
 export function VerifyKey({ token }: { token: string }) {
   const [context, setContext] = useState<Schemas['Context']>();
   const [error, setError] = useState<unknown>();

@@ -17,12 +17,12 @@ import { myKey, myPolicy } from '../queries.ts';
 
 const askEveryMs = 5_000;
 
-/** The last two steps: the proof that the new key is at work, and the end of the old one. Asks again by itself. */
+/** The last two steps: the new key is in use, and the old one is revoked or expires. Polls both keys. */
 export function Changeover({ old, newId }: { old: Key; newId: string }) {
   const { data: policy } = useQuery(myPolicy);
   const now = useNow() + (policy?.clockOffsetMs ?? 0);
   const fresh = useQuery({ ...myKey(newId), refetchInterval: askEveryMs });
-  // Its end moves nearer with the first use of the new one.
+  // The first use of the new key brings its expiry forward.
   const before = useQuery({ ...myKey(old.id), refetchInterval: askEveryMs });
   const [isRevoking, setRevoking] = useState(false);
   if (fresh.data === undefined) {
@@ -49,7 +49,7 @@ export function Changeover({ old, newId }: { old: Key; newId: string }) {
               <OldEnds of={current} atWork={atWork} now={now} />
               <div className={own['buttons']}>
                 <Button color="red" variant={atWork ? 'filled' : 'light'} onClick={() => setRevoking(true)}>
-                  End the old key now
+                  Revoke the old key now
                 </Button>
               </div>
             </>
@@ -99,7 +99,7 @@ function OldEnds({ of: old, atWork, now }: { of: Key; atWork: boolean; now: numb
   if (old.expiresAt === null) return null;
   return (
     <p>
-      The old key <KeyName of={old} /> ends by itself <Moment at={old.expiresAt} now={now} isAhead />, on{' '}
+      The old key <KeyName of={old} /> expires by itself <Moment at={old.expiresAt} now={now} isAhead />, on{' '}
       {exactly(Date.parse(old.expiresAt))}
       {atWork ? '.' : ', or soon after the new one is first used.'}
     </p>
@@ -111,7 +111,7 @@ function Over({ old, fresh, atWork }: { old: Key; fresh: Key; atWork: boolean })
     <>
       <Alert
         color={atWork ? 'green' : 'yellow'}
-        title={atWork ? 'Replaced' : 'The old key has ended'}
+        title={atWork ? 'Replaced' : 'The old key no longer works'}
         role="status"
       >
         <KeyName of={old} /> no longer works.
@@ -123,7 +123,7 @@ function Over({ old, fresh, atWork }: { old: Key; fresh: Key; atWork: boolean })
         </Button>
       </div>
       <p className="quiet">
-        If something still uses the old key, its page counts the request under “Ended keys”.{' '}
+        If something still uses the old key, its page counts the request under “Inactive keys”.{' '}
         <Anchor
           inherit
           underline="always"

@@ -30,20 +30,20 @@ export function OverlapField({
   return (
     <FieldGroup
       field="overlap"
-      legend="When the old key ends"
+      legend="When the old key expires"
       description="Long enough for the slowest script to change over."
       error={undefined}
     >
       <div className={styles['pair']}>
         <Select
-          label="Once the new key was used"
+          label="After the first use of the new key"
           data={graces}
           allowDeselect={false}
           value={String(overlap.graceSeconds)}
           onChange={(value) => onChange({ ...overlap, graceSeconds: Number(value) })}
         />
         <Select
-          label="If it is never used"
+          label="If the new key is never used"
           data={deadlines}
           allowDeselect={false}
           value={String(overlap.deadlineHours)}
@@ -54,5 +54,5 @@ export function OverlapField({
   );
 }
 
-/** What “Verify now” on a successor leaves as it is. */
+/** Says that “Verify now” on a successor does not start the overlap. */
 export const verifyNote = 'This does not count as its first use: the old key keeps working.';

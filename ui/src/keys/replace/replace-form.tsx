@@ -26,7 +26,7 @@ export function ReplaceForm({ of: key, policy }: FormProps) {
   const [before] = useState(key);
   const [name, setName] = useState(before.name);
   const [rights, setRights] = useState<Rights>(() => rightsOf(before));
-  /** Undefined = as long as the old one was given. */
+  /** Undefined: the lifetime of the old key. */
   const [expiry, setExpiry] = useState<Expiry>();
   const [overlap, setOverlap] = useState<Overlap>(usualOverlap);
   const [issued, setIssued] = useState<Schemas['RotatedKey']>();
@@ -121,8 +121,7 @@ type LifetimeProps = {
 };
 
 function LifetimeChoice({ of: key, policy, isSame, onChange }: LifetimeProps) {
-  const same =
-    key.expiresAt === null ? 'No expiry, like the old one' : 'The lifetime that the old one was given';
+  const same = key.expiresAt === null ? 'No expiry, like the old one' : 'The same lifetime as the old one';
   return (
     <fieldset className={styles['part']}>
       <legend>Lifetime</legend>

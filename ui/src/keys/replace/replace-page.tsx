@@ -12,8 +12,7 @@ import { myKey, myPolicy } from '../queries.ts';
 const route = getRouteApi('/settings/keys/$id/replace');
 
 /**
- * Replaces a key without a moment in which neither works. Where one stands is read from the keys themselves, so the page
- * can be left and come back to.
+ * Replaces a key without a moment in which neither works. The keys themselves tell the step, so the user can leave the page and return.
  */
 export function ReplacePage() {
   const { id } = route.useParams();
@@ -28,7 +27,7 @@ export function ReplacePage() {
         Replace this key
       </Title>
       <p className={styles['lead']}>
-        A new key takes over, and the old one ends after the new one is in use. Until then both work.
+        A new key takes over, and the old one expires after the new one is in use. Until then both work.
       </p>
       {key === undefined && error !== null && <Problem error={error} onRetry={() => void refetch()} />}
       {key === undefined && error === null && (
@@ -43,9 +42,7 @@ function Where({ of: key }: { of: Key }) {
   const { data: policy, error, refetch } = useQuery(myPolicy);
   if (key.replacedBy !== null) return <Changeover old={key} newId={key.replacedBy} />;
   if (key.status !== 'active') {
-    return (
-      <Alert title="This key has ended">An ended key needs no replacement. Create a new key instead.</Alert>
-    );
+    return <Alert title="This key no longer works">It needs no replacement. Create a new key instead.</Alert>;
   }
   if (policy === undefined) {
     return error === null ? (

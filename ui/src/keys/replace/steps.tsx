@@ -1,8 +1,8 @@
 import styles from './replace.module.css';
 
-const steps = ['Choose its rights', 'Store the value', 'See it in use', 'End the old key'] as const;
+const steps = ['Choose its rights', 'Store the value', 'See it in use', 'Revoke the old key'] as const;
 
-/** Where one is in a replacement, from 1; after the last, all are done. */
+/** The current step of a replacement, from 1. A number after the last step: all are done. */
 export function Steps({ at }: { at: number }) {
   return (
     <ol className={styles['steps']} aria-label="Steps">

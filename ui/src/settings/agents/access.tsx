@@ -14,7 +14,7 @@ import styles from './agents.module.css';
 type Access = Schemas['AgentAccess'];
 type Offered = readonly Schemas['OfferedAgentDefinition'][];
 
-/** What the agents of each client may do for the person; nothing while no agent made a call. */
+/** What the agents of each client may do for the person. Nothing before an agent made a call. */
 export function AccessCard() {
   const { data, error, refetch } = useQuery(myAgentAccess);
   if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;

@@ -16,7 +16,7 @@ import { useNow } from '../../shell/now.ts';
 
 const route = getRouteApi('/settings/agents');
 
-/** What one's own agents did. */
+/** Sessions of the user's agents. */
 export function AgentsPage() {
   const navigate = route.useNavigate();
   const { page = 1 } = route.useSearch();
@@ -54,7 +54,7 @@ export function AgentsPage() {
   );
 }
 
-/** Calls of one's agents that wait for an answer; nothing while there are none, and a note while MCP is off. */
+/** Calls of the user's agents that wait for approval; nothing while there are none, and a note while MCP is off. */
 function Waiting() {
   const { data, error, refetch } = useQuery({ ...waitingApprovals, staleTime: 0 });
   const now = useNow();

@@ -128,7 +128,7 @@ function Decision({ of: { id, tool } }: { of: Approval }) {
 const decided = {
   approved: ['green', 'You approved this call', 'The agent can make it once, before it expires.'],
   refused: ['gray', 'You refused this call', 'The agent gets the refusal when it makes the same call again.'],
-  used: ['green', 'The agent made this call', 'Its session shows how it ended.'],
+  used: ['green', 'The agent made this call', 'Its session shows the result.'],
 } as const;
 
 function Decided({ status }: { status: keyof typeof decided }) {

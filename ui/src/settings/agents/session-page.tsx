@@ -15,7 +15,7 @@ import { myAgentCalls, myAgentSessions } from '../queries.ts';
 
 const route = getRouteApi('/settings/agents/sessions/$id');
 
-/** Every call of one of one's own sessions, with what the agent sent. */
+/** The calls of one of the user's sessions, with what the agent sent. */
 export function SessionPage() {
   const { id } = route.useParams();
   const { page = 1 } = route.useSearch();

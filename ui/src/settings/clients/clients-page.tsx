@@ -37,7 +37,7 @@ export function ClientsPage() {
         Connected clients
       </Title>
       <p className={styles['intro']}>
-        Programs that can act for you while you are away, because you allowed it at a sign-in.
+        Programs that can act for you when you are not present, because you allowed it at a sign-in.
       </p>
       {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
       {clients === undefined && error === null && (

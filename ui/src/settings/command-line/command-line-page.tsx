@@ -8,7 +8,7 @@ import { getCommandLine } from '../../shell/snippets.ts';
 import { PageHead } from '../../lists/page-head.tsx';
 import styles from './command-line.module.css';
 
-/** Where to get the command line of this server, with its digest. */
+/** The download of this server's command line, with its digest. */
 export function CommandLinePage() {
   const { data: digest, error, refetch } = useQuery(commandLineDigest);
   return (

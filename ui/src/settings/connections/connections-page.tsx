@@ -20,7 +20,7 @@ type Connection = Schemas['McpConnection'];
 
 const route = getRouteApi('/settings/connections');
 
-/** Why a sign-in elsewhere did not connect the account, by the code of the server. */
+/** Reasons why a sign-in at another server did not connect the account, by the server's code. */
 const problems: Readonly<Record<string, string>> = {
   not_found:
     'An administrator switched off MCP, or switched off or deleted this server. No account was connected.',
@@ -146,7 +146,7 @@ function Row({ of: { name, slug, status, connectedAt, lastUsedAt }, onConnect, o
 
 const explanations: Readonly<Record<Connection['auth'], string>> = {
   none: 'This server needs no sign-in. Your agents get its tools that an administrator accepted.',
-  header: 'Postern stores the value encrypted, shows it to nobody, and sends it to this server alone.',
+  header: 'Postern stores the value encrypted, never shows it, and sends it to this server only.',
   oauth: 'You sign in at the page of this server, allow Postern, and come back.',
 };
 

@@ -8,20 +8,20 @@ type Notice = Schemas['Notice'];
 type Kind = Notice['kind'];
 
 const titles: Readonly<Record<Kind, { readonly title: string; readonly weight: 'bad' | 'warn' | 'calm' }>> = {
-  key_expires_7d: { title: 'A key ends within a week', weight: 'warn' },
-  key_expires_1d: { title: 'A key ends within a day', weight: 'warn' },
+  key_expires_7d: { title: 'A key expires within a week', weight: 'warn' },
+  key_expires_1d: { title: 'A key expires within a day', weight: 'warn' },
   key_expired: { title: 'A key has expired', weight: 'calm' },
   key_exposed: { title: 'A key was exposed', weight: 'bad' },
-  key_dead_use: { title: 'Something uses a key that has ended', weight: 'warn' },
+  key_dead_use: { title: 'Something uses a key that no longer works', weight: 'warn' },
   key_suspended: { title: 'A key is suspended', weight: 'warn' },
-  site_expires_7d: { title: 'A site ends within a week', weight: 'warn' },
-  site_expires_1d: { title: 'A site ends within a day', weight: 'warn' },
+  site_expires_7d: { title: 'A site expires within a week', weight: 'warn' },
+  site_expires_1d: { title: 'A site expires within a day', weight: 'warn' },
   site_expired: { title: 'A site has expired', weight: 'calm' },
   site_taken_down: { title: 'A site was taken down', weight: 'bad' },
   site_put_back: { title: 'A site was reinstated', weight: 'calm' },
-  environment_expires_1d: { title: 'An Environment ends within a day', weight: 'warn' },
-  environment_expires_1h: { title: 'An Environment ends within an hour', weight: 'warn' },
-  environment_expired: { title: 'An Environment has ended', weight: 'calm' },
+  environment_expires_1d: { title: 'The lease of an Environment ends within a day', weight: 'warn' },
+  environment_expires_1h: { title: 'The lease of an Environment ends within an hour', weight: 'warn' },
+  environment_expired: { title: 'The lease of an Environment has ended', weight: 'calm' },
   environment_deploy_failed: { title: 'A deploy failed', weight: 'bad' },
 };
 

@@ -1,4 +1,4 @@
-/** Which notices are shown, kept in the address. */
+/** The filter of the notices, kept in the address. */
 export type NoticeSearch = { readonly show?: 'all'; readonly page?: number };
 
 export function noticeSearch(raw: Record<string, unknown>): NoticeSearch {

@@ -19,7 +19,7 @@ import { noticeSearch } from './notice-search.ts';
 const route = getRouteApi('/settings/notices');
 const pageSize = 20;
 
-/** What I should know about my keys and sites: what ends soon, what was exposed, what is used after its end. */
+/** Notices about the user's keys, sites and Environments, such as expiry, exposure and failed deploys. */
 export function NoticesPage() {
   const { show = 'unread', page = 1 } = route.useSearch();
   const navigate = route.useNavigate();
@@ -35,7 +35,7 @@ export function NoticesPage() {
     void navigate({ search: noticeSearch(next), replace: true });
   const readAndStay = (ids: readonly string[]) =>
     void read(ids).then((isDone) => {
-      // The button that was pressed may be gone with what it stood beside.
+      // The pressed button may have disappeared with its notice.
       if (isDone && document.activeElement === document.body) heading.current?.focus();
     });
 
@@ -96,9 +96,18 @@ function NothingYet() {
       picture={<BellIcon size={28} />}
       title="No notices yet"
       steps={[
-        { do: 'Before a key or a site ends,', why: 'you hear of it here: a week, a day, and when it does.' },
-        { do: 'When a key is exposed,', why: 'such as in a web address, you hear at once: replace it.' },
-        { do: 'When something uses a dead key,', why: 'you learn which, so that you can fix the script.' },
+        {
+          do: 'Before a key or a site expires,',
+          why: 'you get a notice a week and a day ahead, and when it does.',
+        },
+        {
+          do: 'When a key is exposed,',
+          why: 'such as in a web address, you get a notice at once: replace it.',
+        },
+        {
+          do: 'When something uses an inactive key,',
+          why: 'the notice names the key, so that you can fix the script.',
+        },
       ]}
     >
       {null}
@@ -106,7 +115,7 @@ function NothingYet() {
   );
 }
 
-/** Reads one after the other; what was read stays read when a later one fails. */
+/** Marks one after the other. Earlier ones stay marked if a later one fails. */
 function useReading() {
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);

@@ -7,14 +7,14 @@ import { Problem } from '../../shell/problem.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
 import styles from './password.module.css';
 
-/** Another password for me, where this installation keeps passwords itself. */
+/** Changes the user's password, if this installation manages passwords. */
 export function PasswordPage() {
   const [currentPassword, setCurrent] = useState('');
   const [newPassword, setNew] = useState('');
   const { data: me } = useQuery(whoAmI);
   const change = useMutation({
     mutationFn: () => unwrap(api.POST('/me/password', { body: { currentPassword, newPassword } })),
-    // What was typed has done its work, and is kept nowhere.
+    // The input is no longer needed, and is kept nowhere.
     onSuccess() {
       setCurrent('');
       setNew('');

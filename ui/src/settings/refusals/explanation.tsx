@@ -10,7 +10,7 @@ import { myKey } from '../../keys/queries.ts';
 
 type Refusal = Schemas['KeyRefusal'];
 
-/** What refused the request, in the server's words; what to do, knowing the key; and the facts. */
+/** Shows why the server refused the request, what to do about it, and the facts. */
 export function Explanation({ of: refusal }: { of: Refusal }) {
   const { data: key } = useQuery(myKey(refusal.keyId));
   return (
@@ -75,7 +75,7 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
   );
 }
 
-/** Where this page knows more than the server's hint, it says that instead. */
+/** Replaces the server's hint where this page knows more. */
 function Advice({ of: refusal }: { of: Refusal }) {
   const newKey = (words: string, scope: string | null) => (
     <Anchor
@@ -89,7 +89,7 @@ function Advice({ of: refusal }: { of: Refusal }) {
     </Anchor>
   );
   if (refusal.keyStatus !== null)
-    return <>An ended key no longer works. {newKey('Create a new key', null)} and give it to the script.</>;
+    return <>This key no longer works. {newKey('Create a new key', null)} and give it to the script.</>;
   if (refusal.code === 'forbidden_scope' && refusal.requiredScope !== null) {
     return (
       <>

@@ -10,7 +10,7 @@ import { Table, TableLoading } from '../../lists/table.tsx';
 import { myRefusals } from '../queries.ts';
 import styles from './refusals.module.css';
 
-/** The last refused requests with keys of mine, so that nobody has to know an id. */
+/** The last refused requests with the user's keys, so that no id is needed. */
 export function LastRefusals() {
   const { data, error, refetch } = useQuery(myRefusals);
   const now = useNow();

@@ -15,7 +15,7 @@ import styles from './refusals.module.css';
 
 const route = getRouteApi('/settings/refusals');
 
-/** “Why was this refused?”: by the id that every answer carries, for requests made with keys of mine. */
+/** Explains a refused request with one of the user's keys, by the id that every answer has. */
 export function RefusalsPage() {
   const { requestId = '' } = route.useSearch();
   const navigate = route.useNavigate();
