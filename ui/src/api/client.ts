@@ -6,7 +6,7 @@ import { noteAnswer } from './session.ts';
 const serialize = createQuerySerializer<Record<string, unknown>>();
 
 /**
- * Calls Postern's API, typed by its OpenAPI document. Every failure is thrown as an ApiProblem, in the server's words;
+ * Calls Postern's API, typed by its OpenAPI document. Every failure is thrown as an ApiProblem with the server's message;
  * `dataOf` and `unwrap` read the envelope of a success.
  */
 export const api = createClient<paths, 'application/json'>({
@@ -42,12 +42,12 @@ export async function dataOf<Data>(sent: Sent<{ data: Data }>): Promise<Data> {
   return (await unwrap(sent)).data;
 }
 
-/** What the server names as wrong with one field of a body, such as `repositoryAccess.repositories.0`. */
+/** An error of one field of a body, such as `repositoryAccess.repositories.0`. */
 type FieldProblem = { readonly field: string; readonly problem: string };
 
 export class ApiProblem extends Error {
   override readonly name = 'ApiProblem';
-  /** 0 = no answer came. */
+  /** 0: the server did not answer. */
   readonly status: number;
   readonly code: Schemas['Error']['code'] | 'unreachable' | 'unexpected';
   readonly hint: string;
@@ -55,7 +55,7 @@ export class ApiProblem extends Error {
   readonly fields: readonly FieldProblem[];
   /** Further details from the server, such as the files of an upload that it refuses. */
   readonly details: unknown;
-  /** When to retry, as the server says; null if it does not say. */
+  /** When to retry, from the server; null if it does not say. */
   readonly retryAfterSeconds: number | null;
 
   constructor(
@@ -76,7 +76,7 @@ export class ApiProblem extends Error {
   }
 }
 
-/** What the server says is wrong, a sentence for each field; empty when it is about none. */
+/** The server's errors, a sentence for each field; empty if it names none. */
 export function wrongFields(problem: unknown): Readonly<Record<string, string>> {
   if (!(problem instanceof ApiProblem)) return {};
   return Object.fromEntries(problem.fields.map(({ field, problem: words }) => [field, sentenceOf(words)]));
@@ -95,8 +95,7 @@ export async function readData<T>(response: Response): Promise<T> {
 }
 
 /**
- * What a key is and may do, asked with the key itself and without the session. As a check, so that looking at a successor
- * does not start the end of the key it replaces. @throws ApiProblem
+ * Reads what a key is and may do, with the key and without the session. A check, so that it does not count as the first use of a successor. @throws ApiProblem
  */
 export async function contextOfKey(token: string): Promise<Schemas['Context']> {
   const headers = { authorization: `Bearer ${token}` };

@@ -7,5 +7,5 @@ type Reads = {
   [Path in keyof paths as paths[Path] extends { get: object } ? Path : never]: paths[Path];
 };
 
-/** What a GET of this path may ask for. */
+/** The query parameters of a GET of this path. */
 export type Query<Path extends keyof Reads> = NonNullable<Reads[Path]['get']['parameters']['query']>;

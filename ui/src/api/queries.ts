@@ -2,7 +2,7 @@ import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-que
 import { api, dataOf, unwrap } from './client.ts';
 import { maxRetries, retryDelayMs } from './retries.ts';
 
-/** What several pages read, each under one name. No answer that holds a key's value ever passes through here. */
+/** Queries that several pages share. No answer with a key's value passes through here. */
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
@@ -31,14 +31,14 @@ export const unreadNotices = queryOptions({
   staleTime: 60_000,
 });
 
-/** Whether agents may be used, and calls that wait for one's approval. Their number is shown on every page. */
+/** Whether MCP is on, and calls that wait for the user's approval. Every page shows their number. */
 export const waitingApprovals = queryOptions({
   queryKey: ['agents', 'approvals'],
   queryFn: async ({ signal }) => await dataOf(api.GET('/me/agents/approvals', { signal })),
   staleTime: 60_000,
 });
 
-/** Registered repositories, for pickers. The server searches: a registry may be longer than a list that anyone reads. */
+/** Registered repositories, for pickers. The server searches, because a registry may be too long for a list. */
 export const repositoriesNamed = (search: string) =>
   queryOptions({
     queryKey: ['repositories', search],

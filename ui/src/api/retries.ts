@@ -1,9 +1,9 @@
 import { ApiProblem } from './client.ts';
 
-/** Reads that failed for a reason that passes are retried. A refusal would be refused again. */
+/** Retries reads after a temporary failure. A refusal would be refused again. */
 const maxWaitSeconds = 30;
 
-/** Seconds until the server takes the request, as it says; undefined: it says nothing, or wants a longer pause. */
+/** Seconds until the server accepts the request; undefined if it does not say, or needs a longer pause. */
 export function secondsToWait(error: unknown): number | undefined {
   if (!(error instanceof ApiProblem) || (error.status !== 503 && error.status !== 429)) return undefined;
   const { retryAfterSeconds } = error;

@@ -42,7 +42,7 @@ function useSecondsToRetry(): number | undefined {
   return isWaiting ? Math.max(0, Math.ceil((Math.min(...retries.values()) - now) / 1_000)) : undefined;
 }
 
-/** Without the reads that succeeded, failed for good, or ended with their page. */
+/** Removes reads that succeeded, failed for good, or ended with their page. */
 function waitingOf(retries: ReadonlyMap<string, number>, client: QueryClient): ReadonlyMap<string, number> {
   const isWaiting = (hash: string) => {
     const state = client.getQueryCache().get(hash)?.state;

@@ -8,7 +8,7 @@ export type BarRow = { readonly label: string } & Readonly<Record<string, string
 type BarsProps = {
   /** One column each, from left to right. */
   readonly rows: readonly BarRow[];
-  /** From the ground up. */
+  /** From the bottom up. */
   readonly series: readonly Series[];
 };
 

@@ -3,14 +3,14 @@ export type Order<Sort extends string> = { readonly sort?: Sort; readonly order?
 export type Direction = 'asc' | 'desc';
 
 type Way<Asked> = {
-  /** As the server is asked. */
+  /** The query for the server. */
   readonly asked: Asked;
   /** The default direction; only the other one is kept in the address. */
   readonly usual: Direction;
   readonly words: Readonly<Record<Direction, string>>;
 };
 
-/** The orders a list can be in. `first`: the one it is in when the address says none. */
+/** The orders of a list. `first`: the default, if the address names none. */
 export function listOrders<Sort extends string, Asked extends string>(
   ways: Readonly<Record<Sort, Way<Asked>>>,
   first: NoInfer<Sort>,
@@ -18,7 +18,7 @@ export function listOrders<Sort extends string, Asked extends string>(
   // Exactly the names of `ways`, in the order they are written in.
   const sorts = Object.keys(ways) as Sort[];
 
-  /** Of the column of `sort`: undefined while the list is in another order. */
+  /** The direction of the column `sort`; undefined while the list has another order. */
   function directionIn(shown: Order<Sort>, sort: Sort): Direction | undefined {
     return (shown.sort ?? first) === sort ? (shown.order ?? ways[sort].usual) : undefined;
   }
@@ -34,7 +34,7 @@ export function listOrders<Sort extends string, Asked extends string>(
         ...(order === undefined || order === ways[sort].usual ? {} : { order }),
       };
     },
-    /** What a column's head does: its order, or, where the list is in it already, that order turned round. */
+    /** The order that a click on a column head selects: its own, or the reverse if the list already has it. */
     next(shown: Order<Sort>, sort: Sort): { sort: Sort; order: Direction | undefined } {
       const now = directionIn(shown, sort);
       return { sort, order: now === undefined ? undefined : now === 'asc' ? 'desc' : 'asc' };

@@ -6,9 +6,9 @@ type PageHeadProps = {
   readonly title: string;
   /** One sentence on what the page is for. */
   readonly intro: ReactNode;
-  /** Where the focus goes when what had it is gone. */
+  /** Receives the focus when the focused element disappears. */
   readonly heading?: RefObject<HTMLHeadingElement | null>;
-  /** What can be done here, at the right. */
+  /** Actions of the page, at the right. */
   readonly children?: ReactNode;
 };
 

@@ -9,7 +9,7 @@ import { searchTextFrom } from './search-text.ts';
 type SearchFieldProps = {
   readonly label: string;
   readonly placeholder: string;
-  /** From the address. */
+  /** The search text in the address. */
   readonly value: string;
   readonly onChange: (text: string) => void;
 };

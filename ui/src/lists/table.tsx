@@ -8,7 +8,7 @@ type TableProps = {
   readonly caption: string;
   /** Each cell repeats its column's name in `data-label`; the first of a row is its `<th scope="row">`. */
   readonly columns: readonly (string | SortedColumn)[];
-  /** A last cell without a name, for what can be done. */
+  /** A last column without a name, for actions. */
   readonly hasActions?: boolean;
   /** The rows are of the previous query, shown until the new response arrives. */
   readonly isStale: boolean;
@@ -69,7 +69,7 @@ export function TableLoading({ what }: { what: string }) {
   );
 }
 
-/** A column that the list can be put in the order of, by its head. */
+/** A column whose head sorts the list. */
 type SortedColumn = {
   readonly name: string;
   /** Undefined: the list is in another order. */

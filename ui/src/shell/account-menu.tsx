@@ -7,7 +7,7 @@ import styles from './account-menu.module.css';
 import { PersonIcon } from './icons.tsx';
 import { useShortcutsSwitch } from './shortcuts.ts';
 
-/** Who is signed in, and the way out: a plain form, so that the server shows the page that ends it. */
+/** The signed-in user, and a plain form to sign out, so that the server shows the last page. */
 export function AccountMenu({ onHelp }: { onHelp: () => void }) {
   const { data: me } = useQuery(whoAmI);
   const leave = useRef<HTMLFormElement>(null);

@@ -3,7 +3,7 @@ import { useEffect, useState, useSyncExternalStore } from 'react';
 import { ApiProblem } from '../api/client.ts';
 import styles from './announce.module.css';
 
-/** Takes back what was confirmed. */
+/** Undoes the confirmed change. */
 export type Undo = {
   readonly act: () => Promise<unknown>;
   /** Confirmed in turn when it succeeds. */
@@ -16,7 +16,7 @@ let shown: Confirmation | undefined;
 let last = 0;
 const listeners = new Set<() => void>();
 
-/** Confirms what was done, in a message that screen readers announce too. One at a time: the last replaces the one before. */
+/** Confirms a change in a message that screen readers announce too. A new message replaces the previous one. */
 export function announce(text: string, undo?: Undo): void {
   last += 1;
   show({ id: last, text, undo });
@@ -27,7 +27,7 @@ function show(next: Confirmation | undefined): void {
   for (const tell of listeners) tell();
 }
 
-/** The place of the confirmations. It is always on the page, because screen readers announce changes of what they know. */
+/** The region of the confirmations. It is always on the page, because screen readers announce changes of existing regions. */
 export function Announcements() {
   const confirmation = useSyncExternalStore(subscribe, () => shown);
   return (

@@ -31,9 +31,9 @@ export type Place = {
   readonly to: NonNullable<LinkProps['to']>;
   readonly label: string;
   readonly icon: (props: { size?: number }) => ReactNode;
-  /** Its name in the palette, where nothing around it says what it is about; default: the label. */
+  /** The name in the palette, where the area is not shown. Default: the label. */
   readonly name?: string;
-  /** Found by these in the palette, besides its name. */
+  /** More search words of the palette. */
   readonly words?: string;
   /** True: not marked as current on the pages below it. */
   readonly isExact?: boolean;
@@ -44,7 +44,7 @@ export type Place = {
 };
 
 export type Area = {
-  /** Empty: what stands above all areas. */
+  /** Empty for the pages above all areas. */
   readonly title: string;
   readonly isForAdministrators?: true;
   readonly places: readonly Place[];
@@ -107,7 +107,7 @@ const areas: readonly Area[] = [
   {
     title: 'Administration',
     isForAdministrators: true,
-    // In the order of how often they are needed.
+    // Most used first.
     places: [
       {
         to: '/admin',
@@ -236,7 +236,7 @@ export function isAt({ to, isExact = false, parts }: Place, pathname: string): b
   return pathname === to || (!isExact && pathname.startsWith(`${to}/`));
 }
 
-/** Whether this person finds Environments here. Without a role nobody may ask. */
+/** Whether this person can use Environments here. Without a role, the server refuses the query. */
 export function useHasEnvironments(): boolean {
   const { data: me } = useQuery(whoAmI);
   const { data: policy } = useQuery({ ...environmentPolicy, enabled: (me?.roles?.length ?? 0) > 0 });

@@ -1,6 +1,6 @@
 const units = ['KiB', 'MiB', 'GiB', 'TiB'] as const;
 
-/** “812 bytes”, “1.4 MiB”: powers of 1,024, as limits are set in them. */
+/** “812 bytes”, “1.4 MiB”: powers of 1,024, the units of the limits. */
 export function bytesInWords(bytes: number): string {
   if (Math.abs(bytes) < 1_024) return `${bytes} ${Math.abs(bytes) === 1 ? 'byte' : 'bytes'}`;
   let size = bytes;
@@ -12,7 +12,7 @@ export function bytesInWords(bytes: number): string {
   return `${size.toLocaleString(undefined, { maximumFractionDigits: Math.abs(size) < 10 ? 1 : 0 })} ${units[unit]}`;
 }
 
-/** With its sign, for what grew or shrank. */
+/** With a sign, for a difference. */
 export function changeInWords(bytes: number): string {
   if (bytes === 0) return 'no change in size';
   return bytes > 0 ? `+${bytesInWords(bytes)}` : `−${bytesInWords(-bytes)}`;

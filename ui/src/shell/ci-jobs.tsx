@@ -20,7 +20,7 @@ export function CiJobs(to: DeployTo) {
           ? 'Store this service key '
           : 'Store a personal key of the owner of the site, with sites:write and an expiry, '}
         as the secret <code>POSTERN_KEY</code>, in GitLab as a masked variable.
-        {to.isServiceKey && ' Its sites are public, and no key can publish to them after this one ends.'}
+        {to.isServiceKey && ' Its sites are public, and no key can publish to them after this one expires.'}
       </Text>
       {to.siteId === undefined && (
         <Text size="sm" my="xs">

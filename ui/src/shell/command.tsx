@@ -4,7 +4,7 @@ import { copyFrom } from './copy.ts';
 import { CopyIcon } from './icons.tsx';
 import styles from './command.module.css';
 
-/** Shell commands with a button that copies them. `of` says in a few words what they do. */
+/** Shell commands with a button that copies them. `of` is a short text that says what they do. */
 export function Command({ text, of }: { text: string; of: string }) {
   const lines = useRef<HTMLPreElement>(null);
   const [copied, setCopied] = useState('');

@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf } from '../api/client.ts';
 
-/** What Environments may be. The navigation reads it on every page: without the switch there is nothing to go to. */
+/** The Environment policy. The navigation reads it on every page, to hide Environments while they are off. */
 export const environmentPolicy = queryOptions({
   queryKey: ['environments', 'policy'],
   staleTime: 60_000,

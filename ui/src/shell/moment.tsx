@@ -4,13 +4,13 @@ import { aheadFromNow, exactly, fromNow, toTheSecond } from './time.ts';
 type MomentProps = {
   readonly at: string;
   readonly now: number;
-  /** Something that is to come, such as an end. */
+  /** A moment in the future, such as an expiry. */
   readonly isAhead?: boolean;
-  /** The exact one with its seconds. */
+  /** Shows the exact time with seconds. */
   readonly isToSecond?: boolean;
 };
 
-/** A moment as people say it; the exact one is a pointer or a touch away. */
+/** A relative time. Hovering or touching it shows the exact time. */
 export function Moment({ at, now, isAhead = false, isToSecond = false }: MomentProps) {
   const ms = Date.parse(at);
   return (

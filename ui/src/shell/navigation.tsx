@@ -11,7 +11,7 @@ type NavigationProps = {
   readonly onGo: () => void;
 };
 
-/** Where one can go, by area: a column beside the page, and a menu above it where there is no room for one. */
+/** The navigation by area: a column beside the page, or a menu above it on small screens. */
 export function Navigation({ isOpen, onGo }: NavigationProps) {
   const areas = useAreas();
   return (
@@ -51,7 +51,7 @@ function PlaceLink({ of: place, onGo }: { of: Place; onGo: () => void }) {
   );
 }
 
-/** Above a page that is one of several about a subject: links to all of them. */
+/** Links to all pages of one subject, shown above each of them. */
 export function Parts() {
   const { pathname } = useLocation();
   const place = useAreas()
@@ -74,7 +74,7 @@ export function Parts() {
   );
 }
 
-/** In the bar: the way to the notices, with the number of those that are unread. */
+/** The link to the notices in the bar, with the number of unread ones. */
 export function NoticesLink() {
   const { data: count = 0 } = useQuery(unreadNotices);
   return (
@@ -86,7 +86,7 @@ export function NoticesLink() {
   );
 }
 
-/** Without a role nobody may ask. */
+/** Without a role, the server refuses the query. */
 function Waiting() {
   const { data: me } = useQuery(whoAmI);
   const { data } = useQuery({

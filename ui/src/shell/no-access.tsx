@@ -5,13 +5,13 @@ import { Empty } from '../lists/empty.tsx';
 import { PageHead } from '../lists/page-head.tsx';
 import { PersonIcon } from './icons.tsx';
 
-/** True when the server says that this person has no role here. While it cannot say, the pages tell for themselves. */
+/** True if the server says that this person has no role. If it cannot say, the pages show their own errors. */
 export function useLacksAccess(): boolean {
   const { data: me } = useQuery(whoAmI);
   return me?.authMethod === 'session' && me.roles?.length === 0;
 }
 
-/** In place of every page, for a person who can sign in and may not use Postern: what is missing, and whom to ask. */
+/** Replaces every page for a person without access to Postern: says what is missing, and whom to ask. */
 export function NoAccess() {
   const { data: me, isFetching, refetch } = useQuery(whoAmI);
   return (

@@ -2,7 +2,7 @@ import { Alert, Anchor, Button, Text } from '@mantine/core';
 import { useLocation } from '@tanstack/react-router';
 import { ApiProblem } from '../api/client.ts';
 
-/** An error in the server's words, with the request id to look up in its log. */
+/** Shows the server's error message, with the request id to look up in its log. */
 export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const { title, message, hint, requestId } = wordsOf(error);
   return (

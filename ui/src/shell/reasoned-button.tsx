@@ -3,13 +3,13 @@ import { useId } from 'react';
 import styles from './reasoned-button.module.css';
 
 type ReasonedProps = ButtonProps & {
-  /** Why it cannot be done; null when it can. */
+  /** Why the action is unavailable; null if it is available. */
   readonly reason: string | null;
   readonly onClick: () => void;
   readonly label?: string;
 };
 
-/** A button that stays to be seen when it cannot be used, and says why. The keyboard reaches it, too. */
+/** A button that stays visible when it is disabled, and says why. It keeps keyboard focus. */
 export function ReasonedButton({ reason, onClick, label, children, ...rest }: ReasonedProps) {
   const id = useId();
   return (

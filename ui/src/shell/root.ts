@@ -2,5 +2,5 @@ import { createRootRoute } from '@tanstack/react-router';
 import { NotFound } from './not-found.tsx';
 import { Shell } from './shell.tsx';
 
-/** What every address of the app stands in. */
+/** The root of all pages of the app. */
 export const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });

@@ -24,7 +24,7 @@ export function Shell() {
   const lacksAccess = useLacksAccess();
   useFocusOnNewPage(main);
   useShortcut('n', () => {
-    // What administrators list is made by the page that lists it.
+    // Administration pages have their own buttons to create items.
     if (pathname.startsWith('/admin')) return;
     const made = (['/sites', '/environments'] as const).find((list) => pathname.startsWith(list));
     void navigate({ to: made === undefined ? '/settings/keys/new' : `${made}/new` });

@@ -5,7 +5,7 @@ export function useShortcutsSwitch() {
   return useLocalStorage({ key: 'postern-shortcuts', defaultValue: true, getInitialValueInEffect: false });
 }
 
-/** One letter does something, unless someone types or a dialog is open. */
+/** Runs an action on a single letter, except while the user types or a dialog is open. */
 export function useShortcut(letter: string, act: () => void): void {
   const [isOn] = useShortcutsSwitch();
   const unlessBusy = () => {

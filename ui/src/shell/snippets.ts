@@ -4,24 +4,24 @@
  */
 const auth = '-H "Authorization: Bearer $POSTERN_KEY"';
 
-/** Asks for the value, shows nothing of it, and leaves it in no history. */
+/** Prompts for the value without showing it or leaving it in the shell history. */
 export const readKey = "printf 'Key: ' && read -rs POSTERN_KEY && export POSTERN_KEY && echo";
 
 export function askWhoAmI(): string {
   return `curl ${location.origin}/api/v2/auth/context \\\n  ${auth}`;
 }
 
-/** A new site of one page, in the folder where one is. */
+/** Publishes a new site of one page from the current folder. */
 export function publishPage(): string {
   return `echo '<h1>Hello</h1>' > index.html\ncurl ${location.origin}/api/v2/sites \\\n  ${auth} \\\n  -F name=Hello -F visibility=public -F file=@index.html`;
 }
 
-/** The next version of a site, from the folder `my-site`. */
+/** Publishes the next version of a site from the folder `my-site`. */
 export function publishFolder(siteId: string): string {
   return `tar -cz -C my-site . | curl -X PUT -F 'file=@-;filename=site.tar.gz' \\\n  ${auth} \\\n  ${location.origin}/api/v2/sites/${siteId}/content`;
 }
 
-/** The command line with a key in POSTERN_KEY: where the server is, and what the key may do. */
+/** Sets the server of the command line, and shows what the key in POSTERN_KEY may do. */
 export function tryCommandLine(): string {
   return `export POSTERN_URL=${location.origin}\npostern whoami`;
 }

@@ -8,7 +8,7 @@ const minute = 60 * second;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-describe('a moment is said as people say it', () => {
+describe('a moment is shown as a relative time', () => {
   test.each([
     [1, 'in less than a minute'],
     [40 * second, 'in less than a minute'],

@@ -1,4 +1,4 @@
-/** Moments in the reader's own time zone and habits of writing; what stands in a sentence is in the sentence's language. */
+/** Formats times in the user's time zone and locale. Text within a sentence is in English. */
 const minute = 60_000;
 const hour = 60 * minute;
 const day = 24 * hour;
@@ -17,7 +17,7 @@ const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeS
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
 const seconds = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
 
-/** “in 7 days”, “3 hours ago”. The same distance is worded the same wherever it stands; days go on to sixty. */
+/** “in 7 days”, “3 hours ago”. The same distance has the same text everywhere. Up to sixty days are shown as days. */
 export function fromNow(at: number, now: number): string {
   const away = at - now;
   const unit = units.find(([, , from]) => Math.abs(away) >= from);

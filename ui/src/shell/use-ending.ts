@@ -3,19 +3,19 @@ import { queryClient } from '../api/queries.ts';
 import { announce, type Undo } from './announce.tsx';
 
 type Ending = {
-  /** The call that ends it. */
+  /** The call that deletes or ends the item. */
   readonly end: () => Promise<unknown>;
   /** The confirmation when it succeeds. */
   readonly said: string;
-  /** Takes it back, where that is possible. */
+  /** Undoes the change, if possible. */
   readonly undo?: Undo;
-  /** The list it stood in. */
+  /** The list that showed the item. */
   readonly list: 'agents' | 'clients' | 'connections' | 'environments' | 'keys' | 'sites';
   readonly onClose: () => void;
   readonly onDone: () => void;
 };
 
-/** The action of a dialog that ends something. The dialog shows the error on failure and closes on success. */
+/** The action of a dialog that deletes or ends an item. The dialog shows the error on failure and closes on success. */
 export function useEnding({ end, said, undo, list, onClose, onDone }: Ending) {
   const readAgain = () => queryClient.invalidateQueries({ queryKey: [list] });
   const [error, setError] = useState<unknown>();

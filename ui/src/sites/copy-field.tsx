@@ -4,7 +4,7 @@ import { copyFrom } from '../shell/copy.ts';
 import { CopyIcon } from '../shell/icons.tsx';
 import styles from './copy-field.module.css';
 
-/** An address or a line to be copied, which tells the truth about it: where the browser refuses, it stands selected. */
+/** An address or a line to copy. If the browser refuses to copy it, the text is selected. */
 export function CopyField({ label, value }: { label: string; value: string }) {
   const id = useId();
   const field = useRef<HTMLInputElement>(null);

@@ -2,7 +2,7 @@ import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api, dataOf, unwrap } from '../api/client.ts';
 import type { Query } from '../api/contract.ts';
 
-/** What the pages of Sites read. All of it goes stale together when a site changes: each name begins with `sites`. */
+/** Queries of the pages of Sites. A change of a site makes all of them stale: each name begins with `sites`. */
 type SitesAsked = Query<'/sites'>;
 
 export const sitesList = (query: SitesAsked) =>

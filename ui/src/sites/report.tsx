@@ -12,7 +12,7 @@ type Report = Schemas['SiteVersionReport']['report'];
 
 type ReportProps = { readonly siteId: string; readonly number: number };
 
-/** What the server warns of in a version. The reader may fix the live one with `canFix`: a start page can be chosen. */
+/** The server's warnings about a version. With `canFix`, the user may choose a start page for the live version. */
 export function VersionWarnings({ siteId, number, canFix = false }: ReportProps & { canFix?: boolean }) {
   // The report of the same version shows why it cannot be read.
   const { data } = useQuery(versionReport(siteId, number));
@@ -28,7 +28,7 @@ export function VersionWarnings({ siteId, number, canFix = false }: ReportProps 
   );
 }
 
-/** What a version changed against the one before it, what is wrong in its pages, and its receipt. */
+/** The changes of a version since the previous one, the errors in its pages, and its receipt. */
 export function VersionReport({ siteId, number }: ReportProps) {
   const { data, error, refetch } = useQuery(versionReport(siteId, number));
   if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;

@@ -16,7 +16,7 @@ import type { Outcome } from './upload/job.ts';
 import { useSitesNow } from './sites-now.ts';
 import { OpenButton } from '../shell/open-button.tsx';
 
-/** What came of an upload: where it is, how to give it on, what to do next, and what the server noticed. */
+/** The result of an upload: its address, how to share it, the next steps, and the server's warnings. */
 type ResultProps = {
   readonly outcome: Outcome;
   /** The page's own heading says what is live. */

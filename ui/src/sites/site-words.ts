@@ -4,7 +4,7 @@ export type Site = Schemas['Site'];
 
 const soonMs = 7 * 86_400_000;
 
-/** What a site is at this moment, as a badge: its label and colour; the words alone say it all. */
+/** The state of a site as a badge: label and colour. The label alone is sufficient. */
 export function standingOf(site: Site, now: number): readonly [label: string, color: string] {
   if (site.status === 'active' && endsBefore(site, now)) return ['Expired', 'red'];
   if (site.status === 'active' && endsBefore(site, now + soonMs)) return ['Expires soon', 'yellow'];
@@ -23,13 +23,13 @@ function endsBefore({ expiresAt }: Site, at: number): boolean {
   return expiresAt !== null && Date.parse(expiresAt) <= at;
 }
 
-/** Whose it is, as the person reads it who is `me`. */
+/** The owner of a site, as shown to the person `me`. */
 export function ownerWords({ owner }: Site, me: string | undefined): string {
   if (owner.kind === 'user') return owner.id === me ? 'You' : (owner.name ?? 'Unknown user');
   return `Key ${owner.name ?? owner.id}`;
 }
 
-/** What to give people: a private site is opened by its link, which lets its owner in; a public one by its address. */
+/** The URL to share: the link of a private site, at which its owner gets access; the address of a public one. */
 export function addressOf({ visibility, url, link }: Site): string {
   return visibility === 'private' ? link : url;
 }

@@ -7,7 +7,7 @@ import { PageHead } from '../lists/page-head.tsx';
 export function SitesClosed({ title, why }: { title: string; why: 'off' | 'role' }) {
   return (
     <>
-      <PageHead title={title} intro="Static websites at addresses of their own." />
+      <PageHead title={title} intro="Static websites at their own addresses." />
       <Empty
         picture={<GlobeIcon size={28} />}
         title={why === 'off' ? 'Sites is switched off' : 'You may not use Sites'}

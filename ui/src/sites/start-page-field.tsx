@@ -7,7 +7,7 @@ type FieldProps = {
   readonly onChange: (page: string | null) => void;
 };
 
-/** Which page the address of a site without index.html shows, and what is done for it. */
+/** Chooses the page that the address of a site without index.html shows, and says how. */
 export function StartPageField({ pages, value, onChange }: FieldProps) {
   return (
     <Select

@@ -6,12 +6,12 @@ import styles from './palette-button.module.css';
 
 const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }));
 
-/** The way to the command palette, which is loaded when someone first asks for it. */
+/** Opens the command palette, which is loaded on first use. */
 export function PaletteButton() {
   const [isOpen, setOpen] = useState(false);
   const [wasAsked, setAsked] = useState(false);
   const open = () => {
-    // A dialog asks for something; nothing may cover it, least of all one that shows a key.
+    // Nothing may cover an open dialog, least of all one that shows a key.
     if (document.querySelector('[role="dialog"]') !== null) return;
     setAsked(true);
     setOpen(true);

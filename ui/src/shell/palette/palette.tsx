@@ -32,7 +32,7 @@ type Entry = {
   readonly address: string;
 };
 
-/** Goes to any page one may see, and finds one's keys, sites and Environments by name. What is typed is looked for by the server. */
+/** Goes to any page that the user may see, and finds the user's keys, sites and Environments by name. The server searches. */
 export function Palette({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const [text, setText] = useState('');
   const navigate = useNavigate();
@@ -179,7 +179,7 @@ function pages(areas: readonly Area[]): Entry[] {
   const ours = areas.flatMap(({ title, places }) =>
     places.flatMap((place) =>
       (place.parts ?? [place]).map((one) =>
-        // What is short below its entry of the menu says here what it is about.
+        // A label that is short in the menu is shown in full here.
         entry({ ...one, label: one.name ?? one.label }, title),
       ),
     ),
@@ -198,7 +198,7 @@ function pages(areas: readonly Area[]): Entry[] {
   ];
 }
 
-/** Who pastes the id of a request wants to know what became of it. */
+/** A pasted request id leads to the explanation of that request. */
 function requestEntries(text: string, isAdministrator: boolean): Entry[] {
   if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) return [];
   const why = {

@@ -18,7 +18,7 @@ import { ReasonedButton } from '../../shell/reasoned-button.tsx';
 
 const pageSize = 20;
 
-/** Why it opens or not, check by check, and every browser that was let in. */
+/** Explains check by check whether the site opens, and lists the browsers with grants. */
 export function Access({ site, actions, now, page, show }: Facts & { page: number; show: Show }) {
   const mayLook = actions.reasons.see_versions === null;
   const access = useQuery({ ...siteAccess(site.id, page, pageSize), enabled: mayLook });

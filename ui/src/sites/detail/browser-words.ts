@@ -1,4 +1,4 @@
-/** In the order of who pretends to be whom: Edge says that it is Chrome, and Chrome that it is Safari. */
+/** The order matters: Edge also claims to be Chrome, and Chrome claims to be Safari. */
 const browsers = [
   [/\bEdg(?:A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],
@@ -15,7 +15,7 @@ const systems = [
   [/\bLinux\b/, 'Linux'],
 ] as const;
 
-/** What a browser says of itself, in short; of other clients their own words. */
+/** A short name of the browser. Other clients keep their own text. */
 export function browserWords(agent: string): string {
   const name = browsers.find(([pattern]) => pattern.test(agent))?.[1];
   const system = systems.find(([pattern]) => pattern.test(agent))?.[1];

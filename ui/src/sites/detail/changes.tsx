@@ -12,7 +12,7 @@ import styles from './detail.module.css';
 const pageSize = 50;
 const words = { added: 'Added', changed: 'Changed', removed: 'Removed' } as const;
 
-/** What readers would see change if this version went live, file by file. */
+/** The files that would change for readers if this version went live. */
 export function Changes({ siteId, number }: { siteId: string; number: number }) {
   const [page, setPage] = useState(1);
   const { data, error, refetch } = useQuery(versionChanges(siteId, number, page, pageSize));

@@ -47,7 +47,7 @@ function Question({ site, restoreDays, onClose }: Omit<DialogProps, 'isOpen'>) {
         stops being served at once, everywhere.{' '}
         {restoreDays === 0
           ? 'It cannot be restored here.'
-          : `For ${restoreDays} ${restoreDays === 1 ? 'day' : 'days'} you can restore it with all its versions, at the same address; then everything of it is removed.`}
+          : `For ${restoreDays} ${restoreDays === 1 ? 'day' : 'days'} you can restore it with all its versions, at the same address; then it is permanently removed.`}
       </Text>
       {error !== undefined && <Problem error={error} />}
       <Group justify="flex-end" mt="md" gap="sm">

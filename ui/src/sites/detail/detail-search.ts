@@ -1,12 +1,12 @@
 import { searchTextFrom } from '../../lists/search-text.ts';
 
-/** Which part of a site is shown, and which page of it. */
+/** The tab of a site's page, and the page within it. */
 export type DetailSearch = {
   readonly tab?: Exclude<DetailTab, 'overview'>;
   readonly page?: number;
-  /** Files: a part of the path. */
+  /** Searches the files by a part of the path. */
   readonly search?: string;
-  /** The version that is looked at. */
+  /** The selected version. */
   readonly version?: number;
 };
 

@@ -12,7 +12,7 @@ export function ExpiryCard({ site, actions, now }: Facts) {
   const { run, error, isBusy } = useChange(
     'sites',
     () => unwrap(api.POST('/sites/{id}/extend', { params: { path: { id: site.id } } })),
-    `The expiry of ${site.name} is moved.`,
+    `The expiry of ${site.name} is extended.`,
   );
   const { expiresAt } = site;
   if (expiresAt === null)
@@ -28,7 +28,7 @@ export function ExpiryCard({ site, actions, now }: Facts) {
       <h2>Expiry</h2>
       <p className={shared['hint']}>
         {Date.parse(expiresAt) <= now ? 'Expired' : 'Expires'} <Moment at={expiresAt} now={now} isAhead />, on{' '}
-        {exactly(Date.parse(expiresAt))}. A notice comes a week and a day before.
+        {exactly(Date.parse(expiresAt))}. You get a notice a week and a day before.
       </p>
       {error !== undefined && <Problem error={error} />}
       <ReasonedButton variant="default" reason={actions.reasons.extend} loading={isBusy} onClick={run}>

@@ -1,12 +1,12 @@
 import type { Schemas } from '../../api/contract.ts';
 import type { Site } from '../site-words.ts';
 
-/** What every part of a site's page knows. */
+/** Facts that every part of a site's page uses. */
 export type Facts = {
   readonly site: Site;
   readonly actions: Schemas['SiteActions'];
   readonly now: number;
 };
 
-/** Changes what of a part is shown; it is kept in the address. */
+/** Changes the filters of a part, which are kept in the address. */
 export type Show = (next: Record<string, unknown>) => void;

@@ -14,10 +14,10 @@ import type { DetailSearch } from './detail-search.ts';
 import type { Facts, Show } from './facts.ts';
 
 const pageSize = 50;
-/** As many versions as one answer lists; older ones are reached by their address. */
+/** The number of versions in one answer. Older versions are reached by their address. */
 const maxOffered = 100;
 
-/** What a version holds; each file can be downloaded, and is never shown on this origin. */
+/** The files of a version. Each can be downloaded, but is never shown on this origin. */
 export function Files({
   site,
   actions,

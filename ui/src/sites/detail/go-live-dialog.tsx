@@ -13,7 +13,7 @@ type DialogProps = {
   readonly onClose: () => void;
 };
 
-/** Rolls back or forward, after a look at what that changes. Nothing is uploaded. */
+/** Rolls back or forward after showing the changes. Nothing is uploaded. */
 export function GoLiveDialog({ site, number, onClose }: DialogProps) {
   return (
     <Modal
@@ -30,7 +30,7 @@ export function GoLiveDialog({ site, number, onClose }: DialogProps) {
 
 function Question({ site, number, onClose }: DialogProps & { number: number }) {
   const before = site.version;
-  /** Only while this digest is live: nobody published meanwhile. */
+  /** Only while this digest is live, so that no other publication is overwritten. */
   const makeLive = async (next: number, live: string | undefined) =>
     await dataOf(
       api.POST('/sites/{id}/versions/{number}/publish', {

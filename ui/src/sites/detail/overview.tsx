@@ -15,7 +15,7 @@ import { OpenButton } from '../../shell/open-button.tsx';
 import { carryTo } from '../upload/carried.ts';
 import { DropArea } from '../upload/drop-area.tsx';
 
-/** Where it is, what is live, how long it stays. The site itself opens on its own origin: no page of ours may frame it. */
+/** The site's address, live version and expiry. The site opens on its own origin, because no page of Postern may frame it. */
 export function Overview(facts: Facts) {
   const { site, actions, now } = facts;
   const address = addressOf(site);
@@ -103,7 +103,7 @@ export function Overview(facts: Facts) {
   );
 }
 
-/** Why it is not served, and the way out. */
+/** Why the site is not served, and what to do. */
 function Closed({ site, restoreDays }: Pick<Facts, 'site'> & { restoreDays: number }) {
   if (site.status === 'taken_down')
     return (
@@ -132,7 +132,7 @@ function Closed({ site, restoreDays }: Pick<Facts, 'site'> & { restoreDays: numb
   return null;
 }
 
-/** A drop on any part of a site's page is for that site. */
+/** Files dropped anywhere on a site's page are published to that site. */
 function DropToPublish({ siteId }: { siteId: string }) {
   const navigate = useNavigate();
   return (

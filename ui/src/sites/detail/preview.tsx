@@ -10,7 +10,7 @@ import { OpenButton } from '../../shell/open-button.tsx';
 
 type PreviewProps = { readonly siteId: string; readonly number: number; readonly reason: string | null };
 
-/** An address of its own for one version. It is made when it is asked for: a site has a hundred a day. */
+/** A separate address for one version, created on request: a site may have a hundred a day. */
 export function Preview({ siteId, number, reason }: PreviewProps) {
   const [made, setMade] = useState<Schemas['SitePreview']>();
   const [error, setError] = useState<unknown>();

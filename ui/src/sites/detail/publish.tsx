@@ -23,7 +23,7 @@ import { UnfinishedNote } from '../upload/unfinished-note.tsx';
 import { useUpload } from '../upload/use-upload.ts';
 import type { Facts } from './facts.ts';
 
-/** A new version of the site. The one that is live stays until the new one is there whole. */
+/** Publishes a new version of the site. The live version stays until the new one is complete. */
 export function Publish({ site, actions }: Facts) {
   const limits = useQuery(capabilities);
   const [picked, setPicked] = useState<Picked | null>(arrived);

@@ -11,7 +11,7 @@ import { ReasonedButton } from '../../shell/reasoned-button.tsx';
 import { TakeDown } from './take-down.tsx';
 import { VisibilityDialog } from './visibility-dialog.tsx';
 
-/** Its name, who sees it, its end. What cannot be done says why. */
+/** Name, visibility and deletion of the site. A disabled action says why. */
 export function Settings({ site, actions, isAdministrator, ...rest }: Facts & { isAdministrator: boolean }) {
   const [isMoving, setMoving] = useState(false);
   const [isDeleting, setDeleting] = useState(false);
@@ -50,7 +50,7 @@ export function Settings({ site, actions, isAdministrator, ...rest }: Facts & { 
           <div>
             <h2>Delete</h2>
             <p>
-              It immediately stops being served. You can restore it for {actions.restoreDays}{' '}
+              It stops being served at once. You can restore it for {actions.restoreDays}{' '}
               {actions.restoreDays === 1 ? 'day' : 'days'}; then it is gone for good.
             </p>
           </div>

@@ -31,7 +31,7 @@ const labels: Readonly<Record<DetailTab, string>> = {
   settings: 'Settings',
 };
 
-/** One site: where it is, what is live, who may see it, and everything its owner can do with it. */
+/** One site: its address, its versions, who may see it, and its owner's actions. */
 export function SitePage() {
   const { id } = route.useParams();
   const shown = route.useSearch();

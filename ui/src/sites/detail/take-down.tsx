@@ -8,11 +8,11 @@ import styles from './detail.module.css';
 
 type TakeDownProps = {
   readonly id: string;
-  /** What an administrator can know: of a site of someone else that is not served, nothing. */
+  /** What an administrator may know; nothing about another person's site that is not served. */
   readonly standing: 'served' | 'taken_down' | 'unknown';
 };
 
-/** An administrator stops a site, or lets it go on, without being shown what is in it. */
+/** Takes down or reinstates a site, without showing its content to the administrator. */
 export function TakeDown({ id, standing }: TakeDownProps) {
   const [reason, setReason] = useState('');
   const [done, setDone] = useState('');

@@ -11,7 +11,7 @@ type DialogProps = {
   readonly onClose: () => void;
 };
 
-/** One version: what it changed when it came, and how it differs from what is live. */
+/** One version: what it changed, and how it differs from the live version. */
 export function VersionDialog({ site, number, onClose }: DialogProps) {
   const isLive = number === site.version?.number;
   return (

@@ -20,12 +20,12 @@ const pageSize = 10;
 
 type VersionsProps = Facts & {
   readonly page: number;
-  /** The one that is looked at. */
+  /** The selected version. */
   readonly version: number | undefined;
   readonly show: Show;
 };
 
-/** What was published, newest first: look at one, compare it with what is live, bring it back. */
+/** The versions, newest first, with buttons to inspect, compare and restore them. */
 export function Versions({ site, actions, now, page, version, show }: VersionsProps) {
   const mayLook = actions.reasons.see_versions === null;
   const versions = useQuery({ ...siteVersions(site.id, page, pageSize), enabled: mayLook });

@@ -7,7 +7,7 @@ import styles from './detail.module.css';
 
 type DialogProps = { readonly site: Site; readonly isOpen: boolean; readonly onClose: () => void };
 
-/** Says in plain words who will see it and what becomes of its address, before it is changed. */
+/** Says who will see the site and what happens to its address, before the change. */
 export function VisibilityDialog({ site, isOpen, onClose }: DialogProps) {
   const next = site.visibility === 'private' ? 'public' : 'private';
   return (

@@ -11,7 +11,7 @@ const steps = [
   { do: 'Share its address.', why: 'Publish again whenever you like: only what changed is sent.' },
 ];
 
-/** Teaches what a site is, where there is none. */
+/** Explains sites while there are none. */
 export function FirstSite() {
   const carry = useCarry();
   return (

@@ -1,7 +1,7 @@
 import { searchTextFrom } from '../../lists/search-text.ts';
 import { type SiteOrder, siteOrders } from './site-order.ts';
 
-/** What of the list is shown, kept in the address. One's own sites that are there, unless it says otherwise. */
+/** Filters of the list, kept in the address. The default: the user's own sites that are not deleted. */
 export type SiteSearch = SiteOrder & {
   readonly whose?: 'all';
   readonly state?: SiteState;

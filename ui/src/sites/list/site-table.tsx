@@ -11,11 +11,11 @@ import styles from './sites-page.module.css';
 
 type TableProps = {
   readonly sites: readonly Site[];
-  /** Not only the reader's own: then it says whose each is. */
+  /** True if the list has other people's sites, so that each row names the owner. */
   readonly isOfAll: boolean;
   readonly order: SiteOrder;
   readonly onSort: (sort: SiteSort) => void;
-  /** The reader's own id. */
+  /** Id of the signed-in user. */
   readonly me: string | undefined;
   readonly now: number;
   readonly isStale: boolean;
@@ -97,7 +97,7 @@ function End({ of: { status, restorableUntil, expiresAt }, now }: { of: Site; no
   );
 }
 
-/** Broken, where it has to be, behind its first part. */
+/** Breaks a long address after its first part. */
 function Address({ of: { url } }: { of: Site }) {
   const [first = '', ...rest] = withoutScheme(url).split('.');
   return (

@@ -31,7 +31,7 @@ const stateLabels = {
   deleted: 'Deleted',
 } as const;
 
-/** Sites one may see: one's own, and what everyone may see. Anywhere on the page a folder can be dropped. */
+/** The sites that the user may see: the user's own and public ones. A folder can be dropped anywhere on the page. */
 export function SitesPage() {
   const navigate = route.useNavigate();
   const shown = route.useSearch();
@@ -60,10 +60,7 @@ export function SitesPage() {
 
   return (
     <>
-      <PageHead
-        title="Sites"
-        intro="Static websites at addresses of their own, for everyone or only for you."
-      >
+      <PageHead title="Sites" intro="Static websites at their own addresses, for everyone or only for you.">
         {mine.data !== undefined && <Quota {...mine.data.quotas} />}
         <Button component={Link} to="/sites/new" leftSection={<PlusIcon />}>
           New site
@@ -142,7 +139,7 @@ export function SitesPage() {
   );
 }
 
-/** How much of what one may have is in use. */
+/** How much of the user's quota is in use. */
 function Quota({
   sitesUsed,
   sitesPerOwner,
@@ -163,7 +160,7 @@ function Quota({
   );
 }
 
-/** Makes a page without a form take what is dropped, on the way to the form of a new site. */
+/** Lets a page without a form accept dropped files, and passes them to the form of a new site. */
 function DropToNew() {
   return <DropArea says="Drop it to make a new site" onPicked={useCarry()} />;
 }

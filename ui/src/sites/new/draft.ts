@@ -4,7 +4,7 @@ import { ApiProblem } from '../../api/client.ts';
 type Capabilities = Schemas['SiteCapabilities'];
 export type Visibility = 'public' | 'private';
 
-/** What is filled in for a new site. */
+/** Input of the form for a new site. */
 export type Draft = {
   readonly name: string;
   readonly visibility: Visibility;
@@ -19,7 +19,7 @@ export type Expiry =
 
 export type DraftErrors = { readonly [key in 'name' | 'visibility' | 'expiry']?: string };
 
-/** Private where that can be had: nothing is shown to everyone because someone said nothing. */
+/** Private if allowed: a site must not become public because a choice was missing. */
 export function firstDraft({ allowedVisibility, defaultVisibility, ttl }: Capabilities): Draft {
   const [only = defaultVisibility] = allowedVisibility;
   return {
@@ -32,7 +32,7 @@ export function firstDraft({ allowedVisibility, defaultVisibility, ttl }: Capabi
 
 const hour = 3_600_000;
 
-/** Whole hours from now; null for a day that cannot be one. */
+/** Whole hours from now; null for an impossible day. */
 export function hoursOf(expiry: Expiry, { maxHours }: Capabilities['ttl'], now: number): number | null {
   if (expiry.kind === 'hours') return expiry.hours;
   const end = expiry.day === null ? Number.NaN : Date.parse(`${expiry.day}T23:59:59`);
@@ -42,7 +42,7 @@ export function hoursOf(expiry: Expiry, { maxHours }: Capabilities['ttl'], now: 
 
 export function mistakesIn(draft: Draft, { ttl, allowedVisibility }: Capabilities, now: number): DraftErrors {
   return {
-    ...(/[\p{Cc}]/u.test(draft.name) ? { name: 'Use characters that can be seen.' } : {}),
+    ...(/[\p{Cc}]/u.test(draft.name) ? { name: 'Use visible characters.' } : {}),
     ...(allowedVisibility.includes(draft.visibility) ? {} : { visibility: 'Choose who may see it.' }),
     ...(ttl.enabled && hoursOf(draft.expiry, ttl, now) === null
       ? { expiry: 'Choose a day in the future.' }
@@ -67,7 +67,7 @@ const fieldOf: Readonly<Record<string, keyof DraftErrors>> = {
   ttlHours: 'expiry',
 };
 
-/** What the server says of a field stands beside that field. */
+/** The server's error for a field is shown beside that field. */
 export function errorsFrom(error: unknown): DraftErrors {
   if (!(error instanceof ApiProblem)) return {};
   if (error.code === 'lifetime_too_long' || error.code === 'expiry_conflict')

@@ -79,7 +79,7 @@ export function ExpiryField({ expiry, ttl, now, error, onChange }: FieldProps) {
         </p>
       )}
       {hours !== null && (
-        <p className={styles['note']}>It ends on {exactly(now + hours * hour)}, your time.</p>
+        <p className={styles['note']}>It expires on {exactly(now + hours * hour)}, your time.</p>
       )}
     </fieldset>
   );

@@ -4,10 +4,10 @@ import type { ReactNode } from 'react';
 import styles from './form.module.css';
 
 type HeadProps = {
-  /** In the browser's tab. */
+  /** The title of the browser tab. */
   readonly title: string;
   readonly children: ReactNode;
-  /** What the focus was on is gone with what was here before. */
+  /** The focused element disappeared with the previous content. */
   readonly takesFocus?: boolean;
 };
 

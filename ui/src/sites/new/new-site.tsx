@@ -19,7 +19,7 @@ import { useSitesNow } from '../sites-now.ts';
 
 type Capabilities = Schemas['SiteCapabilities'];
 
-/** Choose, say who may see it, publish. What was chosen and filled in outlives every refusal. */
+/** Lets the user choose files and visibility, and publish. The input survives every refusal. */
 export function NewSite({ capabilities }: { capabilities: Capabilities }) {
   const [picked, setPicked] = useState<Picked | null>(arrived);
   const [draft, setDraft] = useState<Draft>(() => ({
@@ -47,7 +47,7 @@ export function NewSite({ capabilities }: { capabilities: Capabilities }) {
   function pick(next: Picked | null): void {
     setPicked(next);
     reset();
-    // Its own name serves until someone says otherwise.
+    // The folder's name is used until the user enters another.
     if (next !== null)
       setDraft((before) =>
         before.name === '' || before.name === picked?.name

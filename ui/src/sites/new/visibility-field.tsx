@@ -19,7 +19,7 @@ const choices = [
   ['public', 'Everyone', 'Anyone who has the address can open it without signing in.'],
 ] as const;
 
-/** What cannot be chosen stays to be seen, with the reason. */
+/** A disabled choice stays visible with its reason. */
 export function VisibilityField({ value, capabilities, error, onChange }: FieldProps) {
   const { allowedVisibility, visibilityReasons } = capabilities;
   return (

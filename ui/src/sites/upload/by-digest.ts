@@ -99,7 +99,7 @@ async function begin(job: Job, files: Announced, { signal }: Control): Promise<B
   }
 }
 
-/** The upload that a reload or a lost connection left, when it is of the same files and still there. */
+/** The upload that a reload or a lost connection interrupted, if it has the same files and still exists. */
 async function goOn({ target }: Job, announced: string, signal: AbortSignal): Promise<Begun | null> {
   const own = unfinished().find(
     (one) =>
@@ -183,7 +183,7 @@ async function sendMissing(
 
 type Share = { readonly sent: number; readonly total: number };
 
-/** How far it had come stays to be seen. */
+/** The progress so far stays visible. */
 async function waitAfter(error: ApiProblem, failures: number, at: Share, { signal, tell }: Control) {
   const seconds = secondsAfter(error, failures);
   tell({ kind: 'waiting', seconds, because: error.message, ...at });
@@ -232,7 +232,7 @@ function digestOf(files: Announced): string {
   return sha256OfText(lines.sort().join(''));
 }
 
-/** Nothing of it is left: no memory of it, and no empty site that was made for it. Other uploads keep theirs. */
+/** Discards the upload: forgets it, and deletes the empty site that was created for it. Other uploads are unchanged. */
 export async function abandon(own: Unfinished): Promise<void> {
   forget(own);
   if (own.isNew) await takeBack(own.siteId);

@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import type { Picked } from './picked.ts';
 
-/** What was dropped on a page that cannot use it, on its way to the one that can. Files fit in no address. */
+/** Passes dropped files from a page that cannot use them to one that can. An address cannot hold files. */
 let carried: Picked | null = null;
 
 export function carryTo(picked: Picked): void {
@@ -16,7 +16,7 @@ export function useCarry(): (picked: Picked) => void {
   };
 }
 
-/** What arrived; it stays until the page lets it go, so that a second look finds the same. */
+/** The files that arrived. They stay until the page releases them, so that a second read finds the same. */
 export function arrived(): Picked | null {
   return carried;
 }

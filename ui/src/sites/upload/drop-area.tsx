@@ -11,7 +11,7 @@ type DropState =
   | { readonly kind: 'idle' | 'over' | 'unreadable' }
   | { readonly kind: 'reading'; readonly files: number };
 
-/** The whole page takes a folder or a file. Something else that is dragged, such as a link, is left to the browser. */
+/** The whole page takes a folder or a file. The browser handles other drags, such as a link. */
 export function DropArea({ says, onPicked }: DropProps) {
   const { state, stop } = useDrop(onPicked);
   if (state.kind === 'idle') return null;

@@ -10,7 +10,7 @@ type TargetProps = {
   readonly onPicked: (picked: Picked) => void;
 };
 
-/** Where one begins: drop it anywhere, or use the buttons. */
+/** The first step: drop files anywhere, or use the buttons. */
 export function DropTarget({ upload, onPicked }: TargetProps) {
   return (
     <section className={cards['target']} aria-label="Choose what to publish">
@@ -23,7 +23,7 @@ export function DropTarget({ upload, onPicked }: TargetProps) {
       <p className={cards['limits']}>
         At most {upload.maxFiles.toLocaleString()} files of {bytesInWords(upload.maxFileBytes)},{' '}
         {bytesInWords(upload.maxExtractedBytes)} together; an archive may have{' '}
-        {bytesInWords(upload.maxUploadBytes)}. Nothing is sent until you say so.
+        {bytesInWords(upload.maxUploadBytes)}. Nothing is sent until you publish.
       </p>
     </section>
   );

@@ -1,7 +1,7 @@
 import type { Schemas } from '../../api/contract.ts';
 import type { Checked } from './precheck.ts';
 
-/** What is to be published where. */
+/** What to publish, and where. */
 export type Job = {
   readonly checked: Checked;
   readonly target:
@@ -36,11 +36,11 @@ export type Stage =
 
 export type Outcome = {
   readonly site: Schemas['Site'];
-  /** Of what was only checked. After a publish, the version's report has them. */
+  /** Warnings of a check. After a publication, the version's report has them. */
   readonly warnings: readonly Schemas['PublishedSite']['warnings'][number][];
-  /** Contents that were sent and that the server had already; null when all went as one. */
+  /** Numbers of contents that were sent and that the server already had; null for an archive. */
   readonly contents: { readonly sent: number; readonly had: number } | null;
-  /** The name of the one page that was chosen, where it is not the name that it got. */
+  /** The original name of a single page, if the upload renamed it. */
   readonly startPage: string | null;
 };
 

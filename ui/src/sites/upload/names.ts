@@ -1,6 +1,5 @@
 /**
- * What the server will say of a file's name (features/sites/content/paths.ts), said before anything is sent.
- * parts.test.ts holds the two against each other.
+ * Finds errors in file names before anything is sent, as the server will (features/sites/content/paths.ts). parts.test.ts compares the two.
  */
 export type NamedFile =
   | { readonly kind: 'file'; readonly path: string }
@@ -78,7 +77,7 @@ function isPrivate(segment: string, isFile: boolean): boolean {
   return name.startsWith('.env.') && !(isFile && sampleNames.has(name));
 }
 
-/** Undefined for names that have none. */
+/** Undefined for names without an extension. */
 export function extensionOf(path: string): string | undefined {
   return /[^/]\.([^./]+)$/.exec(bareName(path))?.[1]?.toLowerCase();
 }

@@ -10,7 +10,7 @@ import { extensionOf, foldedName, nameFile } from './names.ts';
 import { sha256Of } from './sha256.ts';
 import { tarGzOf, tarOf } from './tar.ts';
 
-// What the web app reckons by itself before an upload comes to what the server reckons.
+// Before an upload, the web app computes the same results as the server.
 const names = [
   [
     'index.html',
@@ -84,7 +84,7 @@ const names = [
 
 const pathOf = (named: { kind: string; path?: string }) => (named.kind === 'file' ? named.path : undefined);
 
-test.each(names)('%j is judged as the server judges it', (name) => {
+test.each(names)('%j gets the same verdict as on the server', (name) => {
   const server = nameEntry(name.endsWith('/') ? `${name}f` : name);
   const own = nameFile(name.endsWith('/') ? `${name}f` : name);
   const expected =

@@ -9,7 +9,7 @@ import { type Checked, onlyFolder, withoutRefused } from './precheck.ts';
 import { type Picked, renamedPage } from './picked.ts';
 import cards from './upload.module.css';
 
-/** What was looked at here, and what is looked at later. */
+/** What was checked here, and what the server checks later. */
 const goodWords: Readonly<Record<Picked['kind'], string>> = {
   folder:
     'Names and sizes are within the limits. The server also checks the content of the files before anything goes live.',
@@ -23,7 +23,7 @@ type CardProps = {
   readonly onPicked: (picked: Picked | null) => void;
 };
 
-/** What was chosen, and everything that stands in its way, before anything is sent. */
+/** The chosen files and their problems, before anything is sent. */
 export function PickedCard({ checked, onPicked }: CardProps) {
   const { picked, files, bytes, problems, leftOut, ignored, warnings, pages, startFolder } = checked;
   const refused = problems.filter(({ path }) => path !== '').length;

@@ -1,4 +1,4 @@
-/** What someone dropped or chose, before anything is judged. */
+/** The dropped or chosen files, before any check. */
 export type PickedFile = { readonly path: string; readonly file: File };
 
 export type Picked =
@@ -48,15 +48,14 @@ export function pickedFromInput(chosen: readonly File[]): Picked | null {
   return { kind: 'folder', name: first.webkitRelativePath.split('/', 1)[0] ?? '', files };
 }
 
-/** A folder that is read: how many files were found by now, and whether anyone still waits for them. */
+/** A folder that is being read: the number of files so far, and whether they are still needed. */
 type Reading = { readonly signal: AbortSignal; readonly tell: (files: number) => void };
 
 const tellEvery = 50;
 
 /**
- * From a drop. What was dropped can be asked for only before the event is over, so nothing is awaited before all of it
- * was taken.
- * @throws DOMException what cannot be read; an AbortError when it was stopped
+ * From a drop. The browser gives access only during the event, so nothing is awaited before all entries are read.
+ * @throws DOMException if a file cannot be read; an AbortError if it was stopped
  */
 export async function pickedFromDrop(transfer: DataTransfer, reading: Reading): Promise<Picked | null> {
   const dropped = [...transfer.items]

@@ -6,7 +6,7 @@ import { type Picked, pickedFromInput } from './picked.ts';
 
 declare module 'react' {
   interface InputHTMLAttributes<T> {
-    /** Choosing gives a folder with all that is in it; `T` is of the declaration that this adds to. */
+    /** Makes the input choose a whole folder. `T` belongs to the declaration that this extends. */
     webkitdirectory?: T extends HTMLInputElement ? string : never;
   }
 }

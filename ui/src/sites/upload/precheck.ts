@@ -5,21 +5,20 @@ import type { Picked, PickedFile } from './picked.ts';
 import { pagesOf, redirectsFile, withStartRule } from './start-rule.ts';
 
 /**
- * What an upload would be refused for, found before anything is sent: names, counts, sizes, quotas. The server judges
- * again; only it looks into the files.
+ * Finds reasons for a refusal before anything is sent: names, counts, sizes, quotas. The server checks again, and only it reads the files.
  */
 export type Finding = { readonly path: string; readonly problem: string };
 
 export type Checked = {
   readonly picked: Picked;
-  /** What will be sent, by the paths it gets. Empty for archives, which are looked into by the server. */
+  /** The files to send, by their new paths. Empty for archives, which the server unpacks. */
   readonly files: readonly PickedFile[];
   readonly bytes: number;
-  /** Each stands in the way. */
+  /** Each prevents the upload. */
   readonly problems: readonly Finding[];
-  /** Not sent, and why that is said: secrets and history. */
+  /** Skipped with a note: secrets and history. */
   readonly leftOut: readonly Finding[];
-  /** Leftovers of file managers that are not sent. */
+  /** Skipped files of file managers. */
   readonly ignored: number;
   readonly warnings: readonly string[];
   /** Pages to choose a start page from; empty where there is one. */
@@ -164,7 +163,7 @@ function fileProblem(
   return size > upload.maxFileBytes ? `is larger than ${bytesInWords(upload.maxFileBytes)}` : undefined;
 }
 
-/** A folder around everything is taken off, as the server takes it off an archive, when the start page is in it. */
+/** Removes a folder around everything if it has the start page, as the server does for an archive. */
 function unwrapped(files: readonly PickedFile[]): readonly PickedFile[] {
   const [first] = files;
   const top = first?.path.includes('/') === true ? first.path.slice(0, first.path.indexOf('/') + 1) : '';
@@ -182,7 +181,7 @@ export function onlyFolder(picked: Picked, folder: string): Picked {
   return { ...picked, files };
 }
 
-/** What builders write their result to comes before others. */
+/** The output folders of build tools come first. */
 const usual = ['dist', 'build', 'public', 'out', '_site', 'www', 'site', 'docs'];
 
 function startFolderOf(files: readonly PickedFile[]): string | null {

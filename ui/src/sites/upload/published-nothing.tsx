@@ -2,7 +2,7 @@ import { Alert, Text } from '@mantine/core';
 import sizes from './upload.module.css';
 import type { UploadState } from './use-upload.ts';
 
-/** How a check or a stopped upload ended: nothing was published. */
+/** The result of a check or a stopped upload: nothing was published. */
 export function PublishedNothing({ state }: { state: UploadState }) {
   if (state.kind === 'stopped')
     return (

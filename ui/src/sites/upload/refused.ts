@@ -1,7 +1,7 @@
 import { ApiProblem } from '../../api/client.ts';
 import type { Finding } from './precheck.ts';
 
-/** What the server refuses an upload for: one entry for each file, in its own words. */
+/** Reasons for a refused upload: one entry for each file, with the server's message. */
 export type Refused = Finding & { readonly code: string };
 
 export function refusedIn(error: unknown): Refused[] {

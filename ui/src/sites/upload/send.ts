@@ -1,7 +1,7 @@
 import { ApiProblem, readData, unreachable } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 
-/** Sends bytes, and tells how many have gone: what `fetch` cannot do. */
+/** Sends bytes and reports progress, which `fetch` cannot do. */
 type Sending = {
   readonly method: 'POST' | 'PUT';
   /** Below `/api/v2`. */
@@ -62,12 +62,12 @@ export function mayPass(error: unknown): error is ApiProblem {
   return error instanceof ApiProblem && passing.has(error.status) && error.code !== 'storage_full';
 }
 
-/** Whether the same upload may go on from where it stopped. */
+/** Whether the same upload can resume where it stopped. */
 export function canGoOn(error: unknown): boolean {
   return mayPass(error) || (error instanceof ApiProblem && error.status === 401);
 }
 
-/** How long to wait after the `failures`-th failure in a row: as the server asks, or longer each time. */
+/** How long to wait after the `failures`-th failure in a row: the server's value, or longer each time. */
 export function secondsAfter(error: ApiProblem, failures: number): number {
   return error.retryAfterSeconds ?? Math.min(30, 2 ** (failures - 1));
 }

@@ -5,7 +5,7 @@ import styles from '../sites.module.css';
 import { abandon } from './by-digest.ts';
 import { type Unfinished, unfinished } from './unfinished.ts';
 
-/** Says which uploads were broken off, and how they go on: the browser forgot the files, the server did not. */
+/** Names interrupted uploads and how to resume them: the browser forgot the files, the server did not. */
 export function UnfinishedNote({ siteId }: { siteId?: string }) {
   const [left, setLeft] = useState(unfinished);
   const here = left.filter((one) => (siteId === undefined ? one.isNew : one.siteId === siteId));

@@ -1,19 +1,18 @@
 /**
- * A digest upload that is not finished, remembered over a reload: the same folder chosen again goes on with what is
- * missing. Ids and a digest; nothing secret, and nothing of the files.
+ * A digest upload that is not finished, kept across a reload: choosing the same folder sends what is missing. Holds ids and a digest, but no secret and no file.
  */
 export type Unfinished = {
   readonly siteId: string;
   readonly uploadId: string;
   /** SHA-256 of what was announced. */
   readonly announced: string;
-  /** Of the folder, as its owner knows it. */
+  /** The name of the folder. */
   readonly name: string;
   /** True: the site was made for this upload and has nothing yet. */
   readonly isNew: boolean;
 };
 
-/** Each by its own, so that uploads in several tabs leave each other alone. */
+/** Each has its own entry, so that uploads in several tabs do not interfere. */
 const placeOf = (uploadId: string) => `postern-upload/${uploadId}`;
 
 export function unfinished(): Unfinished[] {

@@ -13,7 +13,7 @@ export type UploadState =
   | { readonly kind: 'checked'; readonly warnings: Outcome['warnings'] }
   | { readonly kind: 'done'; readonly outcome: Outcome };
 
-/** One upload at a time, told as it goes. It ends with the page that began it. */
+/** Runs one upload at a time and reports its progress. It stops when the user leaves the page. */
 export function useUpload() {
   const [state, setState] = useState<UploadState>({ kind: 'idle' });
   const running = useRef<AbortController>(null);
