@@ -22,7 +22,7 @@ const changeSchema = versionSchema
         removed: z.array(z.string()).describe('Models that the document in force has'),
         named: z
           .array(z.strictObject({ model: z.string(), definitions: z.array(z.string()) }))
-          .describe('Models that are left out though definitions name them: the change would be refused'),
+          .describe('Removed models that definitions still name: the change would be refused'),
       })
       .nullable()
       .describe('With ?dryRun=true; nothing was changed'),

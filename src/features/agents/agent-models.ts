@@ -18,7 +18,7 @@ export const agentModelsSchema = z
       .array(
         z
           .strictObject({
-            name: modelName.describe('As the client names it'),
+            name: modelName.describe('The name that the client uses'),
             note: z
               .string()
               .max(500)
@@ -42,13 +42,13 @@ export const defaultAgentModels: AgentModels = { models: [] };
 
 const storedSchema = z.object({ models: z.array(z.object({ name: z.string() })) });
 
-/** The names in the stored document, also in one of another release. */
+/** The names in the stored document, even one of another release. */
 export function modelNamesIn(document: DocumentVersion | undefined): string[] {
   const { models } = storedSchema.parse(document?.value ?? defaultAgentModels);
   return models.map(({ name }) => name);
 }
 
-/** Definitions that name a model that is not among these. */
+/** Definitions that name a model outside this list. */
 export type NamedModel = { readonly model: string; readonly definitions: string[] };
 
 export function namedOutside(

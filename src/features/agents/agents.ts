@@ -17,15 +17,14 @@ import type {
 } from './session-store.ts';
 
 /**
- * What agents of people did: every call of a tool, in sessions. A session ends after 30 idle minutes. It is kept for the
- * days that the MCP policy says.
+ * Records every tool call of agents, in sessions. A session ends after 30 idle minutes. The MCP policy sets for how many days it is kept.
  */
 export type AgentSessions = {
   /** `change`: who changed something and from where; null: the call changed nothing. */
   record(call: Omit<NewCall, 'requestId'> & { readonly change: AuditContext | null }): Promise<void>;
   /** Newest first. */
   list(filter: SessionFilter, page: number, limit: number): Promise<{ items: AgentSession[]; total: number }>;
-  /** With one page of its calls. `userId` null: of anyone. Throws `not_found`. */
+  /** One session with a page of its calls. `userId` null: of anyone. Throws `not_found`. */
   read(
     id: string,
     userId: string | null,
@@ -38,7 +37,7 @@ export type AgentSessions = {
    * of anyone. @throws AppError not_found, state_conflict
    */
   end(auditContext: AuditContext, id: string, userId: string | null): Promise<AgentSession>;
-  /** Who used which tool in the last 30 days, with an answer. */
+  /** Who used which tool successfully in the last 30 days. */
   usage(): Promise<ToolUsage[]>;
   prune(): Promise<void>;
 };
@@ -55,7 +54,7 @@ type Stores = { readonly agentSessions: AgentSessionStore; readonly audit: Audit
 export function createAgentSessions(deps: {
   readonly read: { readonly agentSessions: AgentSessionStore };
   readonly tx: Tx<Stores>;
-  /** The same; announces a change under the topic `agents`. */
+  /** A transaction that announces a change under the topic `agents`. */
   readonly changeAgents: Tx<Stores>;
   readonly policy: () => Promise<McpPolicy>;
   /** Ends the consent at the identity provider, where Postern can. */
@@ -119,7 +118,7 @@ export function createAgentSessions(deps: {
           details: { sessionId: id, userId: session.userId },
         });
       });
-      // Its tokens are refused from here on. If this fails, the next attempt does it.
+      // Its tokens are refused from now on. If this call fails, the next attempt repeats it.
       await deps.revokeGrant(session);
       return await find(id, userId);
     },

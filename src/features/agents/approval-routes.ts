@@ -8,7 +8,7 @@ import { ownId } from '../people/people.ts';
 import { type AgentApproval, type AgentApprovals, approvalMinutes } from './approvals.ts';
 import { approvalStatuses } from './approval-store.ts';
 
-/** In the browser alone: no agent can approve its own calls. */
+/** In the browser only: no agent can approve its own calls. */
 const deciding: RoutePolicy = { callers: ['session'], role: 'user', identity: 'introspected' };
 const reading: RoutePolicy = { callers: ['session'], identity: 'live' };
 const params = idParams('The id of an approval', 'agp_3kTq9ZpW1xYb7LcD5mNa');
@@ -31,7 +31,7 @@ const detailedSchema = approvalSchema
     arguments: z
       .record(z.string(), z.unknown())
       .optional()
-      .describe('Exactly those of the call. Absent: you decided, so Postern removed them'),
+      .describe('The exact arguments of the call. Absent: you decided, so Postern removed them'),
   })
   .meta({ id: 'AgentApprovalWithArguments' });
 
@@ -64,7 +64,7 @@ export function agentApprovalRoutes({
       summary,
       description:
         decision === 'approved'
-          ? `The agent may make exactly this call once, until ${approvalMinutes} minutes after it asked. Every check of the call is made again then.`
+          ? `The agent may make exactly this call once, until ${approvalMinutes} minutes after it asked. Postern then repeats every check of the call.`
           : 'The agent receives the refusal when it makes the same call again.',
       policy: deciding,
       params,
@@ -84,7 +84,7 @@ export function agentApprovalRoutes({
       operationId: 'listMyAgentApprovals',
       tag,
       summary: 'List the calls of your agents that wait for you',
-      description: `Newest first. A call waits for ${approvalMinutes} minutes, and not after the access of its client ended. Empty while \`/mcp\` is off.`,
+      description: `Newest first. A call waits for ${approvalMinutes} minutes, or until its client loses access. Empty while \`/mcp\` is off.`,
       policy: reading,
       success: {
         status: 200,
@@ -106,7 +106,7 @@ export function agentApprovalRoutes({
       operationId: 'readMyAgentApproval',
       tag,
       summary: 'Read a call that waits for you, with its arguments',
-      description: `Until ${approvalMinutes} minutes after the agent asked.`,
+      description: `Available until ${approvalMinutes} minutes after the agent asked.`,
       policy: reading,
       params,
       errors: ['not_found'],

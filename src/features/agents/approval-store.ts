@@ -24,22 +24,22 @@ export type StoredApproval = AgentApproval & {
 
 type OfClient = { readonly userId: string; readonly clientId: string };
 
-/** The table `agent_approvals`. What has expired does not exist for any of its readers. */
+/** The table `agent_approvals`. Readers never see expired rows. */
 export type AgentApprovalStore = {
-  /** Other requests of this person and client wait until the transaction ends. */
+  /** Makes other requests of this person and client wait until the transaction ends. */
   hold(client: OfClient): Promise<void>;
-  /** The request of exactly this call, unless it was used. */
+  /** The request for exactly this call, unless it was used. */
   findOpen(
     call: OfClient & { readonly tool: string; readonly digests: readonly string[] },
     now: number,
   ): Promise<AgentApproval | undefined>;
   /** Newest first. `clientId` null: of every client. */
   waiting(userId: string, clientId: string | null, now: number): Promise<AgentApproval[]>;
-  /** Number of requests that wait, of all people. */
+  /** Number of waiting requests of all people. */
   countWaiting(now: number): Promise<number>;
   insert(approval: StoredApproval): Promise<void>;
   find(id: string, now: number): Promise<StoredApproval | undefined>;
-  /** Removes the arguments too. Undefined: the approval has another status by now, or expired. */
+  /** Removes the arguments too. Undefined: the approval has expired, or its status has changed. */
   move(
     id: string,
     from: AgentApproval['status'],

@@ -10,13 +10,13 @@ import type { AgentApproval, AgentApprovalStore } from './approval-store.ts';
 
 /**
  * Calls of agents that the person must approve. An approval is for exactly one call: the same person, client, tool,
- * arguments and version of the target. It is good once, within ten minutes of the request. It gives no right: the call
- * that uses it passes every check again. It ends with the access of the client.
+ * arguments and version of the target. It can be used once, within ten minutes of the request. It gives no right: the call
+ * that uses it passes every check again. It ends when the client loses access.
  */
 export type AgentApprovals = {
   /** For a call that needs an approval: uses it, or requests it. @throws AppError quota_exceeded */
   use(call: CallToApprove): Promise<Asked>;
-  /** Those that the person can decide about, newest first. */
+  /** Requests that the person can decide about, newest first. */
   waiting(userId: string): Promise<AgentApproval[]>;
   /** `arguments`: null once the person decided. @throws AppError not_found, also when it expired or the access of the client ended */
   read(id: string, userId: string): Promise<{ approval: AgentApproval; arguments: Arguments | null }>;
@@ -27,7 +27,7 @@ export type AgentApprovals = {
     userId: string,
     decision: 'approved' | 'refused',
   ): Promise<AgentApproval>;
-  /** Removes what has expired. */
+  /** Removes expired approvals. */
   prune(): Promise<void>;
 };
 
@@ -102,9 +102,9 @@ export function createAgentApprovals(deps: {
     const { encryptedArguments } = approval;
     if (encryptedArguments === null) return { approval, arguments: null };
     const text = decryptedOrNot(() => encryption.decrypt(encryptedArguments, contextOf(id)));
-    // Its key was removed within ten minutes. Nobody may approve what they cannot read.
+    // Its key was removed within ten minutes. A person must not approve what they cannot read.
     if (text === undefined) throw new AppError('not_found');
-    // As newRequest() wrote them.
+    // newRequest() wrote them.
     return { approval, arguments: JSON.parse(text) as Arguments };
   }
 

@@ -8,7 +8,7 @@ export const callResults = ['done', 'asked', 'refused', 'failed'] as const;
  */
 export type CallResult = (typeof callResults)[number];
 
-/** @param code null: the tool answered. A stored code may be from another version */
+/** @param code null: the tool answered. A stored code may come from another version */
 export function resultOf(code: string | null, step: CallStep | null): CallResult {
   if (code === 'approval_required' || step === 'confirmation_asked') return 'asked';
   if (code === null) return 'done';

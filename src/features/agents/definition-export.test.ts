@@ -58,7 +58,7 @@ test.each([
   },
 );
 
-test('a definition without instructions has those of the default, and one without clients names none', () => {
+test('a definition without instructions exports the default ones, and one without clients names no client', () => {
   for (const client of exportClients) {
     const files = Object.values(filesOf(client, { ...definition, instructions: ' \n', clients: [] }));
     expect(files).toHaveLength(2);
@@ -76,7 +76,7 @@ test('no variable of the person’s machine gets into the client id', () => {
   }
 });
 
-test('the model is where a client reads one from a repository, and nowhere else', () => {
+test('the model is only in files from which a client reads it', () => {
   const model = 'vendor/large-1:2026@x';
   const named = Object.fromEntries(
     exportClients.map((client) => [client, filesOf(client, { ...definition, instructions: '', model })]),

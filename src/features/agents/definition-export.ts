@@ -9,7 +9,7 @@ export const exportClients = ['claude-code', 'codex', 'vscode', 'cursor', 'gener
 export type ExportClient = (typeof exportClients)[number];
 
 export type ExportedFile = {
-  /** From the root of a repository. */
+  /** Path from the root of a repository. */
   readonly path: string;
   readonly content: string;
 };
@@ -35,7 +35,7 @@ type Format = {
     readonly path: string;
     readonly content: (url: string, clientId: string | undefined, model: string | null) => string;
   };
-  /** The file that names the model, for a client that reads it from a file of its own. */
+  /** The file that names the model, for a client that reads it from a separate file. */
   readonly model?: { readonly path: string; readonly content: (model: string) => string };
   /** `head` is the front matter by which the client always reads the file. */
   readonly instructions: { readonly path: string; readonly head: string };
@@ -102,7 +102,7 @@ ${fence}
 `;
 }
 
-/** A field of the whole file comes before its tables. */
+/** A top-level field comes before the tables. */
 function codexToml(url: string, clientId: string | undefined, model: string | null): string {
   const head = model === null ? '' : `model = ${tomlString(model)}\n\n`;
   const server = `${head}[mcp_servers.postern]\nurl = ${tomlString(url)}\n`;

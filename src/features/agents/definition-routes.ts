@@ -17,7 +17,7 @@ import { externalToolName, toolNames } from './tool-names.ts';
 
 const fields = {
   name: plainText(100),
-  purpose: plainText(500).describe('For people who choose among definitions'),
+  purpose: plainText(500).describe('Helps people choose a definition'),
   instructions: z
     .string()
     .max(4_000)
@@ -30,16 +30,14 @@ const fields = {
     .catchall(z.enum(toolRules))
     .refine(
       (rules) => Object.keys(rules).every((name) => isToolName(name)),
-      'must have names of tools only; those of external MCP servers are `<slug>__<tool>`',
+      'must have names of tools only; tools of external MCP servers are named `<slug>__<tool>`',
     )
     .describe(
-      'The tools that its agents get, of those that the MCP policy allows. `ask`: the person approves each call. One without a rule is hidden. Tools of external MCP servers have names such as `tracker__search_issues`',
+      'The tools that its agents get, among those that the MCP policy allows. `ask`: the person approves each call. A tool without a rule is hidden. Tools of external MCP servers have names such as `tracker__search_issues`',
     ),
   isOffered: z
     .boolean()
-    .describe(
-      'People may choose it for a client of theirs that has no definition: at consent, or in Settings',
-    ),
+    .describe('People may choose it for a client without a definition: at consent, or in Settings'),
   clients: z
     .array(plainText(256))
     .max(100)
@@ -66,10 +64,10 @@ const workspaceFields = {
     .min(1)
     .max(8_760)
     .nullable()
-    .describe('The longest lease that its agents can choose. Null: that of the Environment policy'),
+    .describe('The longest lease that its agents can choose. Null: the longest of the Environment policy'),
   maySites: z
     .enum(siteRights)
-    .describe('`none`: no tool for sites. `read`: tools that read. `publish`: those that change, too'),
+    .describe('`none`: no tools for sites. `read`: tools that read. `publish`: also tools that change sites'),
 };
 const workspaceSchema = z
   .strictObject({
@@ -91,7 +89,7 @@ const model = z
   .string()
   .max(100)
   .nullable()
-  .describe('One of the models for agents; it is for people who set up a client. Null: any');
+  .describe('One of the models for agents, which the client should use. Null: any');
 
 const inputSchema = z
   .strictObject({
@@ -111,7 +109,7 @@ const offeredSchema = z
   .strictObject({
     id: z.string(),
     name: z.string(),
-    purpose: z.string().describe('For people who choose among definitions'),
+    purpose: z.string().describe('Helps people choose a definition'),
     model,
     instructions: fields.instructions,
     tools: fields.tools,
@@ -124,12 +122,14 @@ const definitionSchema = offeredSchema
     instructionsStatus: z
       .enum(instructionsStatuses)
       .describe(
-        '`default`: it has none of its own. `stale`: they were written against other default instructions than those of this version. Sent again, they are `current`',
+        '`default`: it has no instructions. `stale`: they were written against the default instructions of another version. Sending them again makes them `current`',
       ),
     instructionsDefault: z
       .string()
       .nullable()
-      .describe('SHA-256 of the default that they were written against. Null: none, or they are older'),
+      .describe(
+        'SHA-256 of the default instructions that they were written against. Null: it has no instructions, or they are older than the default',
+      ),
     clients: z.array(z.string()).describe('Ids of OAuth clients'),
   })
   .meta({ id: 'AgentDefinition' });
@@ -173,7 +173,7 @@ export function agentDefinitionRoutes(definitions: AgentDefinitions): Route[] {
       operationId: 'listAgentDefinitions',
       tag,
       summary: 'List the agent definitions',
-      description: 'By name.',
+      description: 'Sorted by name.',
       policy: byAdministrators,
       success: {
         status: 200,
@@ -181,7 +181,7 @@ export function agentDefinitionRoutes(definitions: AgentDefinitions): Route[] {
           definitions: z.array(definitionSchema),
           defaultInstructions: z
             .strictObject({ text: z.string(), hash: z.string().describe('SHA-256') })
-            .describe('Of this version; definitions without instructions use them'),
+            .describe('The default instructions of this version; definitions without instructions use them'),
         }),
       },
       example: { data: { definitions: [example], defaultInstructions: shippedDefault } },
@@ -197,7 +197,7 @@ export function agentDefinitionRoutes(definitions: AgentDefinitions): Route[] {
       tag,
       summary: 'List the agent definitions, for everyone',
       description:
-        'What agents may be for here. By name, without their clients. A credential with a repository selection reads only the names of repositories that it reaches.',
+        'Sorted by name, without their clients. A credential with a repository selection reads only the names of repositories that it reaches.',
       policy: { callers: callerKinds, scope: 'repos:read', role: 'user', identity: 'people' },
       success: { status: 200, data: z.strictObject({ definitions: z.array(offeredSchema) }) },
       example: { data: { definitions: [exampleOffered] } },
@@ -228,7 +228,8 @@ export function agentDefinitionRoutes(definitions: AgentDefinitions): Route[] {
       operationId: 'changeAgentDefinition',
       tag,
       summary: 'Change an agent definition',
-      description: 'Fields that are not sent stay; `tools`, `workspace` and `clients` are replaced whole.',
+      description:
+        'Omitted fields do not change; `tools`, `workspace` and `clients` are replaced as a whole.',
       policy: byAdministrators,
       params,
       body: changeSchema,
@@ -245,7 +246,7 @@ export function agentDefinitionRoutes(definitions: AgentDefinitions): Route[] {
       operationId: 'deleteAgentDefinition',
       tag,
       summary: 'Delete an agent definition',
-      description: 'Its clients only read from then on.',
+      description: 'Its clients can then only read.',
       policy: byAdministrators,
       params,
       errors: ['not_found'],
@@ -287,7 +288,7 @@ function rulesOf(tools: AgentDefinition['tools']): Record<string, ToolRule> {
   );
 }
 
-/** Without the names of repositories that the caller does not reach. */
+/** Removes the names of repositories that the caller does not reach. */
 function withinReach(definition: AgentDefinition, caller: Caller): AgentDefinition {
   const { workspace } = definition;
   const { repositories: access, repositoryNames } = workspace;

@@ -5,38 +5,38 @@ import type { AgentDefinition } from './definition.ts';
 import type { ClientStatus } from './mcp-client-store.ts';
 import type { AgentGrant } from './session-store.ts';
 
-/** What a person allowed a client once. */
+/** A consent that a person once gave to a client. */
 export type PersonGrant = {
   readonly issuer: string;
   readonly subject: string;
   readonly clientId: string;
-  /** As introspection names it. */
+  /** The id of the grant, from introspection. */
   readonly grantId: string;
 };
 
 export type DefinitionChoice = Pick<PersonGrant, 'clientId' | 'grantId'> & { readonly definitionId: string };
 
-/** What the tables say about the agents of one consent. */
+/** What the tables store about the agents of one consent. */
 export type GrantStanding = {
   /** Someone ended the access of the consent. */
   readonly isEnded: boolean;
   readonly clientStatus: ClientStatus;
-  /** That of the client; else the one that the person chose for this consent, while it is offered. */
+  /** The definition of the client; else the person's choice for this consent, while it is offered. */
   readonly definitionId: string | null;
 };
 
 export type AgentDefinitionStore = {
   /** By name. */
   list(): Promise<AgentDefinition[]>;
-  /** The same; other changes wait until the transaction ends. */
+  /** Makes other changes wait until the transaction ends. */
   hold(): Promise<AgentDefinition[]>;
   find(id: string): Promise<AgentDefinition | undefined>;
   standingOf(grant: PersonGrant & Pick<AgentGrant, 'userId'>): Promise<GrantStanding>;
   /** The definitions that a person chose. */
   choicesOf(person: Pick<PersonGrant, 'issuer' | 'subject'>): Promise<DefinitionChoice[]>;
-  /** `definitionId` null: none any more. */
+  /** `definitionId` null: removes the choice. */
   choose(grant: PersonGrant, definitionId: string | null, at: number): Promise<void>;
-  /** Removes choices from before, of grants without a session that is kept. */
+  /** Removes choices older than `before` whose grants have no stored session. */
   pruneChoices(before: number, limit: number): Promise<number>;
   /** Adds it, or replaces the one with this id. */
   put(definition: AgentDefinition): Promise<void>;

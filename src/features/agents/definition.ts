@@ -6,7 +6,7 @@ import { changesSomething, type ExternalToolName, type ToolName, toolNames } fro
 
 export const siteRights = ['none', 'read', 'publish'] as const;
 
-/** What agents reach. It narrows the rights of the person, and never widens them. */
+/** What agents can reach. It narrows the rights of the person, and never widens them. */
 export type AgentWorkspace = Pick<AgentReach, 'repositories' | 'maxEnvironments' | 'environmentTtlHours'> & {
   /** Names of the selected repositories, sorted; empty when all. */
   readonly repositoryNames: readonly string[];
@@ -22,7 +22,7 @@ export type AgentDefinition = {
   readonly model: string | null;
   /** Agents receive these when they connect, after the instructions of the policy. Empty: the default. */
   readonly instructions: string;
-  /** Hash of the default that they were written against; null: none, or they are older than the default. */
+  /** Hash of the default that the instructions were written against; null: there are none, or they are older than the default. */
   readonly instructionsDefault: string | null;
   /** A tool without a rule is hidden. */
   readonly tools: { readonly [Name in ToolName | ExternalToolName]?: ToolRule | undefined };

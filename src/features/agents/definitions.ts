@@ -13,7 +13,7 @@ import type { AgentDefinitionStore } from './definition-store.ts';
 
 export const maxDefinitions = 100;
 
-/** Repositories by name, as people know them. */
+/** Repositories by name. */
 type WorkspaceInput = Pick<AgentWorkspace, 'maxEnvironments' | 'environmentTtlHours' | 'maySites'> & {
   readonly repositories: RepositorySelection;
 };
@@ -84,7 +84,7 @@ export function createAgentDefinitions(deps: {
         const { workspace: reach, ...fields } = change;
         const sent = Object.entries(fields).filter(([, value]) => value !== undefined);
         const workspace = reach === undefined ? before.workspace : await workspaceOf(repositories, reach);
-        // Sent again without a change, they are confirmed against the default of now.
+        // Sending them again unchanged confirms them against the current default.
         const instructionsDefault =
           change.instructions === undefined
             ? before.instructionsDefault
@@ -141,7 +141,7 @@ function facts({ workspace, ...definition }: AgentDefinition) {
   return { ...definition, workspace: toSelection(workspace) };
 }
 
-/** With the names of the repositories as they are now. */
+/** Adds the current names of the repositories. */
 export function toSelection({ repositories, repositoryNames, ...limits }: AgentWorkspace) {
   return {
     ...limits,

@@ -7,7 +7,7 @@ import { exportClients, exportFor } from './definition-export.ts';
 import type { AgentDefinitions } from './definitions.ts';
 
 const fileSchema = z
-  .strictObject({ path: z.string().describe('From the root of a repository'), content: z.string() })
+  .strictObject({ path: z.string().describe('Path from the root of a repository'), content: z.string() })
   .meta({ id: 'AgentDefinitionFile' });
 
 export function agentExportRoutes({
@@ -15,7 +15,7 @@ export function agentExportRoutes({
   address,
 }: {
   readonly definitions: Pick<AgentDefinitions, 'list'>;
-  /** Of the MCP endpoint. */
+  /** The address of the MCP endpoint. */
   readonly address: string;
 }): Route[] {
   const exampleDefinition = {
@@ -32,7 +32,7 @@ export function agentExportRoutes({
       tag: 'Agent definitions',
       summary: 'Read the files that connect a client under a definition',
       description:
-        'For a repository: the entry of the MCP server and the instructions, in the format that the client reads. They hold no secret. The model is in them where the client reads it from a file of a repository. A repository may have such a file already; then merge them.',
+        'For a repository: the entry of the MCP server and the instructions, in the format that the client reads. They hold no secret. They include the model if the client reads it from a file of a repository. If the repository already has such a file, merge them.',
       policy: { callers: callerKinds, scope: 'repos:read', role: 'user', identity: 'people' },
       params: idParams('Id of the definition', exampleDefinition.id),
       query: z.strictObject({

@@ -6,7 +6,7 @@ import { idParams, timestampSchema } from '../../platform/schemas.ts';
 import { sessionUser } from '../keys/keys.ts';
 import type { AgentAccess, GrantDefinitions } from './grant-definitions.ts';
 
-/** Also without a role, as the sessions of one's agents. */
+/** Allowed without a role, like the sessions of the person's agents. */
 const own: RoutePolicy = { callers: ['session'], identity: 'live' };
 /** A definition can give an agent more tools. */
 const widening: RoutePolicy = { callers: ['session'], role: 'user', identity: 'introspected' };
@@ -19,7 +19,7 @@ const accessSchema = z
     definition: z
       .strictObject({ id: z.string(), name: z.string() })
       .nullable()
-      .describe('Under which its agents work. Null: they only read'),
+      .describe('The definition of its agents. Null: they only read'),
     isPinned: z.boolean().describe('True: an administrator chose the definition for the client'),
   })
   .meta({ id: 'AgentAccess' });
@@ -42,7 +42,7 @@ export function grantDefinitionRoutes(definitions: GrantDefinitions): Route[] {
       tag,
       summary: 'List the consents that your agents use',
       description:
-        'Each with the agent definition under which its agents work, the one used last first; at most 100. Without those whose access was ended.',
+        'Each has the definition of its agents. Most recently used first, at most 100. Omits consents whose access was ended.',
       policy: own,
       success: { status: 200, data: z.strictObject({ access: z.array(accessSchema) }) },
       example: { data: { access: [example] } },
@@ -55,9 +55,9 @@ export function grantDefinitionRoutes(definitions: GrantDefinitions): Route[] {
       path: '/me/agents/sessions/{id}/definition',
       operationId: 'chooseMyAgentDefinition',
       tag,
-      summary: 'Choose the agent definition of a client of yours',
+      summary: 'Choose the agent definition of one of your clients',
       description:
-        'Chooses the definition for the consent behind this session. It takes effect within a second. Send the id of a definition that administrators offer, or null: then its agents only read. A client for which an administrator chose a definition has no choice.',
+        'Chooses the definition for the consent behind this session. It takes effect within a second. Send the id of a definition that administrators offer, or null: then its agents only read. You cannot choose one for a client that has a definition from an administrator.',
       policy: widening,
       params: idParams('The id of a session', example.sessionId),
       body: z

@@ -11,26 +11,24 @@ import type { AgentDefinitionStore, GrantStanding, PersonGrant } from './definit
 import type { AgentSession, AgentSessionStore } from './session-store.ts';
 
 /**
- * The definition under which the agents of one consent work: that of the client, which an administrator chose, or one that the
- * person chose among those that are offered. A change holds within a second, in the process that made it from the next
- * request on.
+ * The definition of the agents of one consent. An administrator chose it for the client, or the person chose an offered one. A change takes effect within a second, and at once in the process that made it.
  */
 export type GrantDefinitions = {
-  /** What holds for the agents of this consent of a person. */
+  /** The current access of the agents of this consent. */
   standingOf(user: UserRef, grant: Pick<PersonGrant, 'clientId' | 'grantId'>): Promise<Standing>;
   choicesFor(clientId: string): Promise<DefinitionChoices>;
-  /** The person allows the client something, under this definition. @throws AppError state_conflict */
+  /** Records that the person allows the client something, with this definition. @throws AppError state_conflict */
   chooseAtConsent(auditContext: AuditContext, grant: PersonGrant, definitionId: string): Promise<void>;
-  /** The consents of a person whose calls are kept, those used last first. */
+  /** The consents of a person whose calls are kept, most recently used first. */
   list(user: UserRef): Promise<AgentAccess[]>;
-  /** For the consent of this session. `definitionId` null: its agents only read. @throws AppError not_found, state_conflict */
+  /** Chooses the definition for the consent of this session. `definitionId` null: its agents only read. @throws AppError not_found, state_conflict */
   choose(
     auditContext: AuditContext,
     user: UserRef,
     sessionId: string,
     definitionId: string | null,
   ): Promise<AgentAccess>;
-  /** Forgets choices for consents that are gone. */
+  /** Removes choices for consents that no longer exist. */
   prune(): Promise<void>;
 };
 
@@ -39,7 +37,7 @@ export type Standing = Omit<GrantStanding, 'definitionId'> & {
 };
 
 export type DefinitionChoices = {
-  /** The definition of the client; then there is no choice. */
+  /** The definition of the client, which leaves the person no choice. */
   readonly pinned: AgentDefinition | undefined;
   /** By name. */
   readonly offered: readonly AgentDefinition[];
@@ -47,7 +45,7 @@ export type DefinitionChoices = {
 
 /** One consent of a person for a client. */
 export type AgentAccess = {
-  /** The newest one of it. */
+  /** The newest session of the consent. */
   readonly session: AgentSession;
   readonly definition: AgentDefinition | undefined;
   /** True: an administrator chose it for the client. */
@@ -59,7 +57,7 @@ type Stores = { readonly agentDefinitions: AgentDefinitionStore; readonly audit:
 const maxShown = 100;
 const keptMs = 90 * day;
 const prunedAtOnce = 500;
-/** Consents whose standing is kept in memory. */
+/** Maximum number of consents whose access is cached. */
 const maxKnown = 5_000;
 
 export function createGrantDefinitions(deps: {
@@ -76,7 +74,7 @@ export function createGrantDefinitions(deps: {
 }): GrantDefinitions {
   const { read, tx, isFresh, clock } = deps;
   const known = keepLastUsed<Standing>(maxKnown);
-  // Counts changes, so that what was read before one is not kept after it.
+  // Counts changes, so that values read before a change are not cached after it.
   let heard = 0;
   deps.feed.subscribe(({ topic }) => {
     // Definitions name repositories.
@@ -92,7 +90,7 @@ export function createGrantDefinitions(deps: {
     definitionId: string | null,
   ): Promise<void> {
     const { clientId } = grant;
-    // Nobody deletes or closes the definition until this is written.
+    // The lock keeps the definition from being deleted or closed before this is written.
     const all = await stores.agentDefinitions.hold();
     const pinned = all.find(({ clients }) => clients.includes(clientId));
     if (pinned !== undefined)

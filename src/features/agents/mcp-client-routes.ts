@@ -9,18 +9,20 @@ import { clientStatuses } from './mcp-client-store.ts';
 const clientSchema = z
   .strictObject({
     clientId: z.string(),
-    name: z.string().describe('What the client calls itself; nobody checked it'),
-    redirectHosts: z.array(z.string()).describe('Where it sends people back to, as it registered'),
+    name: z.string().describe('The name that the client gives itself, unverified'),
+    redirectHosts: z
+      .array(z.string())
+      .describe('The hosts to which it redirects people, from its registration'),
     status: z
       .enum(clientStatuses)
       .describe(
-        '`waiting`: it registered itself, and an administrator must allow it. `/mcp` refuses it, as a blocked one',
+        '`waiting`: it registered itself, and an administrator must allow it. `/mcp` refuses it like a blocked one',
       ),
-    registeredAt: timestampSchema.nullable().describe('Null: it did not register itself'),
+    registeredAt: timestampSchema.nullable().describe('When it registered itself. Null: it did not'),
     confirmedAt: timestampSchema
       .nullable()
-      .describe('When a person first allowed it. Null: not, or not recorded'),
-    lastUsedAt: timestampSchema.nullable().describe('Its newest call that is kept'),
+      .describe('When a person first allowed it. Null: never, or not recorded'),
+    lastUsedAt: timestampSchema.nullable().describe('Its newest stored call'),
     people: z.number().int().describe('People for whom it made those calls'),
   })
   .meta({ id: 'McpClient' });
@@ -47,7 +49,7 @@ export function mcpClientRoutes(clients: McpClients): Route[] {
       tag,
       summary: 'List the MCP clients',
       description:
-        'Those that every installation has, that registered themselves, or whose calls are kept. Those that wait for an administrator come first. A registration that no person allows ends after an hour; a client without access to any account is removed.',
+        'Lists the clients that every installation has, that registered themselves, or whose calls are stored. Clients that wait for an administrator come first. A registration that no person allows ends after an hour; a client without access to any account is removed.',
       policy: byAdministrators,
       success: { status: 200, data: z.strictObject({ clients: z.array(clientSchema) }) },
       example: { data: { clients: [example] } },
@@ -62,7 +64,7 @@ export function mcpClientRoutes(clients: McpClients): Route[] {
       tag,
       summary: 'Allow or block an MCP client',
       description:
-        'Takes effect within a second. A blocked client keeps the consents of people, which open nothing until it is allowed again.',
+        'Takes effect within a second. A blocked client keeps the consents of people, which have no effect until it is allowed again.',
       policy: byAdministrators,
       params: idParams('The id of the client', example.clientId),
       body: z.strictObject({ status: z.enum(['allowed', 'blocked']) }).meta({ id: 'McpClientChange' }),

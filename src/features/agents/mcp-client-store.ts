@@ -8,7 +8,7 @@ export type ClientStatus = (typeof clientStatuses)[number];
 /** Times in milliseconds. */
 export type StoredClient = {
   readonly clientId: string;
-  /** What the client calls itself. */
+  /** The name that the client gives itself. */
   readonly name: string;
   readonly redirectHosts: readonly string[];
   readonly status: ClientStatus;
@@ -26,9 +26,9 @@ export type McpClientStore = {
   /** Adds the client, or replaces its name, hosts and time. Its status stays. */
   describe(client: Omit<StoredClient, 'confirmedAt'>): Promise<void>;
   confirm(clientId: string, at: number): Promise<void>;
-  /** Adds a client that is not known. */
+  /** Adds a client if it is unknown. */
   setStatus(clientId: string, status: ClientStatus): Promise<void>;
-  /** Unless it is blocked, or was described after `registeredAt`. */
+  /** Removes the client, unless it is blocked or was described after `registeredAt`. */
   removeUnused(clientId: string, registeredAt: number): Promise<void>;
 };
 

@@ -8,25 +8,23 @@ import type { McpPolicy } from './mcp-policy.ts';
 import type { AgentSessionStore, ClientUse } from './session-store.ts';
 
 /**
- * The MCP clients of an installation, for administrators: those that registered themselves, those that every installation
- * has, and those that agents used. A client that is not allowed keeps its consents and tokens, and they open nothing.
+ * The MCP clients of an installation, for administrators: clients that registered themselves, that every installation has, or that agents used. A client that is not allowed keeps its consents and tokens, but they have no effect.
  */
 export type McpClients = {
-  /** Those that wait for an administrator first, then those used last, then the newest. */
+  /** Clients that wait for an administrator first, then the most recently used, then the newest. */
   list(): Promise<McpClient[]>;
   /** @throws AppError not_found */
   decide(auditContext: AuditContext, clientId: string, status: 'allowed' | 'blocked'): Promise<McpClient>;
-  /** A client registers itself. It waits for an administrator when the policy says so. */
+  /** Records that a client registered itself. It waits for an administrator if the policy requires it. */
   registered(client: Pick<StoredClient, 'clientId' | 'name' | 'redirectHosts'>): Promise<void>;
-  /** A person allowed the client something. */
+  /** Records that a person allowed the client something. */
   confirmed(clientId: string): Promise<void>;
   /**
-   * A person allowed a client that is described by a document of its own. It is known from then on; the first time, it waits for an
-   * administrator when the policy says so.
+   * Records that a person allowed a client with a metadata document. The first time, the client waits for an administrator if the policy requires it.
    */
   documentAllowed(client: Pick<StoredClient, 'clientId' | 'name' | 'redirectHosts'>): Promise<void>;
   nameOf(clientId: string): Promise<string | undefined>;
-  /** Removes the clients that registered themselves and that have no access to any account left. Blocked ones stay blocked. */
+  /** Removes clients that registered themselves and no longer have access to any account. Blocked clients stay blocked. */
   prune(provider: ClientsOfProvider): Promise<void>;
 };
 

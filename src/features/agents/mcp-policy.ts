@@ -20,25 +20,25 @@ export const mcpPolicySchema = z
     enabled: z
       .boolean()
       .describe('False: `/mcp` answers 404, and the identity provider issues no tokens for it'),
-    allowChanges: z.boolean().describe('False: agents may only read, whatever the rules of the tools say'),
+    allowChanges: z.boolean().describe('False: agents can only read, whatever the rules of the tools'),
     tools: z
       .strictObject(forEachTool(toolNames, () => z.enum(toolRules)))
       .describe('`ask`: the person approves each call. `hidden`: the tool is not listed, and is refused'),
     publicSites: z
       .enum(toolRules)
       .describe(
-        'Of calls that publish for everyone or make a site public, when it is stricter than the rule of the tool',
+        'The rule for calls that publish for everyone or make a site public, if it is stricter than the rule of the tool',
       ),
     instructions: z
       .string()
       .max(4_000)
       .refine((text) => !text.includes('\0'), 'must not contain NUL')
-      .describe('Postern tells every agent this when it connects; empty for nothing'),
+      .describe('Instructions that every agent receives when it connects; empty: none'),
     clients: z.strictObject({
       registration: z
         .enum(['open', 'approval', 'closed'])
         .describe(
-          '`open`: MCP clients may register themselves at the built-in provider (RFC 7591). Each person still allows each client. `approval`: an administrator, too, must allow each new one',
+          '`open`: MCP clients may register themselves at the built-in provider (RFC 7591). Each person still allows each client. `approval`: an administrator must also allow each new one',
         ),
       metadataHosts: z
         .array(
@@ -53,7 +53,7 @@ export const mcpPolicySchema = z
         .max(100)
         .refine((hosts) => new Set(hosts).size === hosts.length, 'must name each host once')
         .describe(
-          'Hosts of MCP clients whose id is the https address of their metadata. The built-in provider reads documents of these hosts only, and none while `registration` is `closed`. Once one is listed, clients with a document at another host are refused; with none, they register themselves',
+          'Hosts of MCP clients whose id is the https address of their metadata. The built-in provider reads documents of these hosts only, and none while `registration` is `closed`. Once a host is listed, clients with a document at another host are refused. With none, clients register themselves',
         ),
     }),
     callsPerMinute: z
@@ -68,7 +68,7 @@ export const mcpPolicySchema = z
         .int()
         .min(1)
         .max(400)
-        .describe('How long the calls of a session are kept after its last one'),
+        .describe('How many days the calls of a session are kept after its last call'),
       arguments: z
         .enum(['redacted', 'none'])
         .describe(
@@ -104,7 +104,7 @@ export function allowsDocumentsOf(policy: McpPolicy, host: string): boolean {
   return allowsRegistration(policy) && policy.clients.metadataHosts.includes(host);
 }
 
-/** Documents from before a field existed have its default. */
+/** Documents from before a field existed get its default. */
 export function parseStoredMcpPolicy(value: unknown): McpPolicy {
   const stored = value as { readonly clients?: object };
   return mcpPolicySchema.parse({ ...stored, clients: { ...defaultMcpPolicy.clients, ...stored.clients } });

@@ -10,7 +10,7 @@ export type UploadOffer = {
   readonly approvalId: string | null;
   /** Null: a new site. */
   readonly siteId: string | null;
-  /** Of a new site. Null: Postern chooses one. */
+  /** The name of a new site. Null: Postern chooses one. */
   readonly name: string | null;
   readonly visibility: 'public' | 'private';
   readonly spa: boolean | null;
@@ -30,11 +30,11 @@ export type McpUpload = UploadOffer & {
 
 type Presented = { readonly id: string; readonly tokenHash: string };
 
-/** The table `mcp_uploads`. What has expired or was used does not exist for its readers. */
+/** The table `mcp_uploads`. Readers never see expired or used rows. */
 export type McpUploadStore = {
   insert(upload: McpUpload & { readonly tokenHash: string }): Promise<void>;
   find(token: Presented, now: number): Promise<McpUpload | undefined>;
-  /** Of parallel requests, one uses it. False: another did, or it expired. */
+  /** If several requests use the token at once, only one succeeds. False: another request used it, or it expired. */
   use(token: Presented, now: number): Promise<boolean>;
   /** Resolves with how many were removed. */
   prune(now: number, limit: number): Promise<number>;

@@ -8,19 +8,18 @@ import type { McpUpload, McpUploadStore, UploadOffer } from './mcp-upload-store.
 import type { AgentGrant } from './session-store.ts';
 
 /**
- * Addresses to which agents upload the files of a site, each with a token that is good once, within ten minutes. A token
- * gives no right: who presents it passes every check again (surfaces/mcp/upload-page.ts).
+ * Addresses to which agents upload the files of a site, each with a token for one use within ten minutes. A token gives no right: its request passes every check again (surfaces/mcp/upload-page.ts).
  */
 export type McpUploads = {
-  /** @throws AppError state_conflict where Postern could not check the consent again */
+  /** @throws AppError state_conflict if Postern could not check the consent again */
   offer(
     offer: UploadOffer,
   ): Promise<{ readonly id: string; readonly token: string; readonly expiresAt: number }>;
-  /** Undefined: the token opens nothing, or nothing any more. */
+  /** Undefined: the token is invalid, used or expired. */
   find(token: string): Promise<McpUpload | undefined>;
-  /** Of parallel requests, one uses it. */
+  /** If several requests use the token at once, only one succeeds. */
   use(token: string): Promise<boolean>;
-  /** Removes what has expired. */
+  /** Removes expired uploads. */
   prune(): Promise<void>;
 };
 
@@ -32,7 +31,7 @@ const prunedAtOnce = 500;
 export function createMcpUploads(deps: {
   readonly read: { readonly mcpUploads: McpUploadStore };
   readonly format: Pick<KeyFormat, 'generateUploadToken' | 'uploadIdIn'>;
-  /** Null: the identity provider does not tell. */
+  /** Null: the identity provider does not say. */
   readonly isGrantLive: (grant: AgentGrant) => Promise<boolean | null>;
   readonly clock: Clock;
   readonly random: Random;

@@ -23,7 +23,7 @@ const changeSchema = versionSchema
         changed: z.array(z.string()).describe('Fields that differ from the document in force'),
         stopped: z
           .array(z.strictObject({ tool: z.string(), people: z.number().int(), calls: z.number().int() }))
-          .describe('Tools that agents could not use any more, with their use in the last 30 days'),
+          .describe('Tools that agents could no longer use, with their use in the last 30 days'),
       })
       .nullable()
       .describe('With ?dryRun=true; nothing was changed'),
@@ -44,7 +44,7 @@ export function mcpPolicyRoutes({
     title: { one: 'MCP policy', many: 'MCP policies' },
     policy: byAdministrators,
     changeDescription:
-      'Replaces the whole document. Takes effect everywhere within a second. `dryRun=true` lists the fields that the document would change, and who used in the last 30 days what it would stop.',
+      'Replaces the whole document. Takes effect everywhere within a second. `dryRun=true` lists the fields that would change, and the use in the last 30 days of tools that would stop.',
     body: mcpPolicySchema,
     shown: versionSchema,
     change: changeSchema,

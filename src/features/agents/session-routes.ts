@@ -9,9 +9,9 @@ import { callResults, resultOf } from './call-result.ts';
 import { callSteps } from './session-store.ts';
 import { charactersOf } from './hidden-value.ts';
 
-/** Also without a role: what one's agents did is of one's own account. */
+/** Allowed without a role: the sessions belong to the person's own account. */
 const own: RoutePolicy = { callers: ['session'], identity: 'live' };
-/** Taking access away requires a weaker identity check than giving it (decision 0008). */
+/** Removing access requires a weaker identity check than giving it (decision 0008). */
 const endingAnyones: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'live' };
 const ending =
   'Within a second, Postern refuses every token of the consent behind these calls. The client must ask the person again. With Keycloak, the consent there stays.';
@@ -33,7 +33,9 @@ const sessionSchema = z
     definition: z
       .strictObject({ id: z.string(), name: z.string() })
       .nullable()
-      .describe('The agent definition of its newest call, as it was named then. Null: the agent only reads'),
+      .describe(
+        'The agent definition of its newest call, with its name at that time. Null: the agent only reads',
+      ),
   })
   .meta({ id: 'AgentSession' });
 
@@ -52,7 +54,10 @@ const call = {
       '`asked`: a person must answer first. `failed`: the server, or one that it needs, could not answer',
     ),
   durationMs: z.number().int(),
-  approvalId: z.string().nullable().describe('The approval that it requested or used. Null: it needed none'),
+  approvalId: z
+    .string()
+    .nullable()
+    .describe('The approval that the call requested or used. Null: it needed none'),
   objectId: z
     .string()
     .nullable()
@@ -63,7 +68,7 @@ const call = {
     .enum(callSteps)
     .nullable()
     .describe(
-      '`upload_offered`: the agent got an address to send files to. `upload_received`: the files came. `confirmation_asked`: the person must confirm first, and nothing changed. Null: none of them',
+      '`upload_offered`: the agent got an address to send files to. `upload_received`: the files arrived. `confirmation_asked`: the person must confirm first, and nothing changed. Null: none of them',
     ),
 };
 
@@ -72,9 +77,7 @@ const ownCallSchema = z
     ...call,
     arguments: z
       .record(z.string(), z.unknown())
-      .describe(
-        'As the agent sent them. Contents of files and values of variables are replaced by their sizes',
-      ),
+      .describe('The arguments that the agent sent. Sizes replace contents of files and values of variables'),
   })
   .meta({ id: 'AgentCall' });
 
@@ -84,9 +87,12 @@ const reviewedCallSchema = z
     requestId: z
       .string()
       .nullable()
-      .describe('Of a call that changed something: its events in the audit log have this request id'),
+      .describe('For a call that changed something, the request id of its events in the audit log'),
     arguments: z.array(
-      z.strictObject({ name: z.string(), characters: z.number().int().describe('Of its value as JSON') }),
+      z.strictObject({
+        name: z.string(),
+        characters: z.number().int().describe('Number of characters of its value as JSON'),
+      }),
     ),
   })
   .meta({ id: 'ReviewedAgentCall' });
@@ -144,7 +150,7 @@ export function agentSessionRoutes({
       path: '/me/agents/sessions',
       operationId: 'listMyAgentSessions',
       tag,
-      summary: 'List what your agents did, in sessions',
+      summary: 'List the sessions of your agents',
       description: 'Newest first. A session is the calls of one client, until 30 minutes pass without one.',
       policy: own,
       query: listQuery,
@@ -161,7 +167,7 @@ export function agentSessionRoutes({
       operationId: 'readMyAgentSession',
       tag,
       summary: 'Read the calls of one of your sessions',
-      description: 'In the order of their time.',
+      description: 'In chronological order.',
       policy: own,
       params: sessionParams,
       query: z.strictObject(pageQuery),
@@ -195,8 +201,8 @@ export function agentSessionRoutes({
       path: '/agents/sessions',
       operationId: 'listAgentSessions',
       tag,
-      summary: 'List what agents did, in sessions',
-      description: 'Newest first, of everyone.',
+      summary: 'List the sessions of all agents',
+      description: 'Newest first, for everyone.',
       policy: administratorSession,
       query: listQuery,
       success: { status: 200, data: z.array(anyoneSessionSchema), pagination: 'page' },

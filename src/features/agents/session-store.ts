@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Sql } from '../../platform/database/database.ts';
 
-/** The calls of one grant and client of a person, until 30 idle minutes end it. Times in milliseconds. */
+/** The calls of one grant and client of a person. 30 idle minutes end a session. Times in milliseconds. */
 export type AgentSession = {
   readonly id: string;
   readonly userId: string;
@@ -13,7 +13,7 @@ export type AgentSession = {
   /** When someone ended the access of its grant. */
   readonly endedAt: number | null;
   readonly calls: number;
-  /** Of the newest call, as it was named then; null: there was none. */
+  /** The definition of the newest call, with its name at that time; null: there was none. */
   readonly definition: DefinitionName | null;
 };
 
@@ -40,9 +40,9 @@ export type AgentCall = {
   readonly approvalId: string | null;
   /** Null: the call is the whole of what the agent did. */
   readonly step: CallStep | null;
-  /** The site or Environment that the call created or published, where its arguments do not name one. */
+  /** The site or Environment that the call created or published, if its arguments name none. */
   readonly objectId: string | null;
-  /** Of a call that changed something: the request that its audit events name. */
+  /** For a call that changed something, the request id of its audit events. */
   readonly requestId: string | null;
   readonly arguments: Readonly<Record<string, unknown>>;
 };
@@ -62,27 +62,27 @@ export type ToolUsage = { readonly tool: string; readonly people: number; readon
 /** Where a call is recorded. */
 export type CallPlace = { readonly sessionId: string; readonly number: number };
 
-/** `userId` null: of everyone. `id`: this session alone. */
+/** `userId` null: sessions of everyone. `id`: only this session. */
 export type SessionFilter = { readonly userId: string | null; readonly id?: string | undefined };
 
 /** The tables `agent_sessions`, `agent_calls` and `agent_ended_grants`. */
 export type AgentSessionStore = {
-  /** Adds a call to the session that is under way, and resolves with its place; undefined when there is none. */
+  /** Adds a call to the open session, and resolves with its place; undefined: no session is open. */
   addToSession(call: NewCall, idleSince: number): Promise<CallPlace | undefined>;
-  /** Adds a call to the session that is under way, or to a new one. Needs a transaction. */
+  /** Adds a call to the open session, or to a new one. Needs a transaction. */
   add(call: NewCall, session: { readonly newId: string; readonly idleSince: number }): Promise<CallPlace>;
   /** Newest first. */
   list(filter: SessionFilter, page: number, limit: number): Promise<{ items: AgentSession[]; total: number }>;
   find(id: string): Promise<AgentSession | undefined>;
-  /** The newest session of each grant of a person that was not ended, the one used last first. */
+  /** The newest session of each grant of a person that was not ended, most recently used first. */
   grantsOf(userId: string, limit: number): Promise<AgentSession[]>;
-  /** False: it was ended already. */
+  /** False: it had already ended. */
   endGrant(grant: AgentGrant, at: number): Promise<boolean>;
-  /** In the order of their time. One page costs the same however many calls there are. */
+  /** In chronological order. One page costs the same for any number of calls. */
   calls(sessionId: string, page: number, limit: number): Promise<AgentCall[]>;
   /** Counts successful calls, except those that only asked for confirmation. */
   usageSince(at: number): Promise<ToolUsage[]>;
-  /** Every client of a session that is kept. */
+  /** Every client with a stored session. */
   clients(): Promise<ClientUse[]>;
   /** Removes sessions without a call since then. Resolves with how many were removed. */
   prune(before: number, limit: number): Promise<number>;
@@ -110,8 +110,7 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
     ${userId === null ? sql`true` : sql`user_id = ${userId}`} and ${id === undefined ? sql`true` : sql`id = ${id}`}`;
 
   /**
-   * In one statement, because every call does it. Undefined: no session is under way. Never two are: a session begins when the
-   * one before has been idle for too long.
+   * One statement, because every call runs it. Undefined: no session is open. At most one is: a session begins only after the previous one was idle for too long.
    */
   async function addToSession(call: NewCall, idleSince: number): Promise<CallPlace | undefined> {
     const { userId, clientId, grantId } = call;

@@ -9,9 +9,9 @@ import { ownId } from '../people/people.ts';
 import type { Connections, ConnectionView } from './connections.ts';
 import { serverAuths } from './server-store.ts';
 
-/** In the browser alone: no agent connects an account or sees which there are. It holds when the person returns, too. */
+/** In the browser only: no agent connects an account or lists accounts. This also holds when the person returns. */
 export const connecting: RoutePolicy = { callers: ['session'], role: 'user', identity: 'introspected' };
-/** Also without a role: what is one's own can be read and removed. */
+/** Allowed without a role: people can read and remove their own connections. */
 const own: RoutePolicy = { callers: ['session'], identity: 'live' };
 
 const connectionSchema = z
@@ -50,7 +50,8 @@ export function connectionRoutes(connections: Connections): Route[] {
       operationId: 'listMyConnections',
       tag,
       summary: 'List your external MCP connections',
-      description: 'Every external MCP server at which you can connect an account, or have one. By name.',
+      description:
+        'Lists every external MCP server at which you can connect an account, or have one. Sorted by name.',
       policy: own,
       success: { status: 200, data: z.strictObject({ connections: z.array(connectionSchema) }) },
       example: { data: { connections: [example] } },
@@ -65,7 +66,7 @@ export function connectionRoutes(connections: Connections): Route[] {
       tag,
       summary: 'Connect your account at an external MCP server',
       description:
-        'Connects at once, or answers the address at which you sign in (`oauth`). While `/mcp` is off, this is refused with 404. Postern stores the value encrypted, shows it to nobody, and sends it to this server alone. It replaces the account that you had there.',
+        'Connects at once, or answers the address at which you sign in (`oauth`). While `/mcp` is off, this is refused with 404. Postern stores the value encrypted, never shows it, and sends it to this server only. It replaces the account that you had there.',
       policy: connecting,
       params,
       body: z

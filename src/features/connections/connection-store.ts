@@ -19,13 +19,13 @@ export type StoredConnection = {
 /** An accepted tool of a server at which the person has an account. */
 export type AcceptedTool = {
   readonly slug: string;
-  /** The account of the person there. Another URL, issuer or account has another id. */
+  /** The connection of the person. Another URL, issuer or account has another id. */
   readonly connectionId: string;
   readonly serverName: string;
   readonly status: StoredConnection['status'];
   readonly rule: ToolRule | null;
   readonly isReadOnly: boolean;
-  /** False: the server lists another text by now. */
+  /** False: the server now lists another text. */
   readonly isCurrent: boolean;
   readonly text: ToolText;
   readonly digest: string;
@@ -47,24 +47,24 @@ export type ConnectionStore = {
   find(userId: string, slug: string): Promise<StoredConnection | undefined>;
   /** Replaces the account that the person had there, and resolves with it; undefined: there was none. */
   put(connection: StoredConnection): Promise<StoredConnection | undefined>;
-  /** What was removed; undefined: there was none. */
+  /** The removed connection; undefined: there was none. */
   remove(userId: string, slug: string): Promise<StoredConnection | undefined>;
-  /** People with an account somewhere. */
+  /** People with an account at any server. */
   owners(): Promise<string[]>;
-  /** With the sign-ins that have begun. Resolves with the removed connections. */
+  /** Removes the connections and the unfinished sign-ins of a server. Resolves with the removed connections. */
   removeOfServer(slug: string): Promise<StoredConnection[]>;
-  /** False: it is broken already, has another credential by now, or was removed. */
+  /** False: it was already broken, has another credential now, or was removed. */
   setBroken(id: string, encrypted: string | null): Promise<boolean>;
   setUsed(id: string, at: number): Promise<void>;
   /** The tools of enabled servers, in the order of their names. */
   acceptedTools(userId: string): Promise<AcceptedTool[]>;
-  /** True: this process may refresh the tokens until then. */
+  /** True: this process may refresh the tokens until `until`. */
   lease(id: string, holder: string, now: number, until: number): Promise<boolean>;
   release(id: string, holder: string): Promise<void>;
-  /** False: another process has the lease by now, or the connection was removed or replaced. Ends the lease. */
+  /** Ends the lease. False: another process has the lease now, or the connection was removed or replaced. */
   putTokens(id: string, holder: string, encrypted: string): Promise<boolean>;
   putAttempt(attempt: ConnectionAttempt): Promise<void>;
-  /** Removes it: an attempt is good once, in the browser session that began it. */
+  /** Removes and returns the attempt: it can be used once, in the browser session that began it. */
   takeAttempt(
     attempt: Pick<ConnectionAttempt, 'id' | 'userId' | 'sessionId' | 'slug'>,
   ): Promise<ConnectionAttempt | undefined>;
@@ -77,7 +77,7 @@ export type ConnectionStore = {
   ): Promise<{ id: string; encrypted: string; url: string }[]>;
   /** Status → number of connections of all people. */
   counts(): Promise<Record<string, number>>;
-  /** Unless the credential has changed since it was read. */
+  /** Replaces the credential, unless it has changed since it was read. */
   replaceEncrypted(id: string, before: string, after: string): Promise<void>;
 };
 

@@ -19,11 +19,11 @@ import type { AtBrowser, ExternalSignIns } from './sign-ins.ts';
 import type { ToolText } from './tool-text.ts';
 
 /**
- * The accounts of people at external MCP servers, and the use of them by their agents. A credential is stored encrypted and
- * reaches the server that it was given for, and nothing else. What a server answers never changes what Postern allows.
+ * The accounts of people at external MCP servers, and their use by agents. A credential is stored encrypted and
+ * reaches only the server that it was given for. The answer of a server never changes what Postern allows.
  */
 export type Connections = {
-  /** Every server at which the person can connect an account, or has one. By name. */
+  /** Every server at which the person can connect an account, or has one, sorted by name. */
   list(userId: string): Promise<ConnectionView[]>;
   /**
    * Connects at once, after the server listed its tools for this account; or resolves with the address at which the person
@@ -36,22 +36,21 @@ export type Connections = {
     slug: string,
     value: string | undefined,
   ): Promise<string | null>;
-  /** The person returned from there. @throws AppError as start() */
+  /** Finishes the sign-in when the person returns. @throws AppError as start() */
   finish(auditContext: AuditContext, person: AtBrowser, slug: string, callback: URL): Promise<void>;
   /** @throws AppError not_found */
   disconnect(auditContext: AuditContext, userId: string, slug: string): Promise<void>;
-  /** What administrators accepted of the servers at which the person has an account. Waits for no server. */
+  /** The accepted tools of the servers at which the person has an account. Does not wait for a server. */
   tools(userId: string): Promise<AcceptedTool[]>;
   /**
-   * Asks the servers of the person for their tools in the background, at most every two seconds in each process. A call of
-   * tools() ten seconds later has what changed.
+   * Lists the tools of the person's servers in the background, at most every two seconds in each process. A call of tools() ten seconds later has the changes.
    */
   lookForChanges(userId: string): void;
   /** @throws AppError not_found, connection_broken, external_server_unavailable, invalid_body */
   call(userId: string, tool: AcceptedTool, input: Readonly<Record<string, unknown>>): Promise<ExternalAnswer>;
   /** Removes the accounts of a person whose own account was deleted. */
   checkOwner(userId: string): Promise<void>;
-  /** The job: the same for every person. */
+  /** The job: does the same for every person. */
   prune(): Promise<void>;
   /** Resolves when the work in the background is done. */
   settled(): Promise<void>;
@@ -90,7 +89,7 @@ export type ConnectionsDeps = {
   /** Names this process in leases. */
   readonly holder: string;
   readonly pause: (ms: number) => Promise<void>;
-  /** Milliseconds between two looks at the servers of a person. */
+  /** Minimum milliseconds between two listings of a person's servers. */
   readonly lookEveryMs: number;
   readonly encryption: Encryption;
   readonly clock: Clock;
@@ -98,10 +97,10 @@ export type ConnectionsDeps = {
   readonly log: Log;
 };
 
-/** A token that ends sooner is refreshed first. */
+/** A token that expires sooner is refreshed first. */
 const refreshBelowMs = minute;
 const maxRememberedPeople = 10_000;
-/** Longer than an authorization server may take. */
+/** Longer than the time limit of an authorization server. */
 const leaseMs = 30 * second;
 const waitStepMs = 100;
 const waitSteps = 100;
@@ -110,10 +109,10 @@ export function createConnections(deps: ConnectionsDeps): Connections {
   const { read, tx, servers, client, oauth, revocations, encryption } = deps;
   const { holder, pause, lookEveryMs, clock, random, log } = deps;
   const looking = new Map<string, Promise<void>>();
-  /** When this process last asked the servers of a person. An agent may list often; external servers must not pay for it. */
+  /** When this process last listed a person's servers. Frequent listings of an agent must not burden external servers. */
   const lookedAt = keepLastUsed<number>(maxRememberedPeople);
 
-  /** While `/mcp` is off, nobody connects an account or uses one (decision 0069). */
+  /** While `/mcp` is off, accounts can be neither connected nor used (decision 0069). */
   async function usable(slug: string): Promise<McpServer> {
     if (!(await deps.isEnabled()))
       throw new AppError('not_found', {
@@ -163,7 +162,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
     });
   }
 
-  /** Does something at the server with the account of the person. A refused account is broken from then on. */
+  /** Runs a task at the server with the account of the person. A refused account is marked as broken. */
   async function asPerson<T>(
     server: McpServer,
     connection: StoredConnection,
@@ -176,7 +175,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
       if (!isBroken(error)) throw error;
       if (first.credential?.kind !== 'oauth') return await breaking(first.connection, error);
     }
-    // The token may have been revoked before its time. The server did nothing, so the task can be repeated.
+    // The token may have been revoked early. The server did nothing, so the task can be repeated.
     const later = await fresh(server, first.connection, 'now');
     try {
       return await task(targetOf(server, later.credential));
@@ -206,7 +205,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
     return await refreshed(server, connection, credential);
   }
 
-  /** One process refreshes: a refresh token may be good once. The others wait for its result. */
+  /** One process refreshes: a refresh token may work only once. The others wait for its result. */
   async function refreshed(
     server: McpServer,
     { id, userId, slug }: StoredConnection,
@@ -224,7 +223,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
       if (answer.kind === 'refused') return await breaking(connection, new AppError('connection_broken'));
       const credential: Credential = { kind: 'oauth', ...answer.tokens };
       const encrypted = encryptCredential(encryption, { id, url: server.url }, credential);
-      // Removed or replaced meanwhile: nobody may use these tokens any more.
+      // The connection was removed or replaced meanwhile: these tokens must not be used.
       if (!(await read.mcpConnections.putTokens(id, holder, encrypted))) {
         revocations.revoke(server, [answer.tokens]);
         throw new AppError('connection_broken');
@@ -265,7 +264,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
     if (looking.has(name)) return;
     const running = work()
       .catch((error: unknown) => {
-        // A server that is away is the usual case, and its text may quote anything.
+        // The usual cause is an unavailable server, and its text may quote anything.
         if (error instanceof AppError) return;
         log.warn(
           { reason: error instanceof Error ? error.name : 'unknown' },
@@ -339,7 +338,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
     },
     tools: read.mcpConnections.acceptedTools,
     lookForChanges(userId) {
-      // One waiting look is enough for every listing until it begins.
+      // One waiting refresh serves every listing until it begins.
       inBackground(userId, async () => {
         const since = clock.now() - (lookedAt.get(userId) ?? 0);
         // A negative time comes from a clock that was ahead.
@@ -349,7 +348,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
       });
     },
     async call(userId, { slug, text }, input) {
-      // Whatever an agent was talked into: our own keys reach no other server.
+      // Even if an agent was tricked, keys of Postern reach no other server.
       if (containsKey(JSON.stringify(input)))
         throw new AppError('invalid_body', { message: 'The arguments must not contain an API key.' });
       // Before the server: a new issuer removes the account, so the tokens of an earlier issuer are never refreshed there.
@@ -374,7 +373,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
 
 type Usable = { readonly connection: StoredConnection; readonly credential: Credential | null };
 
-/** Not `connection_broken`: nothing is wrong with an account. */
+/** Not `connection_broken`: there is no account that could be broken. */
 function noAccount({ name }: McpServer): AppError {
   return new AppError('not_found', {
     message: `The person has no account at ${name}.`,

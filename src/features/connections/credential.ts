@@ -17,7 +17,7 @@ export function encryptCredential(
   return encryption.encrypt(JSON.stringify(credential), contextOf(place));
 }
 
-/** Undefined: no key of ENCRYPTION_KEY decrypts it, or the server has another origin than when it was given. */
+/** Undefined: no key of ENCRYPTION_KEY decrypts it, or the origin of the server has changed since. */
 export function readCredential(
   encryption: Encryption,
   { id, encrypted }: Pick<StoredConnection, 'id' | 'encrypted'>,
@@ -29,7 +29,7 @@ export function readCredential(
   return text === undefined ? undefined : (JSON.parse(text) as Credential);
 }
 
-/** With the origin: a changed row must not send the credential to another server. */
+/** Includes the origin: a changed row must not send the credential to another server. */
 function contextOf({ id, url }: { readonly id: string; readonly url: string }): string {
   return `mcp-connection:${id}:${new URL(url).origin}`;
 }
@@ -60,7 +60,7 @@ function registrationContext({ slug, issuer }: { readonly slug: string; readonly
 
 type ServerPlace = { readonly slug: string; readonly url: string; readonly issuer: string | null };
 
-/** The secret of a client that the operator of a server gave. Without an issuer, it waits for one and is sent nowhere. */
+/** The client secret from the operator of a server. Without an issuer, it is not sent anywhere. */
 export function encryptClientSecret(encryption: Encryption, place: ServerPlace, secret: string): string {
   return encryption.encrypt(secret, clientContext(place));
 }
@@ -74,7 +74,7 @@ export function readClientSecret(
   return decryptedOrNot(() => encryption.decrypt(encrypted, clientContext(place)));
 }
 
-/** With the issuer: the secret must reach only the authorization server that an administrator accepted for it. */
+/** Includes the issuer: the secret must reach only the authorization server that an administrator accepted for it. */
 function clientContext({ slug, url, issuer }: ServerPlace): string {
   const place = `mcp-server-client:${slug}:${new URL(url).origin}`;
   return issuer === null ? place : `${place}:${issuer}`;
@@ -106,7 +106,7 @@ export function encryptedConnections(
     }));
 }
 
-/** How Postern is registered at the authorization servers, for a new ENCRYPTION_KEY. */
+/** The registrations of Postern at the authorization servers, for a new ENCRYPTION_KEY. */
 export function encryptedRegistrations(
   store: Pick<McpServerStore, 'registrationsUnderOtherKeys' | 'replaceRegistration'>,
 ): EncryptedRows {

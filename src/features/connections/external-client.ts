@@ -13,13 +13,12 @@ import { version } from '../../platform/version.ts';
 import type { ToolText } from './tool-text.ts';
 
 /**
- * Talks to an external MCP server: one session for each task, and only about tools. The credential reaches the origin of the
- * server's URL alone. Each task ends in time, however the server answers.
+ * A client for the tools of an external MCP server, with one session for each task. It sends the credential only to the origin of the server's URL. Each task has a time limit.
  */
 export type ExternalClient = {
-  /** Everything that it lists, within bounds. @throws AppError external_server_unavailable, connection_broken */
+  /** All tools that the server lists, within limits. @throws AppError external_server_unavailable, connection_broken */
   list(target: ExternalTarget): Promise<ToolText[]>;
-  /** @param tool as an administrator accepted it. @throws AppError as list() */
+  /** @param tool the text that an administrator accepted. @throws AppError as list() */
   call(
     target: ExternalTarget,
     tool: ToolText,
@@ -45,11 +44,11 @@ type AnswerPart =
 
 const maxTools = 1_000;
 const maxListPages = 20;
-/** All answers of one session together: the SDK holds every page of a list until it has the last one. */
+/** Maximum size of all answers of one session: the SDK holds every page of a list until the last one. */
 const maxSessionBytes = 4_194_304;
-/** Characters of all tools together, as JSON, in which a number can be longer than the server sent it. */
+/** Maximum characters of all tools together, as JSON. A number can be longer in JSON than the server sent it. */
 const maxListLength = 4_194_304;
-/** Far deeper than a schema that people write, and shallow enough for everything that reads it. */
+/** Far deeper than real schemas, and shallow enough for every reader. */
 const maxSchemaDepth = 64;
 const maxAnswerBytes = 65_536;
 
@@ -96,7 +95,7 @@ export function createExternalClient({
         jsonSchemaValidator: acceptsEverything,
       },
     );
-    // With the signal: the SDK would wait for the rest of an event stream that failed.
+    // The signal is needed: without it, the SDK would wait for the rest of a failed event stream.
     const options = { timeout: ms, maxTotalTimeout: ms, signal: seen.tooMuch.signal };
     try {
       await client.connect(transport, options);
@@ -105,7 +104,7 @@ export function createExternalClient({
       if (error instanceof AppError) throw error;
       throw failureOf(target, error, seen);
     } finally {
-      // Nobody waits for the end of the session at the server; its time is limited like every request.
+      // The caller does not wait until the server ends the session; that request has the usual time limit.
       const ended = transport.terminateSession().catch(() => undefined);
       void ended.then(() => client.close()).catch(() => undefined);
     }
@@ -142,7 +141,7 @@ export function createExternalClient({
   };
 }
 
-/** A schema of an external server is never compiled here: its patterns could keep this process busy without an end. */
+/** A schema of an external server is never compiled here: its patterns could block this process forever. */
 const acceptsEverything: NonNullable<ClientOptions['jsonSchemaValidator']> = {
   // T is what the caller expects; nothing here depends on it.
   getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
@@ -171,7 +170,7 @@ function fetchFor(
   const { origin } = new URL(url);
   return async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
     const { method = 'GET', signal } = init;
-    // Messages outside of an answer are of no use to a call of a tool.
+    // A tool call needs no messages outside of its answer.
     if (method === 'GET') return new Response(null, { status: 405 });
     if (new URL(input).origin !== origin) throw new Error('The request leaves the origin of the server.');
     const headers = Object.fromEntries(new Headers(init.headers));
@@ -221,7 +220,7 @@ function failureOf(
     return new AppError('connection_broken', {
       message: `${name} does not accept the account of the person.`,
     });
-  // Without the name of the scope: an agent reads this message, and the server chose the name.
+  // Omits the name of the scope: an agent reads this message, and the server chose the name.
   if (lacksScope)
     return new AppError('external_server_unavailable', {
       message: `${name} refused the request: the account of the person lacks a scope there.`,
@@ -254,7 +253,7 @@ function boundedList({ name }: ExternalTarget, texts: readonly ToolText[]): Tool
       hint: 'Ask the operator of the server to list less.',
     });
   if (texts.length > maxTools) throw refuse(`lists ${texts.length} tools; Postern reads at most ${maxTools}`);
-  // Before anything that follows the nesting by recursion.
+  // Checked before any recursion into the schema.
   if (texts.some((text) => isDeeperThan(text, maxSchemaDepth)))
     throw refuse(`lists a schema with more than ${maxSchemaDepth} levels`);
   let length = 0;

@@ -32,7 +32,7 @@ test('every refresh token and every access token is revoked', async () => {
   expect(new Set(sent)).toEqual(new Set(held));
 });
 
-test('an authorization server that does not answer is asked about a few tokens, and never for long', async () => {
+test('an authorization server that does not answer gets few requests, within the time limit', async () => {
   let asked = 0;
   const fetch: Fetch = async (url, { signal }) => {
     signal?.throwIfAborted();
@@ -54,14 +54,14 @@ test('an authorization server that does not answer is asked about a few tokens, 
   expect(asked).toBe(8);
 });
 
-test('one that offers no revocation loses nothing', async () => {
+test('an authorization server without revocation counts as a success', async () => {
   const { revocation_endpoint: _, ...rest } = metadata;
   const fetch: Fetch = async () => json(rest);
   const oauth = createExternalOAuth({ fetch, clock: { now: () => 0 } });
   expect(await oauth.revoke(issuer, tokens)).toBe(0);
 });
 
-describe('what a server and its authorization server say', () => {
+describe('metadata of a server and its authorization server', () => {
   const server = { name: 'Tracker', url: 'https://mcp.example/mcp' };
   const document = (scopes: string[]) => ({
     resource: server.url,
@@ -108,13 +108,13 @@ describe('what a server and its authorization server say', () => {
     ['a challenge without metadata', 'Bearer'],
     ['metadata at another origin', 'Bearer resource_metadata="https://evil.example/metadata"'],
     ['metadata that is not there', 'Bearer resource_metadata="https://mcp.example/gone"'],
-  ])('with %s, the well-known addresses are asked', async (_what, challenge) => {
+  ])('with %s, Postern reads the well-known addresses', async (_what, challenge) => {
     const { oauth, asked } = serverWith(challenge, { [wellKnown]: document(['issues:read']) });
     expect(await oauth.discover(server)).toMatchObject({ issuer, scopes: ['issues:read'] });
     expect(asked.join(' ')).not.toContain('evil');
   });
 
-  /** An authorization server that keeps what it is sent. */
+  /** An authorization server that records its requests. */
   const authorizationServer = (more: Record<string, unknown>, registered: Record<string, unknown> = {}) => {
     const sent: { url: string; headers: Record<string, string>; body: string }[] = [];
     const fetch: Fetch = async (url, { headers, body }) => {
@@ -156,7 +156,7 @@ describe('what a server and its authorization server say', () => {
     expect(JSON.parse(sent[0]?.body ?? '')).toMatchObject({ application_type: 'native' });
   });
 
-  test('a registered secret needs no time at which it expires', async () => {
+  test('a registered secret needs no expiry time', async () => {
     const { oauth } = authorizationServer({}, { client_secret: 'secret-there' });
     expect(await oauth.register(issuer, 'https://postern.example/callback')).toEqual({
       clientId: 'postern-there',

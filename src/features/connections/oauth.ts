@@ -10,11 +10,10 @@ import type { McpServer } from './server-store.ts';
 
 /**
  * Signs people in at the authorization servers of external MCP servers, with openid-client: discovery (RFC 9728, RFC 8414),
- * registration (RFC 7591), code flow with PKCE and `iss` (RFC 9207), tokens for one resource (RFC 8707). What is secret goes
- * to the origin of the issuer alone.
+ * registration (RFC 7591), code flow with PKCE and `iss` (RFC 9207), tokens for one resource (RFC 8707). Secrets go only to the origin of the issuer.
  */
 export type ExternalOAuth = {
-  /** Where people sign in, as the server says. @throws AppError external_server_unavailable */
+  /** The issuer at which people sign in, from the server. @throws AppError external_server_unavailable */
   discover(server: Pick<McpServer, 'name' | 'url'>): Promise<Discovered>;
   /** @throws AppError external_server_unavailable, state_conflict; so do the others */
   register(issuer: string, redirectUri: string): Promise<Registration>;
@@ -34,7 +33,7 @@ export type Discovered = {
   readonly scopes: readonly string[];
 };
 
-/** How Postern is known at an authorization server. */
+/** Postern's client at an authorization server. */
 export type Registration = {
   readonly clientId: string;
   /** Null: a public client. */
@@ -63,7 +62,7 @@ export type Refreshed =
   /** The person must sign in there again. */
   | { readonly kind: 'refused' };
 
-/** Of one authorization server. */
+/** The metadata of one authorization server. */
 const revokedAtOnce = 8;
 
 /** The first message of a client. A server that needs a sign-in answers it with its challenge. */
@@ -109,7 +108,7 @@ export function createExternalOAuth({
     };
   }
 
-  /** With either form of metadata address: RFC 8414 section 3.1, then OpenID Connect Discovery. */
+  /** Tries both metadata addresses: RFC 8414 section 3.1, then OpenID Connect Discovery. */
   async function withMetadata<T>(
     issuer: string,
     task: (options: ReturnType<typeof optionsFor> & { algorithm: 'oauth2' | 'oidc' }) => Promise<T>,
@@ -161,7 +160,7 @@ export function createExternalOAuth({
     };
   }
 
-  /** What the server answers to a request without a token (RFC 9728 section 5.1); nothing when it has no challenge. */
+  /** The server's challenge to a request without a token (RFC 9728 section 5.1); undefined if it has none. */
   async function challengeOf({ name, url }: Pick<McpServer, 'name' | 'url'>): Promise<Challenge> {
     const answer = await fetch(url, {
       method: 'POST',
@@ -248,7 +247,7 @@ export function createExternalOAuth({
           code_challenge_method: 'S256',
           resource,
           ...(scope === '' ? {} : { scope }),
-          // Without it, a server need not give a refresh token (OpenID Connect Core section 11).
+          // Without it, a server may omit the refresh token (OpenID Connect Core section 11).
           ...(isOffline ? { prompt: 'consent' } : {}),
         });
         // A browser opens it.
@@ -279,7 +278,7 @@ export function createExternalOAuth({
         }
       }),
     async revoke(issuer, tokens) {
-      // For all of them together: a process that stops waits for this.
+      // One limit for all tokens: a stopping process waits for this.
       const ending = AbortSignal.timeout(timeoutMs);
       const configurations = new Map<string, Promise<client.Configuration>>();
       const waiting = [...tokens];
@@ -304,7 +303,7 @@ export function createExternalOAuth({
 }
 
 type Challenge = {
-  /** Where the server describes itself. */
+  /** The address of the server's metadata. */
   readonly metadata: string | undefined;
   readonly scopes: readonly string[] | undefined;
 };
@@ -319,7 +318,7 @@ const enterClient =
 
 const methods = ['none', 'client_secret_basic', 'client_secret_post'] as const;
 
-/** The method that Postern registers: that of a public client where the server supports it. */
+/** The method that Postern registers: the method of a public client if the server supports it. */
 function authMethodFor(supported: readonly string[] | undefined): (typeof methods)[number] {
   return methods.find((method) => supported === undefined || supported.includes(method)) ?? 'none';
 }
@@ -335,8 +334,7 @@ function withSecret(secret: string): client.ClientAuth {
 }
 
 /**
- * The library encodes hyphens and dots too, and many authorization servers decode nothing (RFC 6749 section 2.3.1). This
- * encodes only what a form must.
+ * Encodes only what a form requires. The library also encodes hyphens and dots, which many authorization servers do not decode (RFC 6749 section 2.3.1).
  */
 function basicAuth(secret: string): client.ClientAuth {
   const encode = (text: string) => new URLSearchParams([['', text]]).toString().slice(1);
@@ -346,7 +344,7 @@ function basicAuth(secret: string): client.ClientAuth {
   };
 }
 
-/** RFC 7591 requires `client_secret_expires_at` beside a secret; many authorization servers leave it out. */
+/** RFC 7591 requires `client_secret_expires_at` with a secret; many authorization servers omit it. */
 function withSecretExpiry(fetch: client.CustomFetch): client.CustomFetch {
   return async (url, options) => {
     const answer = await fetch(url, options);
@@ -361,12 +359,12 @@ function withSecretExpiry(fetch: client.CustomFetch): client.CustomFetch {
   };
 }
 
-/** The refresh token or the registration is gone; another attempt changes nothing. */
+/** The refresh token or the registration no longer exists; a retry does not help. */
 function isFinal(error: string): boolean {
   return ['invalid_grant', 'invalid_client', 'unauthorized_client'].includes(error);
 }
 
-/** RFC 9728 section 3.3: the metadata is about this server and not about another. */
+/** RFC 9728 section 3.3: the metadata describes this server, and no other. */
 function covers(resource: string, url: string): boolean {
   const of = URL.parse(resource);
   const server = new URL(url);
@@ -381,7 +379,7 @@ function isIssuer(text: string): boolean {
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
 }
 
-/** What a library says about an answer may quote a token, so it is the cause and no message. */
+/** A library's error may quote a token, so it is only the cause and never the message. */
 async function explaining<T>(task: () => Promise<T>): Promise<T> {
   try {
     return await task();
@@ -398,7 +396,7 @@ async function explaining<T>(task: () => Promise<T>): Promise<T> {
 }
 
 function unavailable(message: string, cause?: unknown, hint?: string): AppError {
-  // The name or code alone: texts of protocol errors hold what was answered.
+  // Only the name or code: texts of protocol errors quote the answer.
   const reason = cause instanceof Error ? new Error(cause.name) : undefined;
   return new AppError('external_server_unavailable', {
     message,

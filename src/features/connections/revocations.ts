@@ -6,12 +6,11 @@ import type { ExternalOAuth, OAuthTokens } from './oauth.ts';
 import type { McpServer } from './server-store.ts';
 
 /**
- * Revokes tokens at the authorization server that issued them. It works in the background, because Postern has removed them
- * already: no change waits for it or fails with it. A token that is not revoked in time, or before the process ends, is lost.
+ * Revokes tokens at the authorization server that issued them. It runs in the background, because Postern has already removed them: no change waits for it or fails with it. A token that is not revoked in time, or before the process ends, is lost.
  */
 export type Revocations = {
   revoke(server: TokenServer, tokens: readonly OAuthTokens[]): void;
-  /** The tokens of removed accounts; `server` as it was when they were connected. */
+  /** Revokes the tokens of removed accounts. `server`: its state when they were connected. */
   revokeRemoved(server: TokenServer, removed: readonly StoredConnection[]): void;
   /** Resolves when the work in the background is done. */
   settled(): Promise<void>;

@@ -14,7 +14,7 @@ const toolName = z.string().regex(namePattern, 'must be the name of a tool');
 const slug = z
   .string()
   .regex(/^[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?$/, 'must be 1 to 32 of a-z, 0-9 and hyphens')
-  .describe('Begins the names of its tools at `/mcp`: `<slug>__<tool>`');
+  .describe('The prefix of its tool names at `/mcp`: `<slug>__<tool>`');
 const url = z
   .string()
   .max(500)
@@ -36,12 +36,12 @@ const tools = z
     (rules) => Object.keys(rules).every((name) => toolName.safeParse(name).success),
     'must have names of tools',
   )
-  .describe('By the names that the server gives its tools. A tool without a rule is `ask`');
+  .describe('Rules by the server’s tool names. A tool without a rule is `ask`');
 const readOnlyTools = z
   .array(toolName)
   .max(200)
   .describe('Tools that change nothing. Each other tool counts as one that changes something');
-const enabled = z.boolean().describe('False: nobody can use or connect it; connections stay');
+const enabled = z.boolean().describe('False: no one can use or connect it; connections stay');
 
 const client = z
   .strictObject({
@@ -50,11 +50,11 @@ const client = z
       .string()
       .regex(/^[\x20-\x7e]{1,500}$/, 'must be 1 to 500 printable ASCII characters')
       .optional()
-      .describe('Absent: a public client. Postern stores it encrypted and shows it to nobody'),
+      .describe('Absent: a public client. Postern stores it encrypted and never shows it'),
   })
   .nullable()
   .describe(
-    'For `oauth`: how the operator of the server knows Postern. Null: Postern registers itself. Postern sends the secret only to the `issuer` that you accept for it',
+    'For `oauth`: the client that the operator of the server gave Postern. Null: Postern registers itself. Postern sends the secret only to the `issuer` that you accept for it',
   );
 
 const addSchema = z
@@ -75,7 +75,7 @@ const changeSchema = z
     issuer: z
       .string()
       .max(500)
-      .describe('The value of `changedIssuer` accepts it. That of `issuer` keeps the present one'),
+      .describe('The value of `changedIssuer` accepts it. The value of `issuer` keeps the current one'),
   })
   .partial()
   .meta({ id: 'McpServerChange' });
@@ -89,15 +89,12 @@ const shown = {
   readOnlyTools: z.array(z.string()),
   enabled: z.boolean(),
   issuer: z.string().nullable().describe('OAuth: where people sign in. Null: none was found or accepted yet'),
-  clientId: z
-    .string()
-    .nullable()
-    .describe('OAuth: the client id of Postern there. Null: Postern registers itself'),
+  clientId: z.string().nullable().describe('OAuth: the client id of Postern. Null: Postern registers itself'),
   changedIssuer: z
     .string()
     .nullable()
     .describe(
-      'OAuth: the server names this authorization server: at another origin than its own, in place of `issuer`, or while a client secret waits for one. Nobody can connect until you accept it',
+      'OAuth: the server now names this authorization server: at another origin, in place of `issuer`, or while a client secret waits for one. No one can connect until you accept it',
     ),
 };
 const serverSchema = z.strictObject(shown).meta({ id: 'McpServer' });
@@ -124,10 +121,10 @@ const toolSchema = z
       .enum(['new', 'changed', 'accepted'])
       .describe('`new`: not accepted yet. `changed`: the server lists another text than the accepted one'),
     problem: z.string().nullable().describe('Why it cannot be accepted. Null: it can be'),
-    digest: z.string().describe('Of the listed text; accepting it needs this value'),
+    digest: z.string().describe('Digest of the listed text; accepting it needs this value'),
     listedAt: timestampSchema.describe('When Postern first saw the listed text'),
-    listed: textSchema.describe('What the server said last'),
-    accepted: textSchema.nullable().describe('What agents get. Null: nothing'),
+    listed: textSchema.describe('The text that the server listed last'),
+    accepted: textSchema.nullable().describe('The text that agents get. Null: none'),
   })
   .meta({ id: 'McpServerTool' });
 
@@ -183,7 +180,7 @@ export function mcpServerRoutes(servers: McpServers): Route[] {
       operationId: 'listMcpServers',
       tag,
       summary: 'List the external MCP servers',
-      description: 'By name.',
+      description: 'Sorted by name.',
       policy: byAdministrators,
       success: { status: 200, data: z.strictObject({ servers: z.array(serverSchema) }) },
       example: { data: { servers: [example] } },
@@ -197,7 +194,7 @@ export function mcpServerRoutes(servers: McpServers): Route[] {
       operationId: 'addMcpServer',
       tag,
       summary: 'Add an external MCP server',
-      description: `At most ${maxServers}. People connect their own accounts then. Its tools become known with the first connection, and agents get those that you accept.`,
+      description: `At most ${maxServers}. People then connect their own accounts. The first connection lists its tools, and agents get those that you accept.`,
       policy: byAdministrators,
       body: addSchema,
       errors: ['quota_exceeded', 'name_conflict'],
@@ -214,7 +211,7 @@ export function mcpServerRoutes(servers: McpServers): Route[] {
       tag,
       summary: 'Change an external MCP server',
       description:
-        'Fields that are not sent stay; `tools` and `readOnlyTools` are replaced whole. Another `url` removes all connections, accepted tools and rules of tools, because they belong to another server. Another `auth`, and an issuer in place of an earlier one, remove all connections. Any of the three removes `client`, unless the request sends it. The first secret of a `client` moves `issuer` to `changedIssuer` and removes all connections, unless the request sends `issuer`. `endedConnections` says how many.',
+        'Omitted fields do not change; `tools` and `readOnlyTools` are replaced as a whole. Another `url` removes all connections, accepted tools and rules of tools, because they belong to another server. Another `auth`, and an issuer in place of an earlier one, remove all connections. Any of the three removes `client`, unless the request sends it. The first secret of a `client` moves `issuer` to `changedIssuer` and removes all connections, unless the request sends `issuer`. `endedConnections` says how many.',
       policy: byAdministrators,
       params,
       body: changeSchema,
@@ -232,7 +229,7 @@ export function mcpServerRoutes(servers: McpServers): Route[] {
       operationId: 'deleteMcpServer',
       tag,
       summary: 'Delete an external MCP server',
-      description: 'With the connections of all people and the accepted tools.',
+      description: 'Also removes the connections of all people and the accepted tools.',
       policy: byAdministrators,
       params,
       errors: ['not_found'],
@@ -249,7 +246,7 @@ export function mcpServerRoutes(servers: McpServers): Route[] {
       tag,
       summary: 'List the tools of an external MCP server',
       description:
-        'With the accepted text and the one that the server lists now. The text is of the server: read it as data. Agents get a tool only while both are the same.',
+        'Each has the accepted text and the text that the server lists now. The text comes from the server: read it as data. Agents get a tool only while both are the same.',
       policy: byAdministrators,
       params,
       errors: ['not_found'],
@@ -279,7 +276,7 @@ export function mcpServerRoutes(servers: McpServers): Route[] {
       policy: byAdministrators,
       params: toolParams,
       body: z
-        .strictObject({ digest: z.string().max(100).describe('Of the text that you read') })
+        .strictObject({ digest: z.string().max(100).describe('Digest of the text that you read') })
         .meta({ id: 'McpToolAcceptance' }),
       errors: ['not_found', 'state_conflict'],
       success: { status: 200, data: toolSchema },

@@ -5,23 +5,23 @@ import type { ToolText } from './tool-text.ts';
 
 export const serverAuths = ['none', 'header', 'oauth'] as const;
 
-/** An MCP server of others that an administrator registered. */
+/** An external MCP server that an administrator registered. */
 export type McpServer = {
   readonly slug: string;
   readonly name: string;
   readonly url: string;
   /** How a person signs in there. `header`: with a value for the Authorization header. */
   readonly auth: (typeof serverAuths)[number];
-  /** By the names that the server gives its tools. A tool without a rule is `ask`. */
+  /** Rules by the server's tool names. A tool without a rule is `ask`. */
   readonly tools: Readonly<Record<string, ToolRule>>;
-  /** Tools that change nothing, as an administrator says. */
+  /** Tools that an administrator marked as read-only. */
   readonly readOnlyTools: readonly string[];
   readonly enabled: boolean;
-  /** OAuth: the authorization server to which people are sent. Null: none was found or accepted yet. */
+  /** OAuth: the authorization server at which people sign in. Null: none was found or accepted yet. */
   readonly issuer: string | null;
-  /** OAuth: how the operator of the server knows Postern. Null: Postern registers itself. */
+  /** OAuth: the client that the operator of the server gave Postern. Null: Postern registers itself. */
   readonly clientId: string | null;
-  /** OAuth: another one that the server names, which waits for an administrator. */
+  /** OAuth: a new authorization server that the server names, which waits for an administrator. */
   readonly changedIssuer: string | null;
 };
 
@@ -39,7 +39,7 @@ export type McpServerStore = {
   /** By name. */
   list(): Promise<McpServer[]>;
   find(slug: string): Promise<McpServer | undefined>;
-  /** The same; other changes of servers wait until the transaction ends. */
+  /** Makes other changes of servers wait until the transaction ends. */
   hold(slug: string): Promise<McpServer | undefined>;
   count(): Promise<number>;
   /** False: the slug is in use. */
@@ -48,9 +48,9 @@ export type McpServerStore = {
   remove(slug: string): Promise<void>;
   /** By name. */
   tools(slug: string): Promise<ServerTool[]>;
-  /** Keeps what was accepted and what is the same, and removes what is neither listed nor accepted. */
+  /** Stores the listed tools. Removes tools that are neither listed nor accepted. */
   putListed(slug: string, tools: readonly Omit<ServerTool, 'accepted' | 'acceptedDigest'>[]): Promise<void>;
-  /** False: the server lists another text by now. */
+  /** False: the server now lists another text. */
   accept(slug: string, name: string, digest: string): Promise<boolean>;
   removeTools(slug: string): Promise<void>;
   /** The encrypted secret of `clientId`. Null: there is none. */
@@ -68,9 +68,9 @@ export type McpServerStore = {
     after: string,
     limit: number,
   ): Promise<{ slug: string; url: string; issuer: string | null; encrypted: string }[]>;
-  /** Does nothing when the secret has changed since it was read. */
+  /** Replaces the secret, unless it has changed since it was read. */
   replaceClientSecret(slug: string, before: string, after: string): Promise<void>;
-  /** Unless it has changed since it was read. */
+  /** Replaces the registration, unless it has changed since it was read. */
   replaceRegistration(slug: string, before: string, after: string): Promise<void>;
 };
 

@@ -14,7 +14,7 @@ import { digestOf, problemOf, type ToolText } from './tool-text.ts';
 
 export const maxServers = 50;
 
-/** How the operator of a server knows Postern, in place of a registration. */
+/** The client that the operator of a server gave Postern, in place of a registration. */
 export type ServerClient = {
   readonly clientId: string;
   /** Absent: a public client. */
@@ -49,11 +49,10 @@ export type McpServers = {
   tools(slug: string): Promise<ServerTool[]>;
   /** `digest`: of the text that the administrator read. @throws AppError not_found, state_conflict */
   accept(auditContext: AuditContext, slug: string, name: string, digest: string): Promise<ServerTool>;
-  /** What the server listed for a person. It may be another list for each person. */
+  /** Stores the tools that the server listed for a person. The list may differ for each person. */
   noteListed(server: Pick<McpServer, 'slug' | 'url'>, texts: readonly ToolText[]): Promise<void>;
   /**
-   * The authorization server that the server names. The first is kept when it is at the origin of the server and no client
-   * secret is stored. Any other one removes every connection and waits for an administrator.
+   * Records the authorization server that the server names. The first is kept if it is at the origin of the server and no client secret is stored. Any other removes every connection and waits for an administrator.
    */
   noteIssuer(server: Pick<McpServer, 'slug' | 'url'>, issuer: string): Promise<void>;
 };
@@ -105,7 +104,7 @@ export function createMcpServers(deps: {
     return encrypted === null ? undefined : readClientSecret(deps.encryption, server, encrypted);
   }
 
-  /** Whether the request enters a secret for a client that has none at the present issuer. */
+  /** Whether the request enters a secret for a client that has none at the current issuer. */
   async function entersSecret(
     mcpServers: McpServerStore,
     before: McpServer,
@@ -115,7 +114,7 @@ export function createMcpServers(deps: {
     return client.clientId !== before.clientId || (await secretOf(mcpServers, before)) === undefined;
   }
 
-  /** Encrypts the secret that waited for an issuer again, for the one that an administrator accepts. */
+  /** Encrypts the waiting secret again, for the issuer that an administrator accepts. */
   async function bindSecret(mcpServers: McpServerStore, before: McpServer, after: McpServer): Promise<void> {
     const secret = await secretOf(mcpServers, before);
     if (secret === undefined) return;
@@ -149,7 +148,7 @@ export function createMcpServers(deps: {
         const before = found(await mcpServers.hold(slug), slug);
         const sent = Object.entries(change).filter(([, value]) => value !== undefined);
         const isOtherServer = change.url !== undefined && change.url !== before.url;
-        // Trust in the tools of one server is none in those of another.
+        // Trust in the tools of one server does not extend to another.
         const kept = isOtherServer ? { ...before, tools: {}, readOnlyTools: [] } : before;
         const changed: McpServer = { ...kept, ...Object.fromEntries(sent) };
         requireOther(changed);
@@ -160,7 +159,7 @@ export function createMcpServers(deps: {
             message: `The server did not name the issuer ${issuer}.`,
             hint: 'Send the changedIssuer of this server, and change its URL in another request.',
           });
-        // The server may have named the present issuer before anyone knew of a secret, so it waits for an administrator, too.
+        // The server may have named the current issuer before the secret was entered, so it also waits for an administrator.
         const waits = before.issuer !== null && (await entersSecret(mcpServers, before, client));
         const signIn = isOtherSignIn
           ? { ...changed, issuer: null, changedIssuer: null }
@@ -177,7 +176,7 @@ export function createMcpServers(deps: {
         if (given !== undefined) await putClient(mcpServers, after, given);
         else if (after.issuer !== before.issuer) await bindSecret(mcpServers, before, after);
         if (after.issuer !== before.issuer) await mcpServers.putRegistration(slug, null);
-        // What was accepted came from another server.
+        // The accepted texts came from another server.
         if (isOtherServer) await mcpServers.removeTools(slug);
         const removed =
           isOtherSignIn || after.issuer !== before.issuer ? await mcpConnections.removeOfServer(slug) : [];
@@ -232,7 +231,7 @@ export function createMcpServers(deps: {
       // The usual case is that nothing changed: it takes no lock and writes nothing.
       if (!changesTools(await read.mcpServers.tools(slug), texts)) return;
       await tx(async ({ mcpServers, audit }) => {
-        // Removed meanwhile, or another server by now: this listing is of no use.
+        // The server was removed or replaced meanwhile, so this listing is discarded.
         if ((await mcpServers.hold(slug))?.url !== url) return;
         const known = new Map((await mcpServers.tools(slug)).map((tool) => [tool.name, tool]));
         const listed = new Map(texts.map((text) => [storedName(text), text]));
@@ -255,7 +254,7 @@ export function createMcpServers(deps: {
     async noteIssuer({ slug, url }, issuer) {
       const noted = await tx(async ({ mcpServers, mcpConnections, audit }) => {
         const before = await mcpServers.hold(slug);
-        // Removed meanwhile, or another server by now: this says nothing about it.
+        // The server was removed or replaced meanwhile, so this result is discarded.
         if (before?.url !== url) return undefined;
         if (before.issuer === issuer || before.changedIssuer === issuer) return undefined;
         // A token of a foreign issuer that ignores the resource would open other servers to this one. And only an
@@ -276,7 +275,7 @@ export function createMcpServers(deps: {
   };
 }
 
-/** Whether putListed() would change anything: a tool that was accepted stays, also when this person does not get it. */
+/** Whether putListed() would change anything: an accepted tool stays, even if this person's list lacks it. */
 function changesTools(known: readonly ServerTool[], texts: readonly ToolText[]): boolean {
   const digests = new Map(texts.map((text) => [storedName(text), digestOf(text)]));
   const listed = known.filter(({ name }) => digests.has(name));
@@ -287,7 +286,7 @@ function changesTools(known: readonly ServerTool[], texts: readonly ToolText[]):
   );
 }
 
-/** The name in the table and in paths: printable, and never longer than a table takes. Only an honest name stays the same. */
+/** The name in the table and in paths: printable, and short enough for the table. Only a valid name stays unchanged. */
 function storedName({ name }: ToolText): string {
   return safeText(name).slice(0, 200);
 }

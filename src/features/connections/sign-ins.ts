@@ -13,9 +13,7 @@ import type { McpServer, McpServerStore } from './server-store.ts';
 import { type McpServers, requireUnchanged } from './servers.ts';
 
 /**
- * A sign-in of a person at the authorization server of an external server: from the button in Settings to the callback. The
- * state belongs to the browser session that began it, and each server has its own callback, so that no page of another can
- * finish it (confused deputy, mix-up).
+ * A sign-in of a person at the authorization server of an external server: from the button in Settings to the callback. The state belongs to the browser session that began it, and each server has its own callback, so that no other server's page can finish it (confused deputy, mix-up).
  */
 export type ExternalSignIns = {
   /** The address at which the person signs in. @throws AppError state_conflict, external_server_unavailable */
@@ -93,7 +91,7 @@ export function createExternalSignIns(deps: {
     });
   }
 
-  /** A registration of its own for an account that replaces another, whose tokens are revoked (decision 0068). */
+  /** A separate registration for an account that replaces another, whose tokens are revoked (decision 0068). */
   async function registered(userId: string, slug: string, issuer: string): Promise<Registration> {
     const replaces = (await read.mcpConnections.find(userId, slug)) !== undefined;
     const stored = replaces ? null : await read.mcpServers.registration(slug);
@@ -147,7 +145,7 @@ export function createExternalSignIns(deps: {
           message: 'This browser session did not begin this sign-in, or it is older than ten minutes.',
           hint: 'Connect the account again, in Settings.',
         });
-      // As begin() wrote it.
+      // begin() wrote it.
       const { verifier, resource, registration } = JSON.parse(text) as Attempt;
       const { issuer } = stored;
       await requireIssuer(slug, issuer);

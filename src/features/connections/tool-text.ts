@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../audit/audit.ts';
 
-/** What an external server says about one of its tools. Everything in it can reach a language model, except the annotations. */
+/** The text of an external server about one of its tools. All of it can reach a language model, except the annotations. */
 export type ToolText = {
   readonly name: string;
   readonly title: string | null;
@@ -18,7 +18,7 @@ export function digestOf(text: ToolText): string {
 
 /** Bytes of a tool with its schemas, as JSON. */
 const maxToolBytes = 16_384;
-/** Clients of language models take these names; the slug and two underscores are in front of it. */
+/** Clients of language models accept these names; the slug and two underscores precede the name. */
 export const namePattern = /^[A-Za-z0-9_.-]{1,64}$/;
 /** An administrator cannot see these characters, and a language model reads them. The two joiners are in many scripts. */
 const invisible = /(?![\n\r\t])\p{Cc}|[\u2028\u2029]|(?![\u200c\u200d])\p{Cf}|\p{Co}|\p{Cs}/u;
