@@ -175,7 +175,7 @@ test('who has none is taught what an Environment is, and creates one from a bran
 
 test('an Environment of a branch whose postern.yaml has problems is what the form shows', async () => {
   const { page, context } = await at('/environments/new?repository=acme%2Fwebsite&branch=broken');
-  await page.getByText('Until a deploy succeeds, Postern deploys every push').waitFor();
+  await page.getByText('until a deploy succeeds, Postern tries each push').waitFor();
   await expect.poll(() => page.getByLabel('Follow the branch').isChecked()).toBe(true);
   await expect.poll(() => page.getByRole('radio', { name: 'Members' }).isChecked()).toBe(true);
   await page.getByLabel('Name').fill('shown');

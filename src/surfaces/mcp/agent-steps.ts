@@ -31,7 +31,7 @@ export type AgentStepsDeps = {
   readonly limiter: Pick<RateLimiter, 'spend'>;
 };
 
-/** Off, an address answers as if it did not exist. @throws AppError not_found */
+/** While MCP is off, an address answers as if it did not exist. @throws AppError not_found */
 export async function requireEnabled({ policy }: Pick<AgentStepsDeps, 'policy'>): Promise<McpPolicy> {
   const inForce = await policy();
   if (!inForce.enabled) throw new AppError('not_found');
@@ -44,7 +44,7 @@ export async function limitAgents(
   userId: string,
   perMinute: number,
 ): Promise<void> {
-  // A name of its own, so that the budget is independent of those of keys and of changes.
+  // A separate name, so that the budget is independent of the budgets of keys and changes.
   const spend = await limiter.spend({ owner: `mcp:${userId}`, key: '', limit: perMinute });
   if (spend.allowed) return;
   const wait = retryAfterSeconds(spend);
@@ -55,15 +55,15 @@ export async function limitAgents(
   });
 }
 
-/** What policy and definition leave of what a person may do through a client. */
+/** The rights of a person that policy and definition leave to a client. */
 export type AgentRights = {
   readonly policy: McpPolicy;
   readonly definition: AgentDefinition | undefined;
-  /** As an administrator wrote it, before the definition narrows it. */
+  /** The administrator's policy, before the definition narrows it. */
   readonly wholePolicy: McpPolicy;
 };
 
-/** While the grant holds and the client is allowed. @throws AppError */
+/** Requires a valid grant and an allowed client. @throws AppError */
 export async function accessUnder(
   { definitions }: Pick<AgentStepsDeps, 'definitions'>,
   { user, clientId }: AgentCaller,
@@ -77,7 +77,7 @@ export async function accessUnder(
   return { policy: policyUnder(wholePolicy, definition), definition, wholePolicy };
 }
 
-/** The caller of routes: with the scopes and the reach that are left. */
+/** The caller of routes, with the remaining scopes and reach. */
 export function agentUnder(
   caller: AgentCaller,
   { policy, definition }: Pick<AgentRights, 'policy' | 'definition'>,

@@ -13,8 +13,7 @@ import { canonicalJson } from '../../features/audit/chain.ts';
 import { type Tool, type ToolContext, versionOf } from './tool.ts';
 
 /**
- * The step of a call that the person must approve. A client that can open pages for the person is asked to open that of the
- * approval, and repeats the call by itself; every other client tells the agent the address.
+ * The step of a call that the person must approve. A client that can open pages for the person opens the page of the approval and repeats the call. Every other client gives the agent the address.
  */
 export type ApprovalStep = {
   readonly use: (call: Omit<CallToApprove, 'grantId'>) => Promise<Asked>;
@@ -23,19 +22,19 @@ export type ApprovalStep = {
 };
 
 export type PersonAtClient = {
-  /** The client can open a page for the person, and was not asked to in this call. */
+  /** The client can open a page for the person, and has not been asked to in this call. */
   readonly opensPages: boolean;
-  /** The person agreed to open the page, so that an answer may come soon. */
+  /** The person agreed to open the page, so an answer may come soon. */
   readonly isAtPage: boolean;
-  /** The client can ask the person a question itself. */
+  /** The client can ask the person a question. */
   readonly answersQuestions: boolean;
-  /** What the person answered to askToConfirm(); null: nothing yet. */
+  /** The person's answer to askToConfirm(); null: none yet. */
   readonly confirmed: { readonly isAllowed: boolean; readonly confirmation: string } | null;
 };
 
 const key = 'approval';
 const confirmKey = 'confirm';
-/** As long as `wait_for_environment` waits. */
+/** The time that `wait_for_environment` waits. */
 const looks = 15;
 const pauseMs = 1_000;
 
@@ -73,7 +72,7 @@ export function openPage({ title }: Tool, url: string): InputRequiredResult {
   return inputRequired({ inputRequests: { [key]: inputRequired.elicitUrl({ message, url }) } });
 }
 
-/** The client returns `confirmation` with the answer of the person, so the answer holds for this call alone. */
+/** The client returns `confirmation` with the answer of the person, so the answer holds only for this call. */
 export function askToConfirm({ title }: Tool, input: unknown, confirmation: string): InputRequiredResult {
   const message = `Your agent wants to: ${title}. Arguments: ${JSON.stringify(input)}`;
   const confirm = { type: 'boolean', title: 'Do it', default: false } as const;
@@ -89,14 +88,14 @@ export function askToConfirm({ title }: Tool, input: unknown, confirmation: stri
   });
 }
 
-/** Uses the approval of this call, or requests one. Waits a moment for a person who is at the page. @throws AppError */
+/** Uses the approval of this call, or requests one. Waits a moment for a person who has the page open. @throws AppError */
 export async function askPerson(
   tool: Tool,
   input: Readonly<Record<string, unknown>>,
   { context, approvals }: { readonly context: ToolContext; readonly approvals: ApprovalStep },
   { isAtPage }: PersonAtClient,
 ): Promise<Asked> {
-  // Its route refuses the call, too; here a key would be stored and shown first.
+  // The route also refuses the call, but here a key would be stored and shown first.
   if (containsKey(JSON.stringify(input)))
     throw new AppError('invalid_body', { message: 'The arguments must not contain an API key.' });
   const ask = async () =>

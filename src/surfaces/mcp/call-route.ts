@@ -11,12 +11,12 @@ import type { Authorization } from '../web/authorization.ts';
 import { parseValues } from '../web/input.ts';
 import type { RequestLimits } from '../web/request-limits.ts';
 
-/** What a tool sends to a route: the same as in an HTTP request, before it is parsed. */
+/** A tool's request to a route, like an HTTP request before parsing. */
 export type RouteInput = {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: unknown;
-  /** In place of a body. */
+  /** Replaces the body. */
   readonly file?: RouteFile;
   /** The header If-Match. */
   readonly ifMatch?: string | undefined;
@@ -26,7 +26,7 @@ export type RouteFile = {
   readonly name: string;
   readonly contentType: string;
   readonly bytes: Uint8Array | Readable;
-  /** Who sends the bytes, when they come in a request of their own. */
+  /** The sender of the bytes, if a separate request carries them. */
   readonly sender?: {
     /** Aborted when the client disconnects. */
     readonly left: AbortSignal;
@@ -84,7 +84,7 @@ function uploadOf(file: RouteFile, authorize: () => Promise<void>): RequestUploa
     async *parts() {
       yield { kind: 'file', name: '', fileName, contentType, stream };
     },
-    // Without a sender nobody can leave: the bytes are here.
+    // Without a sender, no client can disconnect: the bytes are complete.
     left: sender?.left ?? AbortSignal.any([]),
     async reauthorize() {
       await authorize();

@@ -16,14 +16,13 @@ import { type Environment, environmentId, siteId } from './read-tools.ts';
 import { defineTool, type Subject, type Tool } from './tool.ts';
 
 /**
- * The tools that change something. Each names what it changes by its immutable id, never by a name that may be another's by
- * now.
+ * The tools that change something. Each names what it changes by its immutable id, never by a name, which may belong to another one meanwhile.
  */
 const hours = z.number().int().min(1).max(8_760);
 const serviceChoices = z
   .array(
     z.strictObject({
-      name: z.string().max(40).describe('Of a service in postern.yaml'),
+      name: z.string().max(40).describe('The name of a service in postern.yaml'),
       active: z.boolean().describe('False: it does not start, unless an active service requires it'),
     }),
   )
@@ -32,7 +31,7 @@ const serviceChoices = z
 const variables = z
   .record(z.string().max(100), z.string().max(8_192))
   .optional()
-  .describe('In place of those of postern.yaml');
+  .describe('Replaces the services of postern.yaml');
 const access = z
   .enum(['owner', 'members'])
   .optional()
@@ -54,7 +53,7 @@ const siteOf = ({ siteId: id }: { siteId: string }): Subject => ({
   params: { id },
   fields: ['id', 'name', 'visibility', 'status', 'spa', 'expiresAt', 'version', 'updatedAt'],
 });
-/** Without its status: an Environment that is deployed again is still the same. */
+/** Omits the status: a new deploy does not change the version. */
 const environmentOf = ({ environmentId: id }: { environmentId: string }): Subject => ({
   operationId: 'getEnvironment',
   params: { id },
@@ -68,11 +67,11 @@ const manifestFile = z.strictObject({
 });
 const uploadAddress = z.strictObject({
   url: z.string().describe('Send one tar.gz or ZIP of exactly these files by PUT'),
-  token: z.string().describe('In the header Authorization: Bearer. Good once; never show or store it'),
+  token: z.string().describe('For the header Authorization: Bearer. Works once; never show or store it'),
   expiresAt: timestampSchema,
 });
 
-/** A name may be another repository's by the time the person approves. */
+/** By the time the person approves, the name may belong to another repository. */
 const repositoryOf = ({ repository }: { repository: string }): Subject => {
   const [owner = '', name = ''] = repository.split('/');
   return { operationId: 'getRepository', params: { owner, name }, fields: ['id', 'cloneUrl'] };
@@ -104,7 +103,7 @@ export const changeTools: readonly Tool[] = [
     name: 'publish_site',
     title: 'Publish a site',
     description:
-      'Publishes files as a new site, or as the whole new version of a site of the person. Either all of it goes live, or nothing changes. Send files of at most 200 KiB together in the call. For more, send their manifest: the answer is an address to which you send them, once. Publishing for everyone may need the approval of the person.',
+      'Publishes files as a new site, or as the complete new version of a site of the person. Either all files go live, or nothing changes. Send files of at most 200 KiB in total in the call. For more, send their manifest: the answer is an address to which you send them, once. Publishing for everyone may need the approval of the person.',
     effect: 'change',
     scope: 'sites:write',
     hides: ['files', 'manifest'],
@@ -116,8 +115,8 @@ export const changeTools: readonly Tool[] = [
     input: z
       .strictObject({
         siteId: siteId.optional().describe('Absent: a new site'),
-        name: plainText(100).optional().describe('Of a new site'),
-        visibility: visibility.optional().describe('Of a new site. Default: private'),
+        name: plainText(100).optional().describe('Name of a new site'),
+        visibility: visibility.optional().describe('Visibility of a new site. Default: private'),
         spa: z.boolean().optional().describe('Serve index.html for paths without a file'),
         files: z.array(siteFile).min(1).max(200).optional().describe('Every file of the version'),
         manifest: z
@@ -125,7 +124,7 @@ export const changeTools: readonly Tool[] = [
           .min(1)
           .max(2_000)
           .optional()
-          .describe('In place of files: what you will upload, every file of the version'),
+          .describe('Replaces files: every file of the version, which you upload later'),
       })
       .refine(
         (input) => input.siteId === undefined || (input.name ?? input.visibility) === undefined,
@@ -147,7 +146,7 @@ export const changeTools: readonly Tool[] = [
       ...siteAfter.partial().shape,
       version: z.number().nullable().optional(),
       warnings: z.array(z.strictObject({ code: z.string(), message: z.string() })).optional(),
-      upload: uploadAddress.optional().describe('With manifest, in place of everything else'),
+      upload: uploadAddress.optional().describe('Returned for a manifest, without the other fields'),
     }),
     stepOf: ({ upload }) => (upload === undefined ? null : 'upload_offered'),
     objectOf: ({ id }) => id,
@@ -222,7 +221,7 @@ export const changeTools: readonly Tool[] = [
     name: 'create_environment',
     title: 'Create an Environment',
     description:
-      'Builds and runs a branch at addresses of its own. Returns at once; then call wait_for_environment. Repeat a call with the same idempotencyKey when its answer was lost.',
+      'Builds and runs a branch at its own addresses. Returns at once; then call wait_for_environment. If the answer was lost, repeat the call with the same idempotencyKey.',
     effect: 'change',
     scope: 'env:write',
     isIdempotent: true,
@@ -264,7 +263,7 @@ export const changeTools: readonly Tool[] = [
     name: 'configure_environment',
     title: 'Change an Environment',
     description:
-      'Changes the choices of an Environment. Access changes at once, everything else with the next deploy.',
+      'Changes the settings of an Environment. Access changes at once, everything else with the next deploy.',
     effect: 'change',
     scope: 'env:write',
     isIdempotent: true,
@@ -308,7 +307,7 @@ export const changeTools: readonly Tool[] = [
     subject: environmentOf,
     input: z.strictObject({
       environmentId,
-      hours: hours.optional().describe('Default: that of the policy'),
+      hours: hours.optional().describe('Default: the extension of the policy'),
     }),
     output: z.strictObject({ expiresAt: timestampSchema }),
     async run({ environmentId: id, ...body }, { call }) {
@@ -322,8 +321,7 @@ export const changeTools: readonly Tool[] = [
   defineTool({
     name: 'destroy_environment',
     title: 'Tear an Environment down',
-    description:
-      'Ends everything that runs of an Environment and removes it, also its databases. Nobody can undo it.',
+    description: 'Stops an Environment and removes it with its databases. This cannot be undone.',
     effect: 'destroy',
     scope: 'env:write',
     subject: environmentOf,
@@ -337,7 +335,7 @@ export const changeTools: readonly Tool[] = [
   defineTool({
     name: 'cancel_build',
     title: 'Cancel a build',
-    description: 'Cancels a build that is under way. What is served stays as it is.',
+    description: 'Cancels a build that is under way. The deployed version is still served.',
     effect: 'change',
     scope: 'env:write',
     subject: ({ buildId: id }) => ({

@@ -3,8 +3,7 @@ import { minute } from '../../core/clock.ts';
 import { isMacOfAny, mac } from '../../platform/encryption.ts';
 
 /**
- * Confirmations of tools that destroy: proof that the same agent was told a moment ago what its call would do, and that
- * nothing of it has changed since. Nothing is stored: a confirmation is a MAC over all of it, good for five minutes.
+ * Confirmations of tools that destroy. They prove that the same agent read a moment ago what its call would do, and that nothing has changed since. Nothing is stored: a confirmation is a MAC, valid for five minutes.
  */
 export type Confirmations = {
   issue(what: string): string;

@@ -7,11 +7,11 @@ import type { Tool } from './tool.ts';
 
 /**
  * Tools of external servers among those of Postern: `<slug>__<tool>`, for people who connected an account there. Agents get the
- * text that an administrator accepted. Nothing here waits for a server, except a call (decision 0066).
+ * text that an administrator accepted. Only a call waits for a server (decision 0066).
  */
 export type ExternalTools = Pick<Connections, 'tools' | 'call' | 'lookForChanges'>;
 
-/** `policy`: as an administrator wrote it, before a definition narrows it. */
+/** `policy`: the administrator's policy, before a definition narrows it. */
 export async function externalToolsFor(
   { tools, call }: ExternalTools,
   userId: string,
@@ -26,7 +26,7 @@ export async function externalToolsFor(
       title: text.title ?? text.name,
       description: text.description,
       effect: accepted.isReadOnly ? 'read' : 'change',
-      // The server checks what it is sent; Postern does not know its schema language.
+      // The server validates the arguments; Postern does not know its schema language.
       input: z.looseObject({}),
       output: z.looseObject({}),
       hides: 'all',
@@ -37,7 +37,7 @@ export async function externalToolsFor(
         version: [connectionId, accepted.digest],
       },
       run: async (input) => {
-        // The schema above lets objects through, and nothing else.
+        // The schema above accepts only objects.
         const sent = input as Record<string, unknown>;
         return toResult(await call(userId, accepted, sent));
       },
@@ -49,7 +49,7 @@ function externalName({ slug, text }: AcceptedTool): ExternalToolName {
   return `${slug}__${text.name}`;
 }
 
-/** Needs the administrator's acceptance of the text, the rule of the server, and that of the definition. */
+/** Requires the accepted text, the rule of the server, and the rule of the definition. */
 function ruleFor(
   { isCurrent, isReadOnly, rule }: AcceptedTool,
   name: ExternalToolName,
@@ -63,7 +63,7 @@ function ruleFor(
 }
 
 /**
- * The annotations are Postern's: what a server says about its own harmlessness is worth nothing. The output schema is left out:
+ * The annotations are Postern's: a server's claim to be harmless proves nothing. The output schema is omitted:
  * Postern does not compare answers with it, and a client refuses those that break it.
  */
 function descriptorOf({ text, isReadOnly }: AcceptedTool, name: string) {

@@ -9,7 +9,7 @@ export type InlineFile = {
   readonly encoding?: 'utf8' | 'base64' | undefined;
 };
 
-/** Files of a tool's arguments as the archive that the routes of sites take, so that they pass the same checks. */
+/** Packs files of a tool's arguments into an archive for the routes of sites, so that they pass the same checks. */
 export async function archiveOf(files: readonly InlineFile[]): Promise<RouteFile> {
   const tar = pack();
   for (const { path, content, encoding } of files)

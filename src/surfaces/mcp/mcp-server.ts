@@ -28,22 +28,22 @@ import { listedPrompts, readPrompt } from './prompts.ts';
 import { listedResources, readResource } from './resources.ts';
 import { denialOf, type Tool, type ToolContext, versionOf } from './tool.ts';
 
-/** The revisions of the protocol that the endpoint speaks. The library counts the older ones apart. */
+/** The protocol revisions of the endpoint. The library lists the older ones separately. */
 export const mcpRevisions: readonly string[] = ['2026-07-28', ...SUPPORTED_PROTOCOL_VERSIONS];
 
 /** One server for each request, so that no answer can reach another client. */
 export type ToolServerDeps = {
   readonly tools: readonly Tool[];
-  /** Those of external servers for this person and client. */
+  /** Tools of external servers for this person and client. */
   readonly external: () => Promise<readonly Tool[]>;
   /** Called with each tools/list, which does not wait for it. */
   readonly lookForChanges: () => void;
   readonly context: ToolContext;
   readonly confirmations: Confirmations;
   readonly approvals: ApprovalStep;
-  /** Records a call; a call that cannot be recorded is answered with the error of this. */
+  /** Records a call; if recording fails, the call is answered with its error. */
   readonly record: (call: ToolCall) => Promise<void>;
-  /** Gets what is no refusal: the answer is a bare `internal_error`. */
+  /** Receives unexpected errors, which are answered with a bare `internal_error`. */
   readonly onFailure: (error: unknown, tool: string) => void;
 };
 
@@ -57,7 +57,7 @@ export type ToolCall = {
   readonly step: CallStep | null;
   /** The site or Environment that the call created or published. */
   readonly objectId: string | null;
-  /** Without the values that nobody reads later. */
+  /** The arguments, without contents of files and values of variables. */
   readonly arguments: Readonly<Record<string, unknown>>;
 };
 
@@ -67,7 +67,7 @@ export function toolServer(deps: ToolServerDeps): McpServer {
   const product = new McpServer(
     { name: 'postern', title: 'Postern', version },
     {
-      // Nothing is sent when a list changes, so nothing claims it.
+      // The server sends no notice of changed lists, so it does not claim to.
       capabilities: {
         tools: { listChanged: false },
         resources: { listChanged: false },
@@ -140,7 +140,7 @@ async function outcomeOf(
   try {
     if (ownRule(tool, policy) === 'hidden') throw new AppError('tool_hidden');
     const denial = denialOf(tool, deps.context);
-    // Before the person is asked to approve what its route would refuse.
+    // Checked first, so that the person is not asked to approve a call that its route would refuse.
     if (denial !== null) throw new AppError(denial.code, denial);
     if ((await ruleOf(tool, sent, deps.context)) === 'ask') {
       const asked = await askPerson(tool, parsedArguments(tool, sent), deps, person);
@@ -206,7 +206,7 @@ async function ruleOf(tool: Tool, sent: Record<string, unknown>, context: ToolCo
   return ruleNow(context.policy, tool, makesPublic === true);
 }
 
-/** The rule of the tool, or that of publishing for everyone when it is stricter. @throws AppError tool_hidden */
+/** The rule of the tool, or the rule of publishing for everyone if it is stricter. @throws AppError tool_hidden */
 export function ruleNow(
   policy: McpPolicy,
   tool: Pick<Tool, 'name' | 'external'>,
@@ -239,14 +239,13 @@ type Answered = {
 
 async function run(tool: Tool, sent: Record<string, unknown>, context: ToolContext): Promise<Answered> {
   const output = await tool.run(parsed(tool.input, sent), context);
-  // The schema is closed: what it does not name, such as a new field of a route, never reaches an agent.
+  // The schema is closed: a field that it does not name, such as a new one of a route, never reaches an agent.
   const answer = tool.output.parse(output) as Record<string, unknown>;
   return { answer, hasChanged: tool.effect !== 'read' };
 }
 
 /**
- * The first call changes nothing. The client asks the person where it can; any other gets a confirmation, and its second
- * call with it destroys. A call that the person approved needs neither.
+ * The first call changes nothing. A client asks the person if it can; any other gets a confirmation, and a second call with it destroys. An approved call needs neither.
  */
 async function destroy(
   tool: Tool,
@@ -286,7 +285,7 @@ async function destroyed(tool: Tool, own: Record<string, unknown>, context: Tool
   return { answer: { done: true, message: 'Done.', confirmation: null, result: answer }, hasChanged: true };
 }
 
-/** Without the confirmation, which is not an argument of the tool itself. */
+/** Removes the confirmation, which is not an argument of the tool itself. */
 function parsedArguments(tool: Tool, sent: Record<string, unknown>): Record<string, unknown> {
   const { confirmation: _, ...own } = sent;
   // Every tool takes an object.
@@ -337,7 +336,7 @@ function toRefusal({ code, message, hint, details }: AppError): CallToolResult {
 
 const maxRecorded = 4_096;
 
-/** What is recorded of the arguments: of a call that breaks the schema of its tool, and of a large one, only the size. */
+/** The recorded arguments. For a call that breaks its tool's schema, and for a large one, only the size. */
 function recordable(
   { input, hides = [] }: Tool,
   sent: Record<string, unknown>,
@@ -395,7 +394,7 @@ function confirmable(input: z.ZodType): z.ZodType {
     confirmation: z
       .string()
       .optional()
-      .describe('As the first call returned it; without it, nothing is changed'),
+      .describe('The confirmation of the first call; without it, nothing is changed'),
   });
 }
 

@@ -1,7 +1,7 @@
 /**
  * Messages of the protocol as clients send and accept them. The library demands that a client accepts both forms of an
  * answer, and refuses null. Many clients accept one form, and send null for what they leave out. This module reads what
- * they send and answers in a form that they accept. It also turns the library's dumps of refused fields into words.
+ * they send and answers in a form that they accept. It also turns the library's dumps of refused fields into readable messages.
  */
 
 /** `both`: the library chooses. */
@@ -22,7 +22,7 @@ export function acceptedForm(accept: string | undefined): AnswerForm | null {
   return acceptsJson ? 'both' : 'stream';
 }
 
-/** What the library demands in place of the client's own header. */
+/** The header that the library demands, in place of the client's. */
 export const bothForms = `${jsonType}, ${streamType}`;
 
 /** Undefined: the body is not JSON; the library answers that. */
@@ -63,7 +63,7 @@ function eventsIn(stream: string): string[] {
   return stream.split('\n').flatMap((line) => (line.startsWith('data: ') ? [line.slice(6)] : []));
 }
 
-/** An error of the protocol. Escaped quotes keep texts of tools from matching. */
+/** Matches an error of the protocol. Texts of tools do not match, because their quotes are escaped. */
 const protocolError = /"error":\{"code":-326\d\d,/;
 
 function inWords(text: string): string {

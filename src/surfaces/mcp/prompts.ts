@@ -1,10 +1,10 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 
-/** The instructions once more, for clients that do not show a model the instructions of a server. */
+/** Repeats the instructions, for clients that do not show a server's instructions to the model. */
 const prompt = {
   name: 'instructions',
   title: 'How to use Postern here',
-  description: 'What Postern and its administrators tell the agents of this client.',
+  description: 'Instructions of Postern and its administrators for the agents of this client.',
 };
 
 /** `instructions`: empty when there are none; then there is no prompt. */

@@ -4,7 +4,7 @@ import type { publishedSiteSchema, siteSchema } from '../../features/sites/route
 export type Site = z.infer<typeof siteSchema>;
 export type Published = z.infer<typeof publishedSiteSchema>;
 
-/** What an agent gets to know of a site that it changed or published. */
+/** The fields of a changed or published site that an agent gets. */
 export function toSiteAfter({ id, name, visibility, status, url, expiresAt }: Site) {
   return { id, name, visibility, status, url, expiresAt };
 }

@@ -71,7 +71,7 @@ export const readTools: readonly Tool[] = [
     name: 'get_context',
     title: 'Who I am and what I may do',
     description:
-      'Reads for whom you act, whether you may change anything, and which limits apply. Call it first in a session.',
+      'Shows for whom you act, whether you may change anything, and which limits apply. Call it first in a session.',
     effect: 'read',
     input: z.strictObject({}),
     output: z.strictObject({
@@ -97,12 +97,15 @@ export const readTools: readonly Tool[] = [
       workspace: z
         .strictObject({
           repositories: z.array(z.string()).nullable().describe('Null: all'),
-          maxEnvironments: z.number().nullable().describe('That you may have at once. Null: maxPerOwner'),
+          maxEnvironments: z
+            .number()
+            .nullable()
+            .describe('Environments that you may have at once. Null: maxPerOwner'),
           environmentTtlHours: z.number().nullable().describe('The longest lease. Null: maxTtlHours'),
         })
         .nullable()
-        .describe('What an administrator lets you reach. Null: what the person reaches'),
-      version: z.string().describe('Of Postern'),
+        .describe('The workspace from an administrator. Null: everything that the person can reach'),
+      version: z.string().describe('The version of Postern'),
     }),
     async run(_input, { call, person, clientId, workspace, mayChange, may }) {
       const sites = may('sites:read').allowed
@@ -165,7 +168,7 @@ export const readTools: readonly Tool[] = [
   defineTool({
     name: 'list_sites',
     title: 'List sites',
-    description: 'Lists your sites and the public ones of others, newest first.',
+    description: 'Lists your sites and all public sites, newest first.',
     effect: 'read',
     scope: 'sites:read',
     input: z.strictObject({
@@ -232,7 +235,7 @@ export const readTools: readonly Tool[] = [
     name: 'get_site_report',
     title: 'Check a version of a site',
     description:
-      'Reads what Postern found in a version of a site of the person. Lists broken links, addresses of the author’s own machine, insecure resources and changes.',
+      'Lists what Postern found in a version of a site of the person: broken links, addresses of the author’s own machine, insecure resources and changes.',
     effect: 'read',
     scope: 'sites:read',
     input: z.strictObject({
@@ -289,7 +292,7 @@ export const readTools: readonly Tool[] = [
     name: 'list_environments',
     title: 'List Environments',
     description:
-      'Lists the Environments that you may see, newest first: branches of repositories that run at addresses of their own.',
+      'Lists the Environments that you may see, newest first: branches of repositories that run at their own addresses.',
     effect: 'read',
     scope: 'env:read',
     input: z.strictObject({

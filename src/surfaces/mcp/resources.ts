@@ -4,12 +4,12 @@ import { publishedSchema } from '../../features/configuration-file/configuration
 import { toSelection } from '../../features/agents/definitions.ts';
 import type { ToolContext } from './tool.ts';
 
-/** What an agent may read besides tools: documents for the person, each small enough for a conversation. */
+/** Documents that an agent may read, each small enough for a conversation. */
 type Resource = {
   readonly uri: string;
   readonly name: string;
   readonly title: string;
-  /** For the language model: what it is for. */
+  /** The purpose, for the language model. */
   readonly description: string;
   read(context: ToolContext): Promise<unknown>;
 };
@@ -42,7 +42,7 @@ const resources: readonly Resource[] = [
     name: 'policy',
     title: 'What agents may do here',
     description:
-      'The rule of each tool for this client, and what it reaches. `ask`: the person approves each call.',
+      'The rule of each tool for this client, and what the client can reach. `ask`: the person approves each call.',
     async read({ policy: { allowChanges, tools, publicSites, callsPerMinute }, workspace }) {
       return {
         allowChanges,

@@ -11,18 +11,18 @@ import type { CallRoute } from './call-route.ts';
 
 /**
  * A tool of the MCP endpoint as data. It calls routes of the API, so that every rule of a route holds for agents too; there
- * is no second authorization. It says what of the answer an agent gets: both schemas are closed.
+ * is no second authorization. Its output schema selects what an agent gets: both schemas are closed.
  */
 export type ToolContext = {
   readonly call: CallRoute;
   readonly person: { readonly id: string; readonly name: string };
   readonly clientId: string;
   readonly policy: McpPolicy;
-  /** Of the definition; null: there is none, and agents reach what the person does. */
+  /** The workspace of the definition; null: there is none, and agents reach what the person does. */
   readonly workspace: AgentWorkspace | null;
   /** True: policy, definition and workspace leave a tool that changes something. */
   readonly mayChange: () => boolean;
-  /** What the routes of this scope would answer. */
+  /** Whether the routes would accept this scope. */
   readonly may: (scope: Scope) => Decision;
   readonly pause: (ms: number) => Promise<void>;
   /** Gives an address to which the agent may upload files, once. @throws AppError state_conflict */
@@ -38,15 +38,15 @@ export type OfferedUpload = { readonly url: string; readonly token: string; read
 type Described = {
   readonly name: ToolName | ExternalToolName;
   readonly title: string;
-  /** For the language model: what it does, and when to use it. */
+  /** Purpose and use, for the language model. */
   readonly description: string;
-  /** Of the routes that it calls; a caller without it gets no such tool. Absent: none. */
+  /** The scope of the routes that the tool calls. A caller without it does not get the tool. Absent: none. */
   readonly scope?: Scope;
   /** A tool that destroys needs a second call, with the confirmation that the first returned. */
   readonly effect: 'read' | 'change' | 'destroy';
   /** True: a repeated call changes nothing more. */
   readonly isIdempotent?: true;
-  /** Arguments whose values nobody reads later: contents of files, values of variables. `all`: those of external tools. */
+  /** Arguments whose values are not recorded: contents of files, values of variables. `all`: for external tools. */
   readonly hides?: readonly string[] | 'all';
 };
 
@@ -62,22 +62,22 @@ export type ToolSpec<I, O> = Described & {
   readonly output: z.ZodType<O>;
   /** Absent: it changes nothing that exists. Confirmations and approvals hold while the version stays the same. */
   readonly subject?: (input: I) => Subject | undefined;
-  /** Whether the call publishes for everyone: the policy has a rule of its own for that. */
+  /** Whether the call publishes for everyone: the policy has a separate rule for that. */
   readonly makesPublic?: (input: I, context: ToolContext) => Promise<boolean>;
   run(input: I, context: ToolContext): Promise<O>;
-  /** What the record says of an answer that is not the whole of what the agent asked for. */
+  /** The recorded step, if the answer is not yet the result of the call. */
   readonly stepOf?: (output: O) => CallStep | null;
   /** Id of the site or Environment that the call created or published. */
   readonly objectOf?: (output: O) => string | undefined;
 };
 
-/** What is particular about a tool of an external server. */
+/** Extra fields of a tool of an external server. */
 export type ExternalTool = {
-  /** After everything that narrows it. */
+  /** The rule, after all narrowing. */
   readonly rule: ToolRule;
   /** False: a call is answered with what to do first. */
   readonly isListed: boolean;
-  /** As tools/list shows it. */
+  /** The entry in tools/list. */
   readonly descriptor: {
     readonly name: string;
     readonly inputSchema: { readonly type: 'object' };
@@ -88,7 +88,7 @@ export type ExternalTool = {
 
 /** A tool with its types erased. They are checked where it is declared. */
 export type Tool = Described & {
-  /** Absent: it is one of Postern. The output of an external tool is a whole result. */
+  /** Absent for a tool of Postern. The output of an external tool is a complete result. */
   readonly external?: ExternalTool;
   readonly input: z.ZodType;
   readonly output: z.ZodType;
@@ -122,7 +122,7 @@ export const cursorInput = {
     .string()
     .regex(/^[1-9]\d{0,5}$/, 'must be the nextCursor of an earlier answer')
     .optional()
-    .describe('nextCursor of the answer before'),
+    .describe('nextCursor of the previous answer'),
 };
 
 export const nextCursor = z.string().nullable().describe('Null: this was the last page');

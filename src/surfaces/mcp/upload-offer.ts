@@ -24,14 +24,14 @@ export function newSite(asked: {
   };
 }
 
-/** The site as it is now. The upload publishes only while its visibility and its live version stay. */
+/** The current state of the site. The upload publishes only while its visibility and its live version stay. */
 export async function existingSite(
   id: string,
   userId: string,
   { call }: Pick<ToolContext, 'call'>,
 ): Promise<UploadTarget> {
   const { data } = await call<Site>('getSite', { params: { id } });
-  // The route that publishes says the same, after the agent would have uploaded in vain.
+  // The route that publishes also checks this, but only after a useless upload.
   if (!isSameOwner({ kind: 'user', id: userId }, data.owner)) throw new AppError('not_owner');
   return { siteId: id, name: null, visibility: data.visibility, replaces: data.version?.digest ?? null };
 }

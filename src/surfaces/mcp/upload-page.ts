@@ -33,15 +33,14 @@ import { type Published, publishedSite } from './published-site.ts';
 import { existingSite } from './upload-offer.ts';
 
 /**
- * `PUT /mcp/uploads/{id}`: the files of a site that `publish_site` gave this address for. The token says who sends them and
- * gives no right. The path of a request, from top to bottom: on? → token → origin → limit → client → definition → person →
+ * `PUT /mcp/uploads/{id}`: the files of a site that `publish_site` gave this address for. The token identifies the sender and gives no right. The path of a request, from top to bottom: on? → token → origin → limit → client → definition → person →
  * grant → rule → scope → site → used up → bytes → all of it again → published by a route, if they are the announced files.
  */
 export type UploadPageDeps = AgentStepsDeps & {
   readonly uiOrigin: string;
   readonly uploads: Pick<McpUploads, 'find' | 'use'>;
   readonly findUser: (id: string) => Promise<UserRef | undefined>;
-  /** Null: the identity provider does not tell. */
+  /** Null: the identity provider does not say. */
   readonly isGrantLive: (grant: AgentGrant) => Promise<boolean | null>;
   readonly authorization: Authorization;
   readonly refuse: RefuseBadCredential;
@@ -51,7 +50,7 @@ export type UploadPageDeps = AgentStepsDeps & {
   readonly log: Log;
 };
 
-/** `caller`: with the scopes that policy and definition leave. */
+/** `caller`: has the scopes that policy and definition leave. */
 type Sender = Rights & { readonly upload: McpUpload };
 type Rights = { readonly caller: AgentCaller; readonly definition: AgentRights['definition'] };
 
@@ -62,7 +61,7 @@ declare module 'fastify' {
   }
 }
 
-/** What policy, definition and workspace must leave. */
+/** The scope that policy, definition and workspace must leave. */
 const publishing: RoutePolicy = { callers: ['access_token'], scope: 'sites:write', identity: 'none' };
 
 const types = ['application/gzip', 'application/zip'] as const satisfies readonly UploadType[];
@@ -70,7 +69,7 @@ const fileNames: Readonly<Record<string, string>> = {
   'application/gzip': 'files.tar.gz',
   'application/zip': 'files.zip',
 };
-/** What an archive may add to the bytes of its files: names, padding and its own structure. */
+/** The maximum overhead of an archive: names, padding and its own structure. */
 const bytesForEachFile = 4_096;
 const bytesForArchive = 65_536;
 
@@ -112,7 +111,7 @@ export function uploadPage(deps: UploadPageDeps): (scope: FastifyInstance) => Pr
     return { kind: 'access_token', user, scopes: [mcpScope], clientId, expiresAt, agent: null };
   }
 
-  /** Everything that the call of the tool was checked for, as it is now. Resolves with the rights that are left. */
+  /** Repeats every check of the tool call. Resolves with the remaining rights. */
   async function check(upload: McpUpload, caller: AgentCaller, origin: RequestOrigin): Promise<Rights> {
     const { userId, clientId, grantId, siteId, visibility, replaces, approvalId } = upload;
     const access = await accessUnder(deps, caller, grantId, await requireEnabled(deps));
@@ -123,7 +122,7 @@ export function uploadPage(deps: UploadPageDeps): (scope: FastifyInstance) => Pr
     if (!isLive) throw accessEnded;
     const narrowed = agentUnder(caller, access);
     const rule = ruleNow(access.policy, { name: 'publish_site' }, visibility === 'public');
-    // The route says the same, but not again once the bytes have arrived.
+    // The route also checks this, but not again once the bytes have arrived.
     const { denial } = decide(narrowed, publishing, { kind: 'not_asked' });
     if (denial !== null) throw new AppError(denial.code, denial);
     if (rule === 'ask' && approvalId === null)
@@ -223,7 +222,7 @@ function maxBytesOf({ sizeBytes, fileCount }: McpUpload): number {
   return sizeBytes + fileCount * bytesForEachFile + bytesForArchive;
 }
 
-/** Before the token is used up, where the client says the size. */
+/** Checked before the token is used, if the client sends the size. */
 function requireSize({ headers }: FastifyRequest, upload: McpUpload): void {
   const max = maxBytesOf(upload);
   if (Number(headers['content-length'] ?? 0) > max) throw tooLarge(max);
