@@ -48,7 +48,7 @@ function start(quick: boolean): Figure {
   };
 }
 
-/** Of Node with this script, as bash measures its children. */
+/** Processor time of Node with this script, as bash measures its children. */
 function processorMs(...script: readonly string[]): number {
   const command = ['-c', '"$@" > /dev/null; times', 'bash', process.execPath, ...script];
   const [, children = ''] = execFileSync('bash', command, { encoding: 'utf8' }).split('\n');

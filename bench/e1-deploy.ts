@@ -89,7 +89,7 @@ async function deployAgain(ada: Browser, id: string): Promise<number> {
   return seconds;
 }
 
-/** Of seconds. `most`: the limit. */
+/** A figure in seconds. `most`: the limit. */
 export function secondsFigure(id: string, what: string, values: readonly number[], most?: number): Figure {
   const value = median(values);
   console.error(`bench: seconds ${values.map((one) => one.toFixed(2)).join(' ')}`);

@@ -15,7 +15,7 @@ import type { BenchOptions, Figure } from './figures.ts';
 import { growthOnEmbedded, growthOnPostgres, type Question, type Sized } from './growth.ts';
 import { begin } from './rows.ts';
 
-/** As many as the policy allows at first (`maxTotal`). All others were torn down, and their rows stay for 30 days. */
+/** The default maximum of the policy (`maxTotal`). All others were torn down, and their rows stay for 30 days. */
 const living = 200;
 const deploysEach = 10;
 /** Environments of each repository, and of each person. */
@@ -90,7 +90,7 @@ async function fill(database: Database, rows: number): Promise<void> {
     await sql`vacuum analyze ${sql.table(table)}`.execute(database.sql);
 }
 
-/** Each deploy has a build of its own. The newest deploy of some living Environments is under way. */
+/** Each deploy has a separate build. The newest deploy of some living Environments is under way. */
 async function fillDeploys(database: Database, from: number, to: number, every: number): Promise<void> {
   const range = sql`generate_series(${from}::int, ${to}::int) i`;
   const environment = sql`i / ${deploysEach}`;

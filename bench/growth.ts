@@ -18,7 +18,7 @@ export type Growing = {
   /** Creates the tables, and inserts this many rows. */
   readonly fill: (database: Database, rows: number) => Promise<void>;
   readonly questionsTo: (sized: Sized) => Question[];
-  /** Of the questions, at each size. */
+  /** Rounds of the queries, at each size. */
   readonly rounds: number;
 };
 

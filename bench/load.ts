@@ -56,7 +56,7 @@ export async function goodLoad(
   return (value * (requests - refused)) / requests;
 }
 
-/** Of all threads of the process (proc_pid_stat(5)); in steps of 10 ms. */
+/** Processor time of all threads of the process (proc_pid_stat(5)), in steps of 10 ms. */
 export function processorSeconds(pid: number | undefined): number {
   if (pid === undefined) return Number.NaN;
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

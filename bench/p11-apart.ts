@@ -123,7 +123,7 @@ async function limitWithoutStore(processes: number): Promise<Figure> {
   const most = await demand(openWorld(5), processes, false);
   return {
     id: 'P11',
-    what: `the same while the store is away, ${count(processes)}`,
+    what: `the same while the store is unavailable, ${count(processes)}`,
     ours: String(most),
     reference: String(limit * processes),
     ratio: most / (limit * processes),

@@ -21,7 +21,7 @@ export async function publicAsset({ quick }: BenchOptions): Promise<Figure[]> {
       [100, 1.1, 1.3, 0.95],
     ] as const) {
       const seconds = quick ? 1 : 2;
-      // With this capitalization; otherwise wrk adds a Host header of its own.
+      // With this capitalization; otherwise wrk adds its own Host header.
       const headers = { Host: gateway.hosts[kib] ?? '' };
       const ours = async () => good(await load(`${gateway.address}/`, { seconds, headers }));
       const theirs = async (server: string) => good(await load(`${server}/${kib}.html`, { seconds }));

@@ -108,7 +108,7 @@ export async function startEnvironmentServer(port: number): Promise<EnvironmentS
 
 /** The server of log-server.ts in a separate process, pinned to one core. */
 export type LogServer = {
-  /** Of the log. */
+  /** The address of the log. */
   readonly address: string;
   /** A key that may read it. */
   readonly key: string;

@@ -63,7 +63,7 @@ function typeOf({ type, enum: values, const: value, anyOf, minimum, maximum, ite
   return { string: 'text', boolean: 'switch', object: 'map', integer: 'number' }[type ?? ''] ?? type ?? '';
 }
 
-/** The value in YAML's flow style, which JSON is. */
+/** Writes a value in YAML's flow style, of which JSON is a part. */
 function code(value: unknown): string {
   return `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
 }

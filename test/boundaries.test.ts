@@ -36,7 +36,7 @@ const isPublicFile = (path: string) => path === `src/features/${feature(path)}/$
 const print = (found: { path: string; target: string }[]) =>
   found.map((one) => `${one.path} → ${one.target}`);
 
-test('nothing lies loose in src but its entry point, and nothing imports that', () => {
+test('src has no loose file but its entry point, which no file imports', () => {
   expect(files.filter(({ path }) => layer(path) === -1).map(({ path }) => path)).toEqual([entry]);
   expect(print(edges.filter(({ target }) => target === entry))).toEqual([]);
 });
@@ -133,7 +133,7 @@ const app = (readdirSync(join(root, 'ui/src'), { recursive: true }) as string[])
   .map((name) => read(join('ui/src', name).split(sep).join('/')));
 const appEdges = app.flatMap(({ path, imports }) => imports.map(({ target }) => ({ path, target })));
 
-test('the web app knows the server by its API alone', () => {
+test('the web app knows the server only by its API', () => {
   expect(app.length).toBeGreaterThan(0);
   expect(print(appEdges.filter(({ target }) => !target.startsWith('ui/src/')))).toEqual([]);
 });
@@ -145,7 +145,7 @@ const commandLineEdges = commandLine.flatMap(({ path, imports }) =>
   imports.map(({ target }) => ({ path, target })),
 );
 
-test('the command line knows the server by the verbs that are generated from its routes', () => {
+test('the command line knows the server only by the verbs that are generated from its routes', () => {
   expect(commandLine.length).toBeGreaterThan(0);
   expect(print(commandLineEdges.filter(({ target }) => !target.startsWith('cli/src/')))).toEqual([]);
 });

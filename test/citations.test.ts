@@ -59,7 +59,7 @@ test('every citation leads to a section, a row or a decision', () => {
   expect(files.flatMap((path) => unresolvedIn(path, read(path)))).toEqual([]);
 });
 
-test('a citation that leads nowhere is named, and a time is no citation', () => {
+test('a broken citation is named, and a time is not a citation', () => {
   const wrong = 'contract 4 and 11; 2026-01-01T99, `${day}T99:59`\nT31 T99 SC-99 (decisions 0028 and 9999)';
   expect(unresolvedIn('a.ts', wrong)).toEqual([
     'a.ts:1 cites contract 11',
@@ -87,7 +87,7 @@ test('a file that a document names exists, and only one file fits the name', () 
   expect(unclear).toEqual([]);
 });
 
-test('the security matrix names the checks that no test is titled after', () => {
+test('the security matrix names the checks without a test of their id', () => {
   const tests = files
     .filter((path) => path.includes('.test.'))
     .map(read)
@@ -96,7 +96,7 @@ test('the security matrix names the checks that no test is titled after', () => 
   expect(idsIn(matrixPage, /^- ([A-Z]{2}-\d\d): /gm)).toEqual(untested);
 });
 
-test('every test that a threat is shown by names that threat', () => {
+test('every test that shows a threat has its id in the title', () => {
   const shown = [...read(threatsPage).matchAll(/^\| (T\d\d) \|.*/gm)].flatMap(([row, id = '']) =>
     [...row.matchAll(/\]\(([^)]+\.test\.ts)\)/g)].map(([, path = '']) => ({ id, path })),
   );

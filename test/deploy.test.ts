@@ -30,7 +30,7 @@ async function namesTold(): Promise<Set<string>> {
 
 const named = (text: string) => text.match(/\b(?:postern|process|nodejs)_[a-z0-9_]+/g) ?? [];
 
-test('every metric of the alert rules and of the dashboard is one that the program has', async () => {
+test('the program has every metric of the alert rules and of the dashboard', async () => {
   const told = await namesTold();
   const rules = (await read('deploy/prometheus/alerts.yaml')).match(/expr: .+/g) ?? [];
   const { panels } = JSON.parse(await read('deploy/grafana/postern.json')) as {
@@ -45,7 +45,7 @@ test('every metric of the alert rules and of the dashboard is one that the progr
   }
 });
 
-test('every metric of ours is on the dashboard or in a rule', async () => {
+test('every metric of Postern is on the dashboard or in a rule', async () => {
   const shown = new Set([
     ...named(await read('deploy/prometheus/alerts.yaml')),
     ...named(await read('deploy/grafana/postern.json')),
@@ -62,7 +62,7 @@ test('a container runs all workloads with the options of npm start', async () =>
   expect(JSON.parse(command)).toEqual(['node', ...programOptions, 'src/main.ts', 'all']);
 });
 
-test('every alert names a page that is there', async () => {
+test('every alert names an existing page', async () => {
   const rules = await read('deploy/prometheus/alerts.yaml');
   const alerts = rules.match(/- alert: /g) ?? [];
   const pages = [...rules.matchAll(/runbook: (\S+)/g)].map(([, page = '']) => page);
@@ -78,7 +78,7 @@ async function expressionOf(alert: string): Promise<string> {
   return found.expr;
 }
 
-test('errors of the web app and of the sites each ring, whatever the other does', async () => {
+test('errors of the web app and of the sites raise separate alerts', async () => {
   for (const [alert, metric] of [
     ['PosternErrors', 'postern_http_requests_total'],
     ['PosternSitesErrors', 'postern_content_requests_total'],
@@ -88,7 +88,7 @@ test('errors of the web app and of the sites each ring, whatever the other does'
     );
 });
 
-test('no process chains the audit log: also while no worker runs, and no metric of it exists', async () => {
+test('a missing audit chain raises an alert, even while no worker runs and no metric of it exists', async () => {
   const metrics = createMetrics();
   metrics.countJob('seal', 'done', 1_700_000_000_000);
   const [series] = (await metrics.registry.metrics()).match(/^postern_job_last_done_seconds\{.*\}/m) ?? [];
@@ -97,7 +97,7 @@ test('no process chains the audit log: also while no worker runs, and no metric 
   );
 });
 
-test('no label of ours is one that Prometheus gives itself: it would be renamed, and the rules would miss it', async () => {
+test('no label is one that Prometheus sets itself: it would be renamed, and the rules would miss it', async () => {
   const metrics = createMetrics();
   metrics.watchProcess();
   const labels = metrics.registry

@@ -13,7 +13,7 @@ import { problemsOf } from './openapi-problems.ts';
 
 const root = resolve(import.meta.dirname, '..');
 
-test('the generated references say what the program does (otherwise: npm run docs)', async () => {
+test('the generated references match the program (otherwise: npm run docs)', async () => {
   for (const [name, text] of [...(await references()), ...commandLinePages()]) {
     expect({ name, text: await readFile(join(root, 'docs/reference', name), 'utf8') }).toEqual({
       name,
@@ -22,7 +22,7 @@ test('the generated references say what the program does (otherwise: npm run doc
   }
 });
 
-test('the chart’s page has every value, with what it means (otherwise: npm run docs)', async () => {
+test('the chart’s page has every value with its meaning (otherwise: npm run docs)', async () => {
   expect(await readFile(join(root, chartReadme), 'utf8')).toBe(renderChartReadme());
 });
 
@@ -31,7 +31,7 @@ test('alerts and dashboard of the chart are those of deploy/ (otherwise: npm run
     expect(await readFile(join(root, to), 'utf8')).toBe(await readFile(join(root, from), 'utf8'));
 });
 
-test('the OpenAPI document of the whole program is whole, and the reference page can show it', async () => {
+test('the OpenAPI document of the whole program is complete, and the reference page can show it', async () => {
   const routes = await allRoutes();
   const document = buildOpenApi({ routes, version, serverUrl: 'https://postern.example' });
   expect(problemsOf(document)).toEqual([]);

@@ -162,7 +162,7 @@ export function hostileAnswers(pack: AsyncIterable<Buffer>, { elsewhere = false 
 
 export const isSshServerMissing = !existsSync('/usr/sbin/sshd') || process.getuid?.() !== 0;
 
-/** A git server over ssh: OpenSSH with a key of its own, which one user key may enter. */
+/** A git server over ssh: OpenSSH with its own key, which accepts one user key. */
 export async function sshGitServer() {
   const folder = mkdtempSync(join(tmpdir(), 'postern-git-ssh-'));
   const at = (name: string) => join(folder, name);

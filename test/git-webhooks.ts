@@ -36,7 +36,7 @@ export const githubPush = JSON.stringify({
   commits: [{ id: after, message: 'Change the greeting', author, added: [], removed: [], modified: ['a'] }],
 });
 
-/** Each push has a body of its own; a delivery that is sent again has the same body. */
+/** Each push has a different body; a repeated delivery has the same body. */
 const githubPushOf = (delivery: string | null) =>
   githubPush.replaceAll(
     after,

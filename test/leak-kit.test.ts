@@ -27,7 +27,7 @@ async function trufflehogRules(): Promise<Rule[]> {
   }));
 }
 
-/** As the scanners: a rule is tried where the text has one of its keywords. */
+/** Like the scanners: a rule is tried only if the text has one of its keywords. */
 function found(text: string, rules: readonly Rule[]): string[] {
   return rules.flatMap(({ regex, keywords }) =>
     keywords.some((word) => text.includes(word)) ? (text.match(new RegExp(regex, 'g')) ?? []) : [],

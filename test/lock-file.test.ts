@@ -23,7 +23,7 @@ test('the lock file holds the packages of every platform', () => {
   expect(absent).toEqual([]);
 });
 
-test('every package is held to a checksum', () => {
+test('every package has a checksum', () => {
   const unchecked = installed.filter(([, { link, integrity }]) => link !== true && integrity === undefined);
   expect(unchecked.map(([path]) => path)).toEqual([]);
 });

@@ -35,11 +35,11 @@ describe('with an OpenTelemetry SDK loaded', () => {
   });
   afterAll(() => h.close());
 
-  test('nothing was traced before it was loaded', () => {
+  test('no request is traced before the SDK is loaded', () => {
     expect(untraced).toBeNull();
   });
 
-  test('a request is one span, named after its route, with what it asked the database below it', async () => {
+  test('a request is one span, named after its route, with its database queries below it', async () => {
     exporter.reset();
     expect((await h.call('GET', `/me/tokens/${key.id}`, { as: ada })).status).toBe(200);
     const [request] = ended('GET /api/v2/me/tokens/:id');
@@ -59,7 +59,7 @@ describe('with an OpenTelemetry SDK loaded', () => {
     expect(statements[0]?.attributes['db.query.text']).toContain('$1');
   });
 
-  test('a line of the log says which trace it belongs to', async () => {
+  test('a log line names its trace', async () => {
     exporter.reset();
     h.logged.splice(0);
     await h.call('GET', '/sites', { as: key });
@@ -68,7 +68,7 @@ describe('with an OpenTelemetry SDK loaded', () => {
     expect([typeof trace, line.trace_id]).toEqual(['string', trace]);
   });
 
-  test('SE-01 no span of a whole day’s work holds a secret, an address of a site or what a client sent', async () => {
+  test('SE-01 no span of a whole day’s work contains a secret, an address of a site or input of a client', async () => {
     exporter.reset();
     const site = await privateSite(h, ada);
     const browser = browserOf(h, ada);
@@ -101,7 +101,7 @@ describe('with an OpenTelemetry SDK loaded', () => {
     );
   });
 
-  test('what fails is marked as failed, by its kind and without its words', async () => {
+  test('a failed span is marked with the kind of the error, without its message', async () => {
     exporter.reset();
     const tracing = openTracing([]);
     const part = tracing?.around('part', {
@@ -120,7 +120,7 @@ describe('with an OpenTelemetry SDK loaded', () => {
     ]);
   });
 
-  test('a trace goes on from a proxy of ours, and from nobody else', async () => {
+  test('a trace continues from a trusted proxy only', async () => {
     exporter.reset();
     const traceId = '0af7651916cd43dd8448eb211c80319c';
     const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01` };

@@ -55,7 +55,7 @@ const environments = [
 ];
 const sites = ['/sites', '/sites/new', '/sites/k3v9x0q2m7?tab=versions'];
 
-test('the document has nothing inline and a policy that would refuse it; nobody keeps it', async () => {
+test('the document has no inline code, a policy that would refuse it, and is not cached', async () => {
   const ofKey = ['', '/narrow', '/replace'].map((below) => `/settings/keys/4fKd02LmQx9Z${below}`);
   const others = [
     '/settings/clients',
@@ -90,7 +90,7 @@ test('the document has nothing inline and a policy that would refuse it; nobody 
   }
 });
 
-test('who is not signed in is sent to sign in and back', async () => {
+test('a person without a session is sent to sign in and back', async () => {
   const { statusCode, headers } = await get('/settings/keys?state=all', { accept: 'text/html' });
   expect([statusCode, headers.location]).toEqual([
     303,
@@ -98,7 +98,7 @@ test('who is not signed in is sent to sign in and back', async () => {
   ]);
 });
 
-test('a slash at the end leads to the page itself, with all that was asked', async () => {
+test('a slash at the end redirects to the page itself, with its query', async () => {
   for (const [asked, page] of [
     ['/admin/', '/admin'],
     ['/settings/keys/?state=all&search=a/?b', '/settings/keys?state=all&search=a/?b'],
@@ -132,7 +132,7 @@ test('files are kept for ever and sent as small as the browser takes them', asyn
   }
 });
 
-test('nothing but what was built is below /assets', async () => {
+test('only built files are below /assets', async () => {
   const [script = ''] = await named('.js');
   for (const name of [`${script}.gz`, 'index.html', '..%2findex.html', '%2e%2e%2findex.html', 'a.js', '']) {
     const { statusCode, headers } = await get(`/assets/${name}`);

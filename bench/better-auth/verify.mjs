@@ -1,5 +1,5 @@
 // The other side of P2: better-auth's own verification of an API key, in process, on in-memory SQLite.
-// Plain JavaScript in a package of its own, so that the project's types and lint never need this package.
+// Plain JavaScript in a separate package, so that the project's types and lint never need this package.
 //   node verify.mjs SECONDS      prints {"perSecond": …}
 import { DatabaseSync } from 'node:sqlite';
 import { apiKey } from '@better-auth/api-key';

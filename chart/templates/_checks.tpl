@@ -67,7 +67,7 @@ values.schema.json. checks.yaml asks these one after the other: (list $ WRONG) e
 {{- include "postern.checkRef" (list $wrong "database.gateway" .database.gateway) -}}
 {{- range $other := list .database .database.migrations -}}
 {{- if and $other.existingSecret (eq (include "postern.refId" $other) (include "postern.refId" $root.Values.database.gateway)) -}}
-{{- include "postern.wrong" (list $wrong "database.gateway" "is an address that may write" "Give the gateway a role of its own that only reads: docs/how-to/install-on-kubernetes.md.") -}}
+{{- include "postern.wrong" (list $wrong "database.gateway" "is an address that may write" "Give the gateway a separate role that only reads: docs/how-to/install-on-kubernetes.md.") -}}
 {{- end -}}
 {{- end -}}
 {{- include "postern.checkRef" (list $wrong "kv" .kv) -}}
@@ -141,14 +141,14 @@ is built on it) each rendering would make new ones: everyone signed out, and sto
 {{- range $name := list "management" "login" -}}
 {{- $other := index $clients $name -}}
 {{- if or (and $other.clientId (eq $other.clientId $sync.clientId)) (and $other.existingSecret (eq (include "postern.refId" $other) (include "postern.refId" $sync))) -}}
-{{- include "postern.wrong" (list $wrong "identity.clients.principalSync" (printf "is the %s client" $name) "Make a client of its own that may only read users and roles and introspect tokens.") -}}
+{{- include "postern.wrong" (list $wrong "identity.clients.principalSync" (printf "is the %s client" $name) "Create a separate client that may only read users and roles and introspect tokens.") -}}
 {{- end -}}
 {{- end -}}
 {{- if has $sync.clientId (list "admin-cli" "realm-management" "security-admin-console" "master-realm") -}}
-{{- include "postern.wrong" (list $wrong "identity.clients.principalSync.clientId" (printf "%s is a client that manages the realm" $sync.clientId) "Make a client of its own that may only read users and roles and introspect tokens.") -}}
+{{- include "postern.wrong" (list $wrong "identity.clients.principalSync.clientId" (printf "%s is a client that manages the realm" $sync.clientId) "Create a separate client that may only read users and roles and introspect tokens.") -}}
 {{- end -}}
 {{- if or (and $clients.management.clientId (eq $clients.management.clientId $clients.login.clientId)) (and $clients.management.existingSecret (eq (include "postern.refId" $clients.management) (include "postern.refId" $clients.login))) -}}
-{{- include "postern.wrong" (list $wrong "identity.clients.login" "is the management client" "Make a client of its own to sign in with.") -}}
+{{- include "postern.wrong" (list $wrong "identity.clients.login" "is the management client" "Create a separate client for sign-ins.") -}}
 {{- end -}}
 {{- else if or $identity.issuer $identity.roles.user $identity.roles.admin $clients.login.clientId $clients.login.existingSecret $clients.principalSync.clientId $clients.principalSync.existingSecret -}}
 {{- include "postern.wrong" (list $wrong "identity" "names an issuer, roles or clients while the provider is builtin" "Set identity.provider to keycloak, or leave them empty.") -}}
@@ -183,7 +183,7 @@ is built on it) each rendering would make new ones: everyone signed out, and sto
 {{- if eq $ui $content -}}
 {{- include "postern.wrong" (list $wrong $name "has the host of the web app" "Give the content hosts a host of their own.") -}}
 {{- else if and (eq $web "") (eq $gateway "") (eq (include "postern.registrableDomain" $ui) (include "postern.registrableDomain" $content)) -}}
-{{- include "postern.wrong" (list $wrong $name (printf "shares the registrable domain %s with the web app" (include "postern.registrableDomain" $ui)) "Use a domain of its own, or accept it with SITES_ALLOW_SHARED_APEX in both, web.extraEnv and gateway.extraEnv.") -}}
+{{- include "postern.wrong" (list $wrong $name (printf "shares the registrable domain %s with the web app" (include "postern.registrableDomain" $ui)) "Use a separate domain, or accept it with SITES_ALLOW_SHARED_APEX in both, web.extraEnv and gateway.extraEnv.") -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -299,7 +299,7 @@ is built on it) each rendering would make new ones: everyone signed out, and sto
 {{- range $ref := splitList "\n" (include "postern.extraRefs" $own) -}}
 {{- range $name, $credential := $forbidden -}}
 {{- if and $ref $credential.existingSecret (has $ref (list (include "postern.refId" $credential) (printf "%s/*" $credential.existingSecret))) -}}
-{{- include "postern.wrong" (list $wrong (printf "%s.extraEnv, extraEnvFrom or extraVolumes" $component) (printf "hands out %s, which is not for %s" $name $component) "Take it out, or keep it in a Secret of its own.") -}}
+{{- include "postern.wrong" (list $wrong (printf "%s.extraEnv, extraEnvFrom or extraVolumes" $component) (printf "hands out %s, which is not for %s" $name $component) "Remove it, or keep it in a separate Secret.") -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -71,7 +71,7 @@ cannot do without them.
 {{- end }}
 {{- end }}
 
-{{/* A process that lives is left alone; one that can answer nothing gets no requests: (list PATH PROBE) */}}
+{{/* A live process is not restarted; one that cannot answer gets no requests: (list PATH PROBE) */}}
 {{- define "postern.probe" -}}
 httpGet:
   path: {{ index . 0 }}

@@ -69,7 +69,7 @@ describe('a list of keys', () => {
     expect((await names('/me/tokens', query)).slice(0, first.length)).toEqual(first);
   });
 
-  test('begins with what was never used when the longest unused is asked for', async () => {
+  test('begins with keys that were never used when sorted by longest unused', async () => {
     const order = await names('/me/tokens', { sort: 'lastUsedAt', order: 'asc' });
     expect(order.at(-1)).toBe('old');
   });
@@ -98,7 +98,7 @@ describe('the usage of many keys', () => {
   const ask = (path: string, ids: string[], as: Person) =>
     h.call('GET', path, { as, query: { ids: ids.join(','), days: '7' } });
 
-  test('comes in one answer, without keys of others', async () => {
+  test('comes in one answer, without keys of other people', async () => {
     const [old, bobs] = [made['old']?.id ?? '', made['bobs']?.id ?? ''];
     const { data } = await ask('/me/tokens/usage', [old, bobs, robot.id, 'x'.repeat(12)], ada);
     expect(data.keys).toHaveLength(1);
@@ -117,7 +117,7 @@ describe('why a request was refused', () => {
       'x-request-id'
     ] ?? '';
 
-  test('is told to the owner of the key by any of the counted requests, and to nobody else', async () => {
+  test('is shown only to the owner of the key, by the id of any of the counted requests', async () => {
     const young = made['young'];
     if (young === undefined) throw new Error('There is no young key.');
     const ids = [await refused(young), await refused(young), await refused(young)];
@@ -138,7 +138,7 @@ describe('why a request was refused', () => {
     for (const person of [bob, root]) expect((await explain(ids[0] ?? '', person)).status).toBe(404);
   });
 
-  test('names what had ended when a dead key was used', async () => {
+  test('names why the key was dead when it was used', async () => {
     const key = await h.key(ada, { name: 'short', ttlHours: 1 });
     h.clock.advance(hour);
     const id = await refused(key);
@@ -153,7 +153,7 @@ describe('why a request was refused', () => {
     expect((await explain(id, bob)).status).toBe(404);
   });
 
-  test('is listed for the owner of the key, newest first and at most ten, and for nobody else', async () => {
+  test('is listed only for the owner of the key, newest first and at most ten', async () => {
     const zoe = await h.person('Zoe');
     const list = async (as: Person) => (await h.call('GET', '/me/refusals', { as })).data;
     expect(await list(zoe)).toEqual([]);
@@ -201,7 +201,7 @@ describe('why a request was refused', () => {
   });
 });
 
-test('revoking all ends every active key of mine, with one event each, and nobody else’s', async () => {
+test('revoking all revokes every active key of the caller, with one event each, and no other key', async () => {
   const eve = await h.person('Eve');
   const live = [await h.key(eve, { name: 'one' }), await h.key(eve, { name: 'two' })];
   const ended = await h.key(eve, { name: 'over', ttlHours: 1 });

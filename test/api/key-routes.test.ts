@@ -29,7 +29,7 @@ async function clear(person: Person): Promise<void> {
 }
 
 describe('creating a key', () => {
-  test('KF-04 the full value is in the create answer and nowhere else, and that answer is not stored', async () => {
+  test('KF-04 the full value is only in the create answer, and that answer is not stored', async () => {
     const created = await create({ ...minimal, ttlHours: 24 });
     expect(created.status).toBe(201);
     expect(created.headers['cache-control']).toBe('no-store');
@@ -46,7 +46,7 @@ describe('creating a key', () => {
     }
   });
 
-  test('a key without a lifetime does not expire, whatever the web app offers', async () => {
+  test('a key without a lifetime does not expire, whatever default the web app offers', async () => {
     const { data } = await create(minimal);
     expect(data.expiresAt).toBeNull();
   });
@@ -195,7 +195,7 @@ describe('listing and reading', () => {
 });
 
 describe('revoking', () => {
-  test('RV-02 is idempotent, 404 for what is not there, and final in the same breath', async () => {
+  test('RV-02 is idempotent, final at once, and 404 for a missing key', async () => {
     await clear(ada);
     const { id, token } = (await create(minimal)).data;
     expect((await h.call('GET', '/auth/context', { as: `Bearer ${token}` })).status).toBe(200);
@@ -210,7 +210,7 @@ describe('revoking', () => {
     );
   });
 
-  test('a key can always destroy itself, and every key-shaped value gets the same answer', async () => {
+  test('a key can always revoke itself, and every key-shaped value gets the same answer', async () => {
     await clear(ada);
     const { token, id } = (await create(minimal)).data;
     const mine = await h.call('POST', '/auth/revoke-self', { as: `Bearer ${token}` });
@@ -242,7 +242,7 @@ describe('expiry', () => {
     expect(await status()).toBe(401);
   });
 
-  test('the answers of a key in its last seven days say when it ends', async () => {
+  test('answers to a key in its last seven days say when it expires', async () => {
     await clear(ada);
     const { token } = (await create({ ...minimal, ttlHours: 24 * 8 })).data;
     const header = async () =>
@@ -252,7 +252,7 @@ describe('expiry', () => {
     expect(await header()).toMatch(/^\d{4}-.*Z$/);
   });
 
-  test('the owner hears a week before, a day before and at the end, once each', async () => {
+  test('the owner gets one notice a week before, a day before and at the expiry', async () => {
     const hana = await h.person('Hana');
     await create({ ...minimal, name: 'short', ttlHours: 24 * 10 }, hana);
     // Read through the service: a session does not live as long as this story.
@@ -274,7 +274,7 @@ describe('expiry', () => {
     expect(await kinds()).toEqual(['key_expired', 'key_expires_1d', 'key_expires_7d']);
   });
 
-  test('nobody is warned of an end they asked for: a key as short as the notice, or one that has a successor', async () => {
+  test('an intended expiry causes no notice: a key as short as the notice, or one with a successor', async () => {
     const ines = await h.person('Ines');
     await create({ ...minimal, name: 'a week', ttlHours: 168 }, ines);
     await create({ ...minimal, name: 'a day', ttlHours: 24 }, ines);

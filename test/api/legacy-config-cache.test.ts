@@ -47,7 +47,7 @@ test('an administrator reads every configuration document by its name, as its ro
   }
 });
 
-test('nobody else does, and a page of another origin changes nothing', async () => {
+test('other callers do not, and a page of another origin changes nothing', async () => {
   const { value } = await h.key(root, { scopes: ['sites:read'] });
   const refused = [
     await ask('GET', {}),
@@ -59,7 +59,7 @@ test('nobody else does, and a page of another origin changes nothing', async () 
   for (const { body } of refused) expect(body).toEqual({ error: expect.any(String) as string });
 });
 
-test('another method is 405 with those that it has', async () => {
+test('another method is 405, and the answer lists the allowed ones', async () => {
   const { status, headers, body } = await ask('POST', asPerson(root));
   expect([status, headers['allow'], body]).toEqual([405, 'GET, PUT', { error: 'Use GET or PUT.' }]);
 });

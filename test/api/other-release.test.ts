@@ -51,7 +51,7 @@ const newerConfig = {
   previews: { enabled: false },
 };
 
-test('with documents of a newer release every process goes on answering, starts, and has in force what it knows of them', async () => {
+test('with documents of a newer release, every process answers, starts, and applies the parts that it knows', async () => {
   await store('api-keys', newerPolicy);
   await store('sites', newerConfig);
   const other = await h.another();
@@ -76,7 +76,7 @@ test('with documents of a newer release every process goes on answering, starts,
   await other.close();
 });
 
-test('an allow-list of extensions that an older release stored stays, and nothing is forbidden beside it', async () => {
+test('an allow-list of extensions from an older release stays, and forbids nothing else', async () => {
   const { forbiddenExtensions: _later, ...upload } = defaultSitesConfig.upload;
   await store('sites', { ...defaultSitesConfig, upload: { ...upload, allowedExtensions: ['html', 'css'] } });
   const { config } = (await h.call('GET', '/config/sites', { as: root })).data;
@@ -115,7 +115,7 @@ test.each([
     [400, 'invalid_body'],
   ],
 ] as const)(
-  'what is sent of %s stays strict, and is all there is after a change of what a newer release wrote',
+  'a request for %s stays strict, and replaces all that a newer release wrote',
   async (name, field, newer, next, unknown, code) => {
     await store(name, newer);
     const { etag = '' } = (await h.call('GET', `/config/${name}`, { as: root })).headers;
@@ -147,7 +147,7 @@ test.each([
   ['a number beyond its bounds', { ...defaultKeyPolicy, rateLimitPerMinute: -1 }],
   ['a scope that is no text', { ...defaultKeyPolicy, scopes: { personal: [1], service: [] } }],
   ['no object at all', 'everything'],
-])('a stored policy with %s lets no key in', async (_what, value) => {
+])('with %s in the stored policy, no key is accepted', async (_what, value) => {
   await store('api-keys', value);
   await expect(withKey()).rejects.toThrow('failed');
 });

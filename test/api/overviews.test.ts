@@ -30,7 +30,7 @@ test('requests of all keys are counted together', async () => {
   }
 });
 
-test('keys that end are counted by day and type; revoked ones and those without an end are not', async () => {
+test('expiring keys are counted by day and type; revoked ones and those without an expiry are not', async () => {
   await h.key(ada, { ttlHours: 24 });
   await h.key(ada, { ttlHours: 24 });
   await h.serviceKey({ ttlHours: 48 });
@@ -77,7 +77,7 @@ test.each([
   expect(error.message).toContain(words);
 });
 
-test('storage follows what is published and removed, and names owners but no site', async () => {
+test('storage follows publications and removals, and names owners but no site', async () => {
   const first = await upload(h, ada, { 'index.html': 'a'.repeat(1000) });
   await upload(h, ada, { 'index.html': 'a'.repeat(1000), 'b.txt': 'b'.repeat(500) });
   const before = await read('/sites/storage');
@@ -94,7 +94,7 @@ test('storage follows what is published and removed, and names owners but no sit
   expect(data).toEqual({ totalBytes: 0, owners: [] });
 });
 
-test('how much one owner keeps is answered alone, also of sites that are empty', async () => {
+test('the storage of one owner can be read alone, even with empty sites', async () => {
   const [ruby, eli] = [await h.person('Ruby', { admin: true }), await h.person('Eli')];
   const key = await h.serviceKey({ name: 'publisher', scopes: ['sites:write'] });
   const asked = async (owner: string) =>
@@ -112,7 +112,7 @@ test('how much one owner keeps is answered alone, also of sites that are empty',
   expect(await asked('nobody')).toEqual({ totalBytes: 0, owners: [] });
 });
 
-test('a site that was taken down is found again without its name, and gone from the list when it is back', async () => {
+test('a site that was taken down is listed without its name, and leaves the list when it is reinstated', async () => {
   const root2 = await h.person('Rita', { admin: true });
   const eve = await h.person('Eve');
   const { data: site } = await upload(h, eve, { 'index.html': 'hello' }, { name: 'Secret plans' });
@@ -124,7 +124,7 @@ test('a site that was taken down is found again without its name, and gone from 
   expect((await h.call('GET', '/sites/taken-down', { as: root2 })).data).toEqual([]);
 });
 
-test('why an administrator revoked a key is in the key’s story', async () => {
+test('the reason why an administrator revoked a key is in the key’s timeline', async () => {
   const rita = await h.person('Rosa', { admin: true });
   const zoe = await h.person('Zoe');
   const key = await h.key(zoe);
@@ -144,7 +144,7 @@ test('why an administrator revoked a key is in the key’s story', async () => {
   });
 });
 
-test('an administrator finds the keys of one person, those without an end, and broad ones', async () => {
+test('an administrator finds the keys of one person, keys without an expiry, and broad ones', async () => {
   const ria = await h.person('Ria', { admin: true });
   const kim = await h.person('Kim');
   await h.repository('acme/website');

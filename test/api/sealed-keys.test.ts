@@ -44,7 +44,7 @@ const forms = {
 };
 
 describe('a response with sealTo', () => {
-  test('has the value encrypted and not as it is, for personal keys, service keys and rotations', async () => {
+  test('has only the encrypted value, for personal keys, service keys and rotations', async () => {
     for (const sealTo of await publicKeys()) {
       const service = await create(sealTo);
       const path = `/tokens/${service.data.id}/rotate`;

@@ -37,13 +37,13 @@ test('every configuration document that can be changed is on the map', () => {
   expect(changes.filter((route) => !addresses('route').includes(route))).toEqual([]);
 });
 
-test('what this installation does not have has no place, and everything else has one', () => {
+test('every feature of this installation is on the map, and no missing one', () => {
   const missing = found.filter(({ isHere }) => !isHere);
   expect(missing.every(({ places }) => places.length === 0)).toBe(true);
   expect(found.filter(({ isHere }) => isHere).every(({ places }) => places.length > 0)).toBe(true);
 });
 
-test('what is outside of Postern is not called missing', () => {
+test('settings outside Postern are not shown as missing', () => {
   const outside = found.filter(({ isOutside }) => isOutside);
   expect(outside.map(({ owner }) => owner)).toEqual([
     'The selected installation and infrastructure workflow',
@@ -51,12 +51,12 @@ test('what is outside of Postern is not called missing', () => {
   expect(outside.every(({ isHere }) => !isHere)).toBe(true);
 });
 
-test('what is here comes first', () => {
+test('settings of this installation come first', () => {
   const isHere = found.map((one) => one.isHere);
   expect(isHere).toEqual(isHere.toSorted((a, b) => Number(b) - Number(a)));
 });
 
-test('pages and routes open where their link leads, and a document, which is not served, has none', async () => {
+test('pages and routes have a working link, and a document, which is not served, has none', async () => {
   const { body: reference } = await h.app.web.inject('/api/v2/docs');
   const places = found.flatMap((one) => one.places);
   const hrefs = (kind: string) => places.filter((one) => one.kind === kind).map(({ href }) => href);

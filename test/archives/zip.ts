@@ -53,7 +53,7 @@ export type Zip64End = {
   readonly recordDisk: number;
   readonly recordAt: number;
   readonly disks: number;
-  /** Of the end record, which says "see the other one" otherwise. */
+  /** Values of the end record, which otherwise refer to the Zip64 record. */
   readonly endEntries: number;
   readonly endDirectorySize: number;
   readonly endDirectoryAt: number;

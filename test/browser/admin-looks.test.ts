@@ -8,7 +8,7 @@ import { openWorld, signIn, type World } from './real-ports.ts';
 let world: World;
 let root: Person;
 let pages: readonly string[];
-/** Of the keys with the longest name. */
+/** Ids of the keys with the longest name. */
 let ids: { personal: string; service: string };
 
 const hostile = [
@@ -132,7 +132,7 @@ async function open({
   };
 }
 
-test.each(['light', 'dark'] as const)('in %s, nothing stands in anyone’s way', async (colorScheme) => {
+test.each(['light', 'dark'] as const)('in %s, every page is accessible', async (colorScheme) => {
   const { page, context, complaints, at } = await open({ colorScheme });
   for (const path of pages) {
     await at(path);
@@ -158,7 +158,7 @@ const dialogs = [
 ] as const;
 
 test.each(['light', 'dark'] as const)(
-  'in %s, dialogs do neither, and they fit a phone',
+  'in %s, dialogs are accessible and fit a phone',
   async (colorScheme) => {
     const { page, context, complaints, at } = await open({ colorScheme, width: 360 });
     for (const [path, button] of dialogs) {
@@ -187,7 +187,7 @@ test('every page fits 320, 360 and 768 pixels', async () => {
   await context.close();
 });
 
-test('on a usual screen no button of a list of keys is out of sight', async () => {
+test('on a usual screen every button of a list of keys is visible', async () => {
   const { page, context, at } = await open({});
   for (const path of ['/admin/service-keys', '/admin/user-keys']) {
     await at(path);
@@ -199,7 +199,7 @@ test('on a usual screen no button of a list of keys is out of sight', async () =
   await context.close();
 });
 
-test('names are text, whatever they hold', async () => {
+test('names are shown as text, whatever they contain', async () => {
   const { page, context, complaints, at } = await open({});
   for (const path of ['/admin/service-keys', '/admin/user-keys', '/admin/users', '/admin/groups']) {
     await at(path);
@@ -215,7 +215,7 @@ test('names are text, whatever they hold', async () => {
   await context.close();
 });
 
-test('numbers of a picture are there for who does not see it', async () => {
+test('the numbers of a chart are available to users who cannot see it', async () => {
   const { page, context, complaints, at } = await open({});
   await at('/admin');
   await page.getByText('As a table').first().click();

@@ -47,7 +47,7 @@ const traces = async (page: Page) =>
     ),
   ]);
 
-test('an administrator creates a service key, replaces it and revokes it; no value stays behind', {
+test('an administrator creates a service key, replaces it and revokes it; no value remains on the page', {
   tags: 'core',
 }, async () => {
   const { page, context, complaints } = await open('/admin/service-keys');
@@ -94,7 +94,7 @@ test('an administrator creates a service key, replaces it and revokes it; no val
   await context.close();
 });
 
-test('a service key’s page tells its facts, its usage and its story, where an administrator finds what was refused', {
+test('a service key’s page has its facts, its usage and its timeline, where an administrator finds refusals', {
   tags: 'core',
 }, async () => {
   const key = await world.h.serviceKey({ name: 'releases', scopes: ['env:read'], ttlHours: 48 });
@@ -128,7 +128,7 @@ test('a service key’s page tells its facts, its usage and its story, where an 
   await context.close();
 });
 
-test('a service key is narrowed and replaced on its page, and the pair leads to each other', {
+test('a service key is narrowed and replaced on its page, and the two keys link to each other', {
   tags: 'core',
 }, async () => {
   const key = await world.h.serviceKey({
@@ -167,7 +167,7 @@ test('a service key is narrowed and replaced on its page, and the pair leads to 
   await context.close();
 });
 
-test('where the sites of a service key cannot be counted, its revocation warns of them all the same', async () => {
+test('if the sites of a service key cannot be counted, its revocation still warns of them', async () => {
   const key = await world.h.serviceKey({ name: 'uncounted' });
   const { page, context } = await open(`/admin/service-keys/${key.id}`);
   await context.route(/\/sites\/storage\?owner=/, (route) => route.fulfill({ status: 403, json: {} }));
@@ -177,7 +177,7 @@ test('where the sites of a service key cannot be counted, its revocation warns o
   await context.close();
 });
 
-test('someone’s key is examined and revoked, never changed, and its owner reads the reason', {
+test('an administrator reads and revokes a user’s key without changing it, and its owner reads the reason', {
   tags: 'core',
 }, async () => {
   const kit = await world.h.person('Kit');
@@ -217,7 +217,7 @@ test('someone’s key is examined and revoked, never changed, and its owner read
   await theirs.context.close();
 });
 
-test('the keys of others are sorted by the heads of their columns; arrows and Enter lead to a key', async () => {
+test('user keys are sorted by the heads of their columns; arrows and Enter open a key', async () => {
   const kai = await world.h.person('Kai');
   for (const [name, ttlHours] of [
     ['b', 24],
@@ -259,7 +259,7 @@ test('the keys of others are sorted by the heads of their columns; arrows and En
   await context.close();
 });
 
-test('an administrator finds keys worth a look and revokes them together, with a reason their owner reads', {
+test('an administrator finds keys that need attention and revokes them together, with a reason for their owner', {
   tags: 'core',
 }, async () => {
   const kim = await world.h.person('Kim');
@@ -290,7 +290,7 @@ test('an administrator finds keys worth a look and revokes them together, with a
   await context.close();
 });
 
-test('a policy is tried out, met with someone else’s change without losing a word, saved, and brought back', {
+test('a policy is previewed, merged with another administrator’s change, saved, and reverted', {
   tags: 'core',
 }, async () => {
   const zoe = await world.h.person('Zoe');
@@ -344,7 +344,7 @@ test('a policy is tried out, met with someone else’s change without losing a w
   await context.close();
 });
 
-test('the limit of sign-ins is found under Access controls, tried out, saved, and in its history', {
+test('the limit of sign-ins is found under Access controls, previewed, saved, and in its history', {
   tags: 'core',
 }, async () => {
   const { page, context, complaints } = await open('/admin/access-controls');
@@ -371,7 +371,7 @@ test.each([
   ['/admin/sites', 'Quotas Sites', '77', 'Quotas: sites: 77 sites'],
   ['/admin/environments', 'Quotas Environments of one owner', '7', 'Quotas: environments of one owner: 7'],
 ])(
-  'a change of %s is recorded, saved, in force, verified with what people are told, and restored',
+  'a change of %s is recorded, saved, in force, verified with the values that people get, and reverted',
   async (path, name, value, told) => {
     const { page, context, complaints } = await open(path);
     const field = page.getByRole('textbox', { name, exact: true });
@@ -417,7 +417,7 @@ test('a check after a change says when people get other values', async () => {
   await context.close();
 });
 
-test('what the server does not take is shown beside its setting', async () => {
+test('a value that the server refuses is shown beside its setting', async () => {
   const { page, context, complaints } = await open('/admin/access-controls');
   const field = page.getByRole('textbox', { name: 'Limits Requests per owner', exact: true });
   await field.fill('0');
@@ -441,7 +441,7 @@ test('what the server does not take is shown beside its setting', async () => {
   await context.close();
 });
 
-test('the letter n makes a new one of what an administration page lists', async () => {
+test('the letter n creates a new item of an administration page', async () => {
   const { page, context, complaints } = await open('/admin/service-keys');
   await page.keyboard.press('n');
   await page.waitForURL('**/admin/service-keys/new');
@@ -497,7 +497,7 @@ test('a disabled person’s keys stop, and work again when the account is enable
   await context.close();
 });
 
-test('a new account’s password is shown once and leaves nothing behind; the account is changed and deleted', {
+test('a new account’s password is shown once and remains nowhere; the account is changed and deleted', {
   tags: 'core',
 }, async () => {
   const { page, context, complaints } = await open('/admin/users');
@@ -529,7 +529,7 @@ test('a new account’s password is shown once and leaves nothing behind; the ac
 });
 
 test.each(['absent', 'denied', 'hopeless'] as const)(
-  'the made-up password can be taken along where the clipboard is %s',
+  'the generated password can be copied where the clipboard is %s',
   async (clipboard) => {
     const { page, context, complaints } = await open('/admin/users', root, clipboard);
     await press(page, 'New user');
@@ -551,7 +551,7 @@ test.each(['absent', 'denied', 'hopeless'] as const)(
   },
 );
 
-test('an auditor finds out why a request was refused by its id, and takes the audit log along', {
+test('an auditor finds a refused request by its id, and exports the audit log', {
   tags: 'core',
 }, async () => {
   const key = await world.h.serviceKey({ name: 'reader', scopes: ['repos:read'] });
@@ -581,7 +581,7 @@ test('an auditor finds out why a request was refused by its id, and takes the au
   await context.close();
 });
 
-test('the audit log is narrowed to a person or a key by name, or to an id that nobody has any more', async () => {
+test('the audit log is filtered by the name of a person or a key, or by an id that no longer exists', async () => {
   const ilse = await world.h.person('Ilse');
   const key = await world.h.key(ilse, { name: 'ilses notebook' });
   const { page, context, complaints } = await open('/admin/audit');
@@ -637,7 +637,7 @@ test('new events appear by themselves, until they are paused or the page was ope
   await context.close();
 });
 
-test('the picture of the audit log stays with an outcome and a time, and goes where it would say too much', async () => {
+test('the chart of the audit log follows an outcome and a time, and is hidden where it would mislead', async () => {
   const { page, context, complaints } = await open('/admin/audit');
   const picture = page.getByRole('region', { name: 'Events over time' });
   const says = (name: RegExp) => picture.getByRole('img', { name });
@@ -656,7 +656,7 @@ test('the picture of the audit log stays with an outcome and a time, and goes wh
   await context.close();
 });
 
-test('Sites is switched off after a look at what goes, and on again', { tags: 'core' }, async () => {
+test('Sites is switched off after a preview of the effect, and on again', { tags: 'core' }, async () => {
   const author = await world.h.person('Author');
   const site = await world.publish(author, 'public', { 'index.html': 'hello' });
   const served = async () => (await world.h.open(site.url)).statusCode;
@@ -692,7 +692,7 @@ test('Sites is switched off after a look at what goes, and on again', { tags: 'c
   await context.close();
 });
 
-test('the Environment policy is changed after a look at the changes, and links are added, moved and deleted', {
+test('the Environment policy is changed after a preview, and links are added, moved and deleted', {
   tags: 'core',
 }, async () => {
   const { page, context, complaints } = await open('/admin/environments');
@@ -733,7 +733,7 @@ test('the Environment policy is changed after a look at the changes, and links a
   await context.close();
 });
 
-test('before a service key is revoked, it is said how many sites nobody could change any more', async () => {
+test('before a service key is revoked, the dialog says how many sites become unmanageable', async () => {
   const key = await world.h.serviceKey({ name: 'publisher', scopes: ['sites:write'] });
   const publish = async () => await upload(world.h, key, { 'index.html': 'hello' });
   await publish();
@@ -757,7 +757,7 @@ test('before a service key is revoked, it is said how many sites nobody could ch
   await context.close();
 });
 
-test('groups and repositories are made, changed and removed', { tags: 'core' }, async () => {
+test('groups and repositories are created, changed and removed', { tags: 'core' }, async () => {
   const { page, context, complaints } = await open('/admin/groups');
   await press(page, 'Create a group');
   await page.getByLabel('Name').fill('Platform');
@@ -829,7 +829,7 @@ test('the secret of a webhook is shown once, with its address, and can be replac
   await context.close();
 });
 
-test('who looks for where something is changed finds its owner, and what is missing says so', {
+test('a search for a setting finds its owner, and an unknown setting says so', {
   tags: 'core',
 }, async () => {
   const { page, context, complaints } = await open('/admin/surfaces');
@@ -851,7 +851,7 @@ test('who looks for where something is changed finds its owner, and what is miss
   await context.close();
 });
 
-test('every page on the map opens under the name that the map and the menu give it', async () => {
+test('every page on the map opens under its name on the map and in the menu', async () => {
   const { page, context, complaints } = await open('/admin/surfaces');
   await page.getByRole('heading', { level: 1, name: 'Where to configure' }).waitFor();
   const links = page.getByRole('table').locator('a[href^="/settings"], a[href^="/admin"]');
@@ -906,7 +906,7 @@ test('the overview counts people, keys, sites and agents, and leads to them', as
   await context.close();
 });
 
-test('the keys that end next are named on the overview, whosever they are, and lead to their pages', {
+test('the overview names the keys of all owners that expire next, with links to their pages', {
   tags: 'core',
 }, async () => {
   const kira = await world.h.person('Kira');
@@ -929,7 +929,7 @@ test('the keys that end next are named on the overview, whosever they are, and l
   await context.close();
 });
 
-test('who is no administrator is told so on every page, and asks the server for nothing', {
+test('every page tells a user without the role so, and requests nothing from the server', {
   tags: 'core',
 }, async () => {
   const nell = await world.h.person('Nell');
@@ -954,7 +954,7 @@ test('who is no administrator is told so on every page, and asks the server for 
   await context.close();
 });
 
-test('where another provider keeps the people, who is known here can be looked at, with what that provider says now', async () => {
+test('if another provider manages accounts, known people can be read, with the provider’s current answer', async () => {
   const nele = await world.h.person('Nele');
   await world.h.key(nele, { name: 'neles key' });
   const { page, context, complaints } = await open('/admin');
@@ -993,7 +993,7 @@ test('where another provider keeps the people, who is known here can be looked a
   await expect.poll(() => page.getByRole('main').getByRole('button').allTextContents()).toEqual([]);
   await expect.poll(() => barriersOn(page)).toEqual([]);
 
-  // The provider is away: what is known here stays, and nothing is said of the account.
+  // The provider is unavailable: known facts stay, and the account is unknown.
   const away = { code: 'identity_unavailable', message: 'Nobody answers there.', hint: 'Try again.' };
   const account = `**/api/v2/people/${nele.user.id}/account`;
   await context.route(account, (route) =>

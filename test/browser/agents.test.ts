@@ -29,14 +29,14 @@ type Called = {
   code?: string | null;
   sent?: Record<string, unknown>;
   clientId?: string;
-  /** Of the request that changed something. */
+  /** The id of the request that changed something. */
   requestId?: string;
   approvalId?: string;
   step?: 'confirmation_asked';
   objectId?: string;
 };
 
-/** As the endpoint records a call of an agent of this person. */
+/** Records a call of an agent of this person, like the endpoint. */
 async function record(person: Person, called: Called) {
   const { tool = 'get_context', code = null, sent = {}, clientId, requestId } = called;
   const { approvalId = null, step = null, objectId = null } = called;
@@ -67,7 +67,7 @@ const closed = (page: Page) => dialog(page).waitFor({ state: 'detached' });
 const choose = (page: Page, setting: string, label: string) =>
   page.locator(`[data-path="${setting}"]`).getByText(label, { exact: true }).click();
 
-test('MCP is switched on after a look at what changes; a rule that stops someone says whom; and it is taken back', {
+test('MCP is switched on after a preview; a rule that stops agents names their people; and the change is reverted', {
   tags: 'core',
 }, async () => {
   const { page, context, complaints } = await atPage(world, root, '/admin/mcp');
@@ -112,7 +112,7 @@ test('MCP is switched on after a look at what changes; a rule that stops someone
   await context.close();
 });
 
-test('what to paste into each client has the address of this installation, in the format of that client', async () => {
+test('the snippet for each client has the address of this installation, in the format of that client', async () => {
   const { page, context } = await atPage(world, ada, '/settings/agents');
   await page.getByText('Add Postern to Claude Code, Codex, VS Code or Cursor').click();
   const url = `${world.uiUrl}/mcp`;
@@ -226,7 +226,7 @@ test('a definition is created, refused a name that is taken, changed and deleted
   await context.close();
 });
 
-test('models are added, named by a definition, and stay while one names them; earlier versions are shown and come back', {
+test('models are added, and stay while a definition names them; earlier versions are shown and restored', {
   tags: 'core',
 }, async () => {
   const { page, context, complaints } = await atPage(world, root, '/admin/agents/models');
@@ -505,7 +505,7 @@ test('a call that waits is counted in the menu, shown exactly, and approved or r
 });
 
 test.each(['light', 'dark'] as const)(
-  'in %s, no page about agents stands in anyone’s way, and each fits a phone',
+  'in %s, every page about agents is accessible, and fits a phone',
   async (colorScheme) => {
     await setPolicy({ enabled: true });
     const body = {
@@ -560,7 +560,7 @@ test.each(['light', 'dark'] as const)(
   },
 );
 
-test('a client that waits comes first, marked as unverified; it is allowed and blocked after a question, also by keyboard', {
+test('a waiting client comes first, marked as unverified; it is allowed and blocked after a confirmation, also by keyboard', {
   tags: 'core',
 }, async () => {
   await setPolicy({ enabled: true, clients: { registration: 'approval', metadataHosts: [] } });
@@ -611,7 +611,7 @@ test('a client that waits comes first, marked as unverified; it is allowed and b
   await context.close();
 });
 
-test('access ends also in a session that is older than a hundred others', async () => {
+test('access can be ended even in a session that is older than a hundred others', async () => {
   const max = await world.h.person('Max');
   await record(max, { clientId: 'oldest' });
   for (let number = 0; number < 101; number += 1) {
@@ -643,7 +643,7 @@ test('access ends also in a session that is older than a hundred others', async 
   expect(after).toMatchObject([{ id: oldest.id, isOpen: false, endedAt: expect.any(String) }]);
 });
 
-test('a call that changed something leads to its audit events, and its event back to the session', async () => {
+test('a call that changed something links to its audit events, and its event back to the session', async () => {
   const requestId = '7e0c1a52-0000-4000-8000-000000000001';
   await record(ada, { tool: 'update_site', clientId: 'mcp_audited', requestId });
   const { page, context, complaints } = await atPage(world, root, '/admin/agents/sessions');
@@ -657,7 +657,7 @@ test('a call that changed something leads to its audit events, and its event bac
   await context.close();
 });
 
-test('while MCP is off, a person reads so beside what their agents did', async () => {
+test('while MCP is off, the page of sessions says so', async () => {
   await record(ada, {});
   await setPolicy({ enabled: false });
   const { page, context } = await atPage(world, ada, '/settings/agents');

@@ -130,7 +130,7 @@ test('T34 a page of a sibling reaches nothing with the grant of the browser, in 
   await context.close();
 });
 
-test('a form of a sibling that posts to an Environment changes nothing there', async () => {
+test('a sibling site’s form that posts to an Environment changes nothing there', async () => {
   const made = await environment('members', ada);
   const trap = await environment('public', eve);
   const { context, page } = await open(made, ada);

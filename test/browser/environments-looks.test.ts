@@ -196,7 +196,7 @@ const states: readonly (readonly [string, () => string, (page: Page) => Promise<
   ],
 ];
 
-test.each(['light', 'dark'] as const)('in %s, nothing stands in anyone’s way', async (colorScheme) => {
+test.each(['light', 'dark'] as const)('in %s, every page is accessible', async (colorScheme) => {
   const { page, context, complaints } = await at('/environments', { colorScheme });
   for (const [name, path, show] of states) {
     await page.goto(`${world.uiUrl}${path()}`);
@@ -222,7 +222,7 @@ test('every page fits a small screen, and a page at 200 %', async () => {
   await context.close();
 });
 
-test('who has none yet, and who may have none, is told what to do', async () => {
+test('a person without Environments, or without access to them, reads what to do', async () => {
   const { page, context, complaints } = await at('/environments', {}, newcomer);
   await page.getByText('No Environments yet').waitFor();
   await expect.poll(() => barriersOn(page)).toEqual([]);

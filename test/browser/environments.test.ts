@@ -51,7 +51,7 @@ afterAll(async () => {
   await world.close();
   website.remove();
 });
-// Each story has a person of its own, so that none finds what another left.
+// Each story has a separate person, so that none finds what another left.
 beforeEach(async () => {
   ada = await world.h.person(`Ada${(people += 1)}`);
 });
@@ -68,7 +68,7 @@ async function choose(page: Page, field: string, option: string): Promise<void> 
   await page.getByRole('option', { name: option, exact: true }).click();
 }
 
-test('the list says of each Environment what it is, and the server filters it', {
+test('the list shows the facts of each Environment, and the server filters it', {
   tags: 'core',
 }, async () => {
   const now = world.h.clock.now();
@@ -115,7 +115,7 @@ test('the list says of each Environment what it is, and the server filters it', 
   await context.close();
 });
 
-test('the list follows what is under way', async () => {
+test('the list follows deploys that are under way', async () => {
   const building = await insertEnvironment(world, ada, { uuid: 'rising', status: 'building' });
   const { page, context } = await at('/environments');
   await page.getByText('Building', { exact: true }).waitFor();
@@ -125,7 +125,7 @@ test('the list follows what is under way', async () => {
   await context.close();
 });
 
-test('who has none is taught what an Environment is, and creates one from a branch that was looked at first', {
+test('a person without Environments reads what they are, and creates one after a preview of the branch', {
   tags: 'core',
 }, async () => {
   const { page, context, complaints } = await at('/environments');
@@ -173,7 +173,7 @@ test('who has none is taught what an Environment is, and creates one from a bran
   await context.close();
 });
 
-test('an Environment of a branch whose postern.yaml has problems is what the form shows', async () => {
+test('an Environment of a branch with an invalid postern.yaml has the values that the form shows', async () => {
   const { page, context } = await at('/environments/new?repository=acme%2Fwebsite&branch=broken');
   await page.getByText('until a deploy succeeds, Postern tries each push').waitFor();
   await expect.poll(() => page.getByLabel('Follow the branch').isChecked()).toBe(true);
@@ -186,7 +186,7 @@ test('an Environment of a branch whose postern.yaml has problems is what the for
   await context.close();
 });
 
-test('a refusal names the switch that refuses, and what was filled in stays', async () => {
+test('a refusal names the setting that refuses, and the input stays', async () => {
   const { page, context } = await at('/environments/new?repository=acme%2Fwebsite&branch=search');
   await page.getByText('2 services').waitFor();
   await page.getByLabel('Name').fill('too-late');
@@ -236,7 +236,7 @@ test('an Environment that was torn down is not said to be followed', async () =>
   await context.close();
 });
 
-test('everything that can be done with one is on its page', { tags: 'core' }, async () => {
+test('every action on an Environment is on its page', { tags: 'core' }, async () => {
   const environment = await insertEnvironment(world, ada, {
     uuid: 'shop-to-change',
     live: [
@@ -296,7 +296,7 @@ test('everything that can be done with one is on its page', { tags: 'core' }, as
   await context.close();
 });
 
-test('who did not create it cannot let more people open it, and is told so', async () => {
+test('a person who did not create the Environment cannot widen its access, and the dialog says so', async () => {
   await setPolicy(world, root, { enabled: true, allowedAccess: ['owner', 'members', 'public'] });
   const { id } = await insertEnvironment(world, root, { uuid: 'of-root' });
   const { page, context } = await at(`/environments/${id}?tab=settings`);
@@ -325,7 +325,7 @@ test('an administrator sees the row of one that only its creator may open, and c
 
 const esc = '\u001b';
 
-test('a log is followed while it is written, until one scrolls up, and what it printed is text', {
+test('a log is followed while it is written, until the reader scrolls up, and its output is shown as text', {
   tags: 'core',
 }, async () => {
   const environment = await insertEnvironment(world, ada, { status: 'building' });
@@ -564,7 +564,7 @@ test('a key with the preset “Deploy Environments” creates one; its story and
   await context.close();
 });
 
-test('what one may not see does not exist', async () => {
+test('a hidden Environment does not exist for the person', async () => {
   const { id } = await insertEnvironment(world, root, { access: 'owner' });
   const { page, context } = await at(`/environments/${id}`);
   await heading(page, 'There is no such Environment');

@@ -122,7 +122,7 @@ test('the menu is complete when it appears, however late the answer about Enviro
   await context.close();
 });
 
-test('a server that is busy from the first answer on does not keep the page from saying so', async () => {
+test('a server that is busy from the first answer on does not prevent the page from saying so', async () => {
   const { context, page } = await firstVisit();
   for (const path of ['**/api/v2/auth/context', '**/api/v2/environments/policy']) {
     await page.route(

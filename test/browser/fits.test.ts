@@ -5,7 +5,7 @@ import { create, fillIn, valueShown } from './app-pages.ts';
 import { openWorld, type World } from './real-ports.ts';
 import { atPage, html } from './site-pages.ts';
 
-// What a usual screen must show without scrolling: measured, because a screenshot is looked at once.
+// What a usual screen must show without scrolling: measured, because a screenshot is checked only once.
 let world: World;
 let root: Person;
 

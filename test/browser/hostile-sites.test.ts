@@ -98,7 +98,7 @@ const reaching = `
 const inPage = <T>(page: Page, text: string): Promise<T> =>
   page.evaluate<T>(`(async () => { ${reaching}\n${text} })()`);
 
-test('GR-07 T25 a hostile private site gets nothing of another site or of the UI, for all its script can try', {
+test('GR-07 T25 a hostile private site reads nothing of another site or of the UI, whatever its script tries', {
   tags: 'core',
 }, async () => {
   const target = await secretSite();
@@ -223,7 +223,7 @@ async function lastChange(): Promise<unknown> {
   return data[0];
 }
 
-test('CS-05 T32 T33 a neighbour’s cookies change neither who is signed in nor who is let in', async () => {
+test('CS-05 T32 T33 a neighbour’s cookies change neither the session nor the grants', async () => {
   const site = await secretSite();
   const { url } = await trap();
   const { context, page } = await w.signedIn(ada);
@@ -277,7 +277,7 @@ test('T32 a site that a neighbour’s cookies made unreachable says so, removes 
   await context.close();
 });
 
-test('T25 after its time a private site shows nothing offline', async () => {
+test('T25 after its grant expires a private site shows nothing offline', async () => {
   const site = await secretSite();
   const { context, page } = await w.signedIn(ada);
   await open(page, site);
@@ -289,7 +289,7 @@ test('T25 after its time a private site shows nothing offline', async () => {
   await context.close();
 });
 
-test('GR-03 after its time a page that is opened goes the same way again, and comes back to where it was', async () => {
+test('GR-03 after its grant expires an opened page repeats the flow, and returns to its address', async () => {
   const site = await secretSite();
   const { context, page } = await w.signedIn(ada);
   await open(page, site);
@@ -303,7 +303,7 @@ test('GR-03 after its time a page that is opened goes the same way again, and co
   await context.close();
 });
 
-test('T20 the cookie of before opens nothing after private, public and private again', async () => {
+test('T20 an earlier cookie opens nothing after private, public and private again', async () => {
   const site = await secretSite();
   const { context, page } = await w.signedIn(ada);
   await open(page, site);
@@ -353,7 +353,7 @@ test('T29 neither the UI nor a private site can be framed', async () => {
   await context.close();
 });
 
-test('T30 a dozen probes of an attacker’s page tell a private site from none in nothing', async () => {
+test('T30 a dozen probes of an attacker’s page cannot tell a private site from a missing one', async () => {
   const site = await secretSite();
   const { url } = await trap();
   const missing = site.url.replace(/p-?\w+/, (label) =>
@@ -370,7 +370,7 @@ test('T30 a dozen probes of an attacker’s page tell a private site from none i
          found[path] = await reach('${address}' + path);
        return found;`,
     );
-    // A window of its own, as far as one is left to look at; then the way goes to its end by itself.
+    // A separate window, as far as the opener can still see it; then the flow completes by itself.
     const [popup] = await Promise.all([
       context.waitForEvent('page'),
       inPage(page, `window.popup = open('${address}'); return null`),
@@ -389,7 +389,7 @@ test('T30 a dozen probes of an attacker’s page tell a private site from none i
   await context.close();
 });
 
-test('T30 a window that an attacker opens on the UI tells him nothing of where the way leads from there', async () => {
+test('T30 a window that an attacker opens on the UI does not reveal its redirects', async () => {
   const site = await secretSite();
   const { url } = await trap();
   const { context, page } = await w.signedIn(ada);
@@ -415,7 +415,7 @@ test('T30 a window that an attacker opens on the UI tells him nothing of where t
   await context.close();
 });
 
-test('T27 fetching and rendering ahead gets no grant, makes no code and writes nothing', async () => {
+test('T27 prefetching and prerendering get no grant, create no code and write nothing', async () => {
   const ahead = (addresses: string[]) =>
     `<!doctype html><script type="speculationrules">${JSON.stringify({
       prefetch: [{ source: 'list', urls: addresses, eagerness: 'immediate' }],
@@ -442,7 +442,7 @@ test('T27 fetching and rendering ahead gets no grant, makes no code and writes n
   await context.close();
 });
 
-test('T26 back after its time a page is asked for again, or shown from memory with nothing behind it', async () => {
+test('T26 going back after the grant expires reloads the page, or shows it from memory without access', async () => {
   // The second as people run it: under test Chromium keeps no pages in memory. Recorded with Chromium 156: both ask
   // again, though the second does keep public pages. Promised is less: memory cannot be called back.
   const usual = await launch({ ignoreDefaultArgs: ['--disable-back-forward-cache'] });

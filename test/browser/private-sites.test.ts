@@ -71,7 +71,7 @@ async function upload(page: Page): Promise<{ id: string; url: string; link: stri
   return answer.data;
 }
 
-test('T25 T04 GR-04 a private site opens in Chromium, with its assets, no worker, and nothing left in the history', {
+test('T25 T04 GR-04 a private site opens in Chromium, with its assets, no worker, and no trace in the history', {
   tags: 'core',
 }, async () => {
   const { context, page } = await signedIn();

@@ -52,7 +52,7 @@ test.each(screens)(
   },
 );
 
-test('the reference begins with its groups closed, and a field narrows it to what is wanted', {
+test('the reference begins with its groups closed, and a search field filters it', {
   tags: 'core',
 }, async () => {
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });

@@ -102,17 +102,14 @@ async function forEachPage(look: Look, check: (page: Page, path: string) => Prom
   await context.close();
 }
 
-test.each(['light', 'dark'] as const)(
-  'in %s, no page of Settings stands in anyone’s way',
-  async (colorScheme) => {
-    await forEachPage({ colorScheme }, async (page, path) => {
-      await expect.poll(async () => [path, await barriersOn(page)]).toEqual([path, []]);
-    });
-  },
-);
+test.each(['light', 'dark'] as const)('in %s, every page of Settings is accessible', async (colorScheme) => {
+  await forEachPage({ colorScheme }, async (page, path) => {
+    await expect.poll(async () => [path, await barriersOn(page)]).toEqual([path, []]);
+  });
+});
 
 test.each(['light', 'dark'] as const)(
-  'in %s, neither palette, help nor questions do',
+  'in %s, palette, help and dialogs are accessible',
   async (colorScheme) => {
     const context = await enter({ colorScheme, width: 360 });
     const { page, complaints } = await visit(context);
@@ -149,7 +146,7 @@ test.each([320, 360, 768])('every page of Settings fits %i pixels', async (width
   });
 });
 
-test('names are text on every page, whatever they hold', async () => {
+test('names are shown as text on every page, whatever they contain', async () => {
   const context = await enter({});
   const { page, complaints } = await visit(context);
   const shown = [`/settings/keys/${key.id}`, `/settings/keys/${key.id}/narrow`, '/settings/keys', '/'];
@@ -163,7 +160,7 @@ test('names are text on every page, whatever they hold', async () => {
   await context.close();
 });
 
-test('at 320 pixels the new key of a replacement can be seen whole, and the menu leads everywhere', async () => {
+test('at 320 pixels the new key of a replacement is completely visible, and the menu leads everywhere', async () => {
   const own = await world.h.key(root, { name: 'small', ttlHours: 240 });
   const context = await enter({ width: 320 });
   const { page, complaints } = await visit(context);

@@ -19,7 +19,7 @@ beforeAll(async () => {
   for (const name of ['acme/website', 'acme/handbook']) await world.h.repository(name);
 });
 afterAll(() => world.close());
-// Each story has a person of its own, so that none finds what another left.
+// Each story has a separate person, so that none finds what another left.
 beforeEach(async () => {
   ada = await world.h.person(`Ada${(people += 1)}`);
 });
@@ -57,7 +57,7 @@ const statusOf = async (key: TestKey) => (await world.call('GET', '/auth/context
 const rows = (page: Page) => page.getByRole('table').first().locator('tbody tr');
 const names = (page: Page) => rows(page).locator('th a').allTextContents();
 
-test('the first steps are ticked by what is so, are copied without a key in them, and can be put away and taken out', {
+test('the first steps are checked by the server’s state, are copied without a key, and can be hidden and shown', {
   tags: 'core',
 }, async () => {
   const { page, context, complaints } = await open('/');
@@ -88,7 +88,7 @@ test('the first steps are ticked by what is so, are copied without a key in them
   await context.close();
 });
 
-test('what ends next is told of keys and sites together, the next one first', async () => {
+test('keys and sites that expire next are listed together, the earliest first', async () => {
   const ends = [
     await world.h.key(ada, { name: 'ends second', ttlHours: 48 }),
     await world.h.key(ada, { name: 'ends last', ttlHours: 96 }),
@@ -110,7 +110,7 @@ test('what ends next is told of keys and sites together, the next one first', as
   await context.close();
 });
 
-test('every line for a shell is copied with one press, and none stands after one that asks for the key', async () => {
+test('every shell command is copied with one press, and none follows a line that asks for the key', async () => {
   const { page, context, complaints } = await open('/');
   const lines = (within = page.locator('main')) => within.locator('pre');
   const copyAll = async (count: number, within = page.locator('main')) => {
@@ -177,7 +177,7 @@ test('the command line is offered with its digest, and the jobs download it from
   await context.close();
 });
 
-test('an administrator is shown two steps more: letting people in, and deciding what keys may be', async () => {
+test('an administrator sees two more steps: adding users, and setting the key policy', async () => {
   const root = await world.h.person('Root', { admin: true });
   const { page, context, complaints } = await open('/', root);
   await page.getByText('of 5 done').waitFor();
@@ -190,7 +190,7 @@ test('an administrator is shown two steps more: letting people in, and deciding 
   await context.close();
 });
 
-test('a key’s page tells its facts, its usage as picture and numbers, and its story', {
+test('a key’s page has its facts, its usage as a chart and as numbers, and its timeline', {
   tags: 'core',
 }, async () => {
   const key = await world.h.key(ada, { name: 'deploy', ttlHours: 48, ...selected('acme/website') });
@@ -218,7 +218,7 @@ test('a key’s page tells its facts, its usage as picture and numbers, and its 
   await context.close();
 });
 
-test('a key is narrowed, never widened, and a refusal stands beside what it is about', {
+test('a key is narrowed, never widened, and an error is shown beside its field', {
   tags: 'core',
 }, async () => {
   const scopes = ['repos:write', 'sites:write'] as const;
@@ -300,7 +300,7 @@ test('a key is replaced step by step: value shown once, proof of use, end of the
   await context.close();
 });
 
-test('an old key that nobody ends goes by itself after the grace, and the page says so', async () => {
+test('an old key that is not revoked expires after the grace, and the page says so', async () => {
   const old = await world.h.key(ada, { name: 'slow', ttlHours: 240 });
   const { data } = await world.call('POST', `/me/tokens/${old.id}/rotate`, {
     as: ada,
@@ -317,7 +317,7 @@ test('an old key that nobody ends goes by itself after the grace, and the page s
   await context.close();
 });
 
-test('why a request was refused is told to the owner of the key, with what to do, and to nobody else', {
+test('only the owner of the key reads why a request was refused, and what to do', {
   tags: 'core',
 }, async () => {
   const key = await world.h.key(ada, { name: 'reader', scopes: ['repos:read'] });
@@ -345,7 +345,7 @@ test('why a request was refused is told to the owner of the key, with what to do
   await other.context.close();
 });
 
-test('the id of a request leads to why it was refused, and administrators to the audit log as well', async () => {
+test('the id of a request leads to the reason of its refusal, and administrators to the audit log as well', async () => {
   const root = await world.h.person(`Root${people}`, { admin: true });
   const key = await world.h.key(ada, { name: 'reader', scopes: ['repos:read'] });
   const requestId = await beRefused(key);
@@ -375,7 +375,7 @@ test('the id of a request leads to why it was refused, and administrators to the
   await own.context.close();
 });
 
-test('a page without a connected program teaches how one comes there', async () => {
+test('the page without a connected program explains how to connect one', async () => {
   const { page, context, complaints } = await open('/settings/clients');
   await page.getByText('Sign in from a program, such as a command line.').waitFor();
   await page.getByRole('link', { name: 'Create a key' }).waitFor();
@@ -442,7 +442,7 @@ test('the list is narrowed and sorted by the server, and the address says how', 
   await context.close();
 });
 
-test('when there is no room for another key, those unused longest are named and can be revoked', async () => {
+test('at the limit of keys, those unused longest are listed and can be revoked', async () => {
   const made: TestKey[] = [];
   for (let at = 0; at < 10; at++) {
     made.push(await world.h.key(ada, { name: `script ${at}`, ttlHours: 48 }));
@@ -460,7 +460,7 @@ test('when there is no room for another key, those unused longest are named and 
   await context.close();
 });
 
-test('all keys of mine are revoked at once, after the words were typed, and nobody else’s', async () => {
+test('all keys of the user are revoked at once, after the confirmation text was typed, and no other key', async () => {
   const mine = [await world.h.key(ada, { name: 'one' }), await world.h.key(ada, { name: 'two' })];
   const bob = await world.h.person(`Bob${people}`);
   const his = await world.h.key(bob, { name: 'his' });
@@ -476,7 +476,7 @@ test('all keys of mine are revoked at once, after the words were typed, and nobo
   await context.close();
 });
 
-test('Ctrl-K goes to any page one may see, and finds my keys and sites by name', async () => {
+test('Ctrl-K opens any page that the user may see, and finds the user’s keys and sites by name', async () => {
   const key = await world.h.key(ada, { name: 'palette-key' });
   await world.publish(ada, 'public', { 'index.html': '<h1>Hello</h1>' });
   const { page, context, complaints } = await open('/settings/keys');
@@ -506,7 +506,7 @@ test('Ctrl-K goes to any page one may see, and finds my keys and sites by name',
   await context.close();
 });
 
-test('a session that ends in the middle of work loses nothing typed, and signing in leads back to the same page', async () => {
+test('a session that ends in the middle of work loses no input, and signing in returns to the same page', async () => {
   const key = await world.h.key(ada, { name: 'kept', scopes: ['sites:write'] });
   const { page, context } = await open(`/settings/keys/${key.id}/narrow`);
   await page.getByLabel('Name').fill('renamed');
@@ -552,7 +552,7 @@ test('while no repository is registered, a first key asks for none and warns of 
   await context.close();
 });
 
-test('who may have no more keys is shown, where a new one is made, which to give up, and loses nothing typed', async () => {
+test('at the limit of keys, the form for a new one lists keys to revoke, and loses no input', async () => {
   for (let at = 0; at < 10; at++) await world.h.key(ada, { name: `script ${at}`, ttlHours: 48 });
   const { page, context, complaints } = await open('/settings/keys/new');
   await page.locator('form').getByLabel('Name').fill('one more');
@@ -570,7 +570,7 @@ test('who may have no more keys is shown, where a new one is made, which to give
   await context.close();
 });
 
-test('a pasted list chooses its repositories, and verifying a new key says all that it is', async () => {
+test('a pasted list selects its repositories, and verifying a new key shows all its facts', async () => {
   const { page, context, complaints } = await open('/settings/keys/new');
   await page.locator('form').getByLabel('Name').fill('pasted');
   await page.getByRole('button', { name: 'Deploy Environments' }).click();
@@ -665,7 +665,7 @@ test('a key with three writes is listed in a row as high as that of a key with o
   }
 });
 
-test('EX-05 a new key lasts a week by itself, the form offers what the policy offers, and the API takes what it allows', async () => {
+test('EX-05 a new key lasts a week by default, the form offers the lifetimes of the policy, and the API accepts all that it allows', async () => {
   const root = await world.h.person(`Root${people}`, { admin: true });
   const { data, headers } = await world.call('GET', '/config/api-keys', { as: root });
   const put = (policy: object, etag: string | undefined) =>
@@ -705,7 +705,7 @@ test('EX-05 a new key lasts a week by itself, the form offers what the policy of
   await context.close();
 });
 
-test('the own password is changed from the menu, by who knows it, and nothing of it stays on the page', {
+test('a user changes the password from the menu with the current one, and no password remains on the page', {
   tags: 'core',
 }, async () => {
   const { page, context } = await open('/');

@@ -101,7 +101,7 @@ test('after a change of page the focus is on its heading, also back and forward;
 
 const message = (page: Page) => page.getByRole('status').getByRole('group', { name: 'Confirmation' });
 
-test('a version that went live and a deleted site are confirmed, and Undo takes each back', async () => {
+test('a version that went live and a deleted site are confirmed, and Undo reverts each', async () => {
   const { id } = await world.publish(root, 'public', { 'index.html': html('one') });
   await replace(world.h, root, id, { 'index.html': html('two') });
   const live = async () => (await world.call('GET', `/sites/${id}`, { as: root })).data;
@@ -127,7 +127,7 @@ test('a version that went live and a deleted site are confirmed, and Undo takes 
   await context.close();
 });
 
-test('a confirmation stays while the pointer or the focus is on it, and ends ten seconds later', async () => {
+test('a confirmation stays while the pointer or the focus is on it, and closes ten seconds later', async () => {
   const { page, context } = await atPage(world, root, '/settings/keys');
   await world.h.key(root, { name: 'first' });
   await page.reload();

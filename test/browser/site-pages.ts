@@ -34,7 +34,7 @@ export async function openFolders(): Promise<Folders> {
 
 export type Look = { colorScheme?: 'light' | 'dark'; width?: number };
 
-/** A page of the web app in a browser of its own, signed in as this person. */
+/** A page of the web app in a separate browser, signed in as this person. */
 export async function atPage(world: World, person: Person, path: string, look: Look = {}) {
   const { colorScheme = 'light', width = 1280 } = look;
   const viewport = { width, height: 800 };

@@ -141,7 +141,7 @@ const states: readonly (readonly [string, () => string, (page: Page) => Promise<
   ],
 ];
 
-test.each(['light', 'dark'] as const)('in %s, nothing stands in anyone’s way', async (colorScheme) => {
+test.each(['light', 'dark'] as const)('in %s, every page is accessible', async (colorScheme) => {
   const { page, context, complaints } = await at('/sites', { colorScheme });
   for (const [name, path, show] of states) {
     await page.goto(`${world.uiUrl}${path()}`);
@@ -167,7 +167,7 @@ test('every page fits a small screen, and a page at 200 %', async () => {
   await context.close();
 });
 
-test('who has no site yet is taught how to make one', async () => {
+test('a person without sites reads how to create one', async () => {
   const { page, context, complaints } = await at('/sites', {}, newcomer);
   await page.getByText('Drop a folder here.').waitFor();
   await expect.poll(() => barriersOn(page)).toEqual([]);
@@ -178,7 +178,7 @@ test('who has no site yet is taught how to make one', async () => {
   await context.close();
 });
 
-test('names and paths are text, whatever they hold', async () => {
+test('names and paths are shown as text, whatever they contain', async () => {
   const { page, context, complaints } = await at('/sites?search=%3Cimg');
   for (const name of hostile) {
     await page.goto(
@@ -196,7 +196,7 @@ test('names and paths are text, whatever they hold', async () => {
   await context.close();
 });
 
-test('the list is turned, searched and filtered by the server, and the address says what is shown', async () => {
+test('the server pages, searches and filters the list, and the address keeps the state', async () => {
   const { page, context, complaints } = await at('/sites');
   await rows(page).first().waitFor();
   await expect.poll(() => rows(page).count()).toBe(20);
@@ -226,7 +226,7 @@ test('the list is turned, searched and filtered by the server, and the address s
   await context.close();
 });
 
-test('the list is put in order by the heads of its columns, or by a choice where there are none', async () => {
+test('the list is sorted by the heads of its columns, or by a select where there are none', async () => {
   const cleo = await world.h.person('Cleo');
   for (const [name, length, ttlHours] of [
     ['menu', 20, '48'],
@@ -284,7 +284,7 @@ test('on a phone all parts of a site are in view', async () => {
   await context.close();
 });
 
-test('a new site is one letter away, and a site’s parts are reached by the keyboard', async () => {
+test('one letter opens the form for a new site, and a site’s tabs are reachable by keyboard', async () => {
   const { page, context, complaints } = await at('/sites');
   await rows(page).first().waitFor();
   await page.keyboard.press('n');
@@ -302,14 +302,14 @@ test('a new site is one letter away, and a site’s parts are reached by the key
   await context.close();
 });
 
-test('a list that cannot be read says under which id the server tells the rest, and is tried again', async () => {
+test('a list that cannot be read shows the request id for the log, and can be retried', async () => {
   const { page, context } = await at('/sites');
   const body = {
     request_id: '00000000-0000-4000-8000-000000000000',
     data: null,
     error: {
       code: 'store_unavailable',
-      message: 'A part of the service is away.',
+      message: 'A part of the service is unavailable.',
       hint: 'Try again.',
       docs: '/',
     },

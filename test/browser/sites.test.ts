@@ -65,7 +65,7 @@ const mine = async (who: Person) =>
     name: string;
   }[];
 
-test('a newcomer drops a folder on the empty list and has a site that answers', {
+test('a new user drops a folder on the empty list and gets a working site', {
   tags: 'core',
 }, async () => {
   const page = await at(nell, '/sites');
@@ -125,7 +125,7 @@ test('a developer publishes a folder with one changed file: one body is sent; th
   expect(complaints()).toEqual([]);
 });
 
-test('an author publishes a private site, opens it by its link, sees who was let in and ends it all', {
+test('an author publishes a private site, opens it by its link, sees its grants and ends them all', {
   tags: 'core',
 }, async () => {
   const page = await at(ada, '/sites/new');
@@ -154,7 +154,7 @@ test('an author publishes a private site, opens it by its link, sees who was let
   expect(complaints()).toEqual([]);
 });
 
-test('what is wrong is said before anything is sent, one entry for each file, and nothing typed is lost', async () => {
+test('errors are shown before anything is sent, one entry for each file, and no input is lost', async () => {
   const page = await at(ada, '/sites/new');
   await chooseFolder(
     page,
@@ -202,7 +202,7 @@ test('what is wrong is said before anything is sent, one entry for each file, an
   expect(complaints()).toEqual([]);
 });
 
-test('what cannot be published is left out by one button that names it, and the rest goes live', async () => {
+test('one button excludes the named unpublishable files, and the rest goes live', async () => {
   const page = await at(ada, '/sites/new');
   await chooseFolder(page, await folders.make('mixed', { ...files, 'run.exe': 'x', 'a/tool.exe': 'x' }));
   await page.getByText('Fix 2 problems before publishing').waitFor();
@@ -226,7 +226,7 @@ const headOf = async (address: string) => {
   return [statusCode, headers['location']];
 };
 
-test('a folder without index.html: said before it is sent, and a start page can be chosen', async () => {
+test('a folder without index.html causes a warning before it is sent, and a start page can be chosen', async () => {
   const page = await at(ada, '/sites/new');
   const pages = { 'guide/report one.html': html('one'), 'summary.html': html('two'), 'data.json': '{}' };
   await chooseFolder(page, await folders.make('reports', { ...pages, _redirects: '/old /summary\n' }));
@@ -247,7 +247,7 @@ test('a folder without index.html: said before it is sent, and a start page can 
   expect(complaints()).toEqual([]);
 });
 
-test('an archive without index.html: the check warns, and after publishing a start page can be chosen', async () => {
+test('for an archive without index.html the check warns, and after publishing a start page can be chosen', async () => {
   const page = await at(ada, '/sites/new');
   const { bytes } = archiveOf({ 'summary.html': html('two'), _redirects: '/old /summary\n' });
   await chooseFile(page, { name: 'reports.zip', mimeType: 'application/zip', buffer: bytes });
@@ -283,7 +283,7 @@ test('a folder whose site is in dist/ is understood', async () => {
   expect(complaints()).toEqual([]);
 });
 
-test('an upload that is cancelled stops at once, and nothing of it is there', async () => {
+test('a cancelled upload stops at once, and leaves nothing', async () => {
   const before = await mine(ada);
   const page = await at(ada, '/sites/new');
   await page.route('**/blobs', () => new Promise(() => undefined));
@@ -301,7 +301,7 @@ test('an upload that is cancelled stops at once, and nothing of it is there', as
   expect(complaints()).toEqual([]);
 });
 
-test('after a reload in the middle the same folder goes on with what is missing', async () => {
+test('after a reload in the middle the same folder resumes with the missing files', async () => {
   const page = await at(dev, '/sites/new');
   const large = { 'index.html': noise(9_000_000), 'two.pdf': noise(9_000_000) };
   const folder = await folders.make('large', large);
@@ -326,7 +326,7 @@ test('after a reload in the middle the same folder goes on with what is missing'
   expect(complaints()).toEqual([]);
 });
 
-test('uploads in two tabs leave each other alone, whichever is cancelled, fails or is finished', async () => {
+test('uploads in two tabs do not interfere, whichever is cancelled, fails or finishes', async () => {
   const hold = (page: Page) => page.route('**/blobs', () => new Promise(() => undefined));
   const send = async (page: Page, name: string, content = html(name)) => {
     await page.bringToFront();
@@ -369,7 +369,7 @@ test('uploads in two tabs leave each other alone, whichever is cancelled, fails 
   expect(complaints()).toEqual([]);
 });
 
-test('a session that ends meanwhile costs nothing: signed in again, the upload goes on', async () => {
+test('a session that ends during an upload loses nothing: after a new sign-in, the upload resumes', async () => {
   const page = await at(dev, '/sites/new');
   await chooseFolder(page, await folders.make('long work', { 'index.html': html('long work') }));
   await page.getByLabel('Name').fill('Long work');
@@ -386,7 +386,7 @@ test('a session that ends meanwhile costs nothing: signed in again, the upload g
   expect(complaints()).toEqual([]);
 });
 
-test('a dropped folder that takes long to read says how far it is, can be left, and one that cannot be read says so', async () => {
+test('a dropped folder that takes long shows its progress and can be cancelled, and an unreadable one says so', async () => {
   const page = await at(dev, '/sites/new');
   // The first hundred entries come; the next ones never do, or fail.
   await page.evaluate(`{
@@ -419,7 +419,7 @@ test('a dropped folder that takes long to read says how far it is, can be left, 
   expect(complaints()).toEqual([]);
 });
 
-test('one page that is dropped is a site, and its new name is said before and after', async () => {
+test('a single dropped page becomes a site, and its new name is shown before and after', async () => {
   const page = await at(dev, '/sites/new');
   await drop(page, `${await folders.make('single', { 'hello.html': html('hello') })}/hello.html`);
   await page.getByLabel('Everyone').check();
@@ -433,7 +433,7 @@ test('one page that is dropped is a site, and its new name is said before and af
   expect(complaints()).toEqual([]);
 });
 
-test('a connection that is lost is waited for without forgetting how far it had come, and the upload goes on by itself', async () => {
+test('after a lost connection the upload keeps its progress and resumes by itself', async () => {
   const page = await at(dev, '/sites/new');
   let tries = 0;
   let isCut = true;
@@ -454,7 +454,7 @@ test('a connection that is lost is waited for without forgetting how far it had 
   expect(complaints()).toEqual([]);
 });
 
-test('an archive that was broken off begins again, and says so', async () => {
+test('an interrupted archive starts again, and says so', async () => {
   const page = await at(dev, '/sites/new');
   await page.route('**/api/v2/sites?*', async (route) => {
     await (route.request().method() === 'POST' ? route.abort('connectionreset') : route.continue());
@@ -516,7 +516,7 @@ test('a site of a service key says why a person cannot change it', async () => {
   expect(complaints()).toEqual([]);
 });
 
-test('a site is renamed, shown to everyone, extended, deleted and restored, each with its consequences said', {
+test('a site is renamed, made public, extended, deleted and restored, each with its consequences explained', {
   tags: 'core',
 }, async () => {
   const { data } = await upload(world.h, ada, files, { name: 'Draft', ttlHours: '24' });
@@ -549,7 +549,7 @@ test('a site is renamed, shown to everyone, extended, deleted and restored, each
   expect(complaints()).toEqual([]);
 });
 
-test('an administrator takes a site down with a reason that its owner reads, and reinstates it unseen', async () => {
+test('an administrator takes a site down with a reason for its owner, and reinstates it, without seeing its content', async () => {
   const { data } = await upload(world.h, dev, files, { name: 'Reported', visibility: 'public' });
   const page = await at(root, `/sites/${data.id}?tab=settings`);
   await page.getByLabel('Reason').fill('Phishing, reported by the bank');
@@ -572,7 +572,7 @@ async function switchSites(enabled: boolean): Promise<void> {
   await world.call('PUT', '/config/sites', { ...options, body: { ...data.config, enabled } });
 }
 
-test('with Sites switched off every page says so, and nothing else', async () => {
+test('with Sites switched off every page of Sites says only that', async () => {
   await switchSites(false);
   const page = await at(dev, '/sites');
   for (const path of ['/sites', '/sites/new', '/sites/k3v9x0q2m7']) {
@@ -591,7 +591,7 @@ const askOften = (page: Page) =>
     "(async () => { for (let at = 0; at < 20; at += 1) await fetch('/api/v2/auth/context'); })()",
   );
 
-test('with Sites switched off the first page goes on without them and asks once', async () => {
+test('with Sites switched off the first page works without them and queries once', async () => {
   const asked = () => world.seen.filter(({ url }) => url.includes('/api/v2/sites?')).length;
   const shows = async (person: Person, words: string) => {
     world.seen.length = 0;

@@ -76,7 +76,7 @@ async function flawsOf(page: Page, name: string): Promise<string[]> {
   return flaws.map((flaw) => `${name}: ${flaw}`);
 }
 
-test.each(looks)('in %s at 320 pixels, nobody is kept from making the first account', async (look) => {
+test.each(looks)('in %s at 320 pixels, the page for the first account is accessible', async (look) => {
   const { context, page } = await narrow(look);
   await page.goto(program.setupLink);
   await page.getByRole('heading', { level: 1 }).waitFor();
@@ -84,7 +84,7 @@ test.each(looks)('in %s at 320 pixels, nobody is kept from making the first acco
   await context.close();
 });
 
-test('the printed link makes the administrator and keeps its token to itself; signing out ends what it began', {
+test('the printed link creates the administrator and does not leak its token; signing out ends the session', {
   tags: 'core',
 }, async () => {
   const link = program.setupLink;
@@ -136,7 +136,7 @@ test('an address by number leads to the right one, so that signing in works', as
   await context.close();
 });
 
-test('a connected client is listed with what it may do, and is disconnected by a second press', {
+test('a connected client is listed with its rights, and disconnected after a confirmation', {
   tags: 'core',
 }, async () => {
   const context = await browser.newContext();
@@ -204,7 +204,7 @@ test('a key in the address shows a page that says so, and leaves the address bar
   await context.close();
 });
 
-test('the one-time link is shut once an administrator exists', async () => {
+test('the one-time link stops working once an administrator exists', async () => {
   const link = program.setupLink;
   const context = await browser.newContext();
   const { page } = await visit(context);
@@ -235,7 +235,7 @@ test.each([
   await context.close();
 });
 
-test.each(looks)('in %s at 320 pixels, nothing stands in anyone’s way before the app', async (look) => {
+test.each(looks)('in %s at 320 pixels, every page before the app is accessible', async (look) => {
   const { context, page } = await narrow(look);
   const at = async (name: string, heading: string) => {
     await page.getByRole('heading', { level: 1, name: heading }).waitFor();

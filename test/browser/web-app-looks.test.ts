@@ -80,7 +80,7 @@ async function showSealed(page: Page) {
   await page.getByRole('dialog').getByLabel('Sealed key', { exact: true }).waitFor();
 }
 
-test.each(['light', 'dark'] as const)('in %s, nothing stands in anyone’s way', async (colorScheme) => {
+test.each(['light', 'dark'] as const)('in %s, every page is accessible', async (colorScheme) => {
   const { page, context, complaints } = await open('/settings/keys', { colorScheme });
   await rows(page).first().waitFor();
   await expect.poll(() => barriersOn(page)).toEqual([]);
@@ -113,7 +113,7 @@ test.each(['light', 'dark'] as const)('in %s, nothing stands in anyone’s way',
   await context.close();
 });
 
-test('who has no key yet is taught what one is for', async () => {
+test('a person without keys reads what a key is for', async () => {
   const { page, context, complaints } = await open('/settings/keys', {}, newcomer);
   await page.getByText('No active keys').waitFor();
   await expect.poll(() => barriersOn(page)).toEqual([]);
@@ -155,7 +155,7 @@ test.each([320, 360, 768])('every page fits %i pixels', async (width) => {
   await context.close();
 });
 
-test('names are text, whatever they hold', async () => {
+test('names are shown as text, whatever they contain', async () => {
   const { page, context, complaints } = await open('/settings/keys');
   await rows(page).first().waitFor();
   for (const name of hostile) {
@@ -171,7 +171,7 @@ test('names are text, whatever they hold', async () => {
   await context.close();
 });
 
-test('the list is turned page by page and filtered by the server, and the address says which part is shown', async () => {
+test('the server pages and filters the list, and the address keeps the state', async () => {
   const { page, context, complaints } = await open('/settings/keys');
   await page.getByText('Expired', { exact: true }).click();
   await page.waitForURL(/state=expired/);
@@ -197,7 +197,7 @@ test('the list is turned page by page and filtered by the server, and the addres
   await context.close();
 });
 
-test('a key that something used lately is revoked by one confirmation that says so', async () => {
+test('a recently used key is revoked by one confirmation that says so', async () => {
   const { id, value } = await world.h.key(ada, { name: 'in use', ttlHours: 24 });
   await world.call('GET', '/auth/context', { as: { id, value, type: 'personal' } });
   await world.h.app.services.usage.flush();
@@ -236,7 +236,7 @@ test('the chosen colours stay chosen, and single letters can be switched off', a
   await context.close();
 });
 
-test('a person without the role reads on every page whom to ask, and goes on without a new sign-in when they have it', async () => {
+test('a person without the role reads on every page whom to ask, and continues without a new sign-in once they have it', async () => {
   const ned = await world.h.person('Ned');
   const setRoles = (roles: string[]) =>
     world.call('PATCH', `/users/${ned.user.id}`, { as: ada, body: { roles } });

@@ -75,7 +75,7 @@ const traces = async (page: Page, context: BrowserContext) =>
     ),
   ]);
 
-test('a newcomer creates a key, copies it without the clipboard API, calls the API with it, and revokes it', {
+test('a new user creates a key, copies it without the clipboard API, calls the API with it, and revokes it', {
   tags: 'core',
 }, async () => {
   const link = program.setupLink;
@@ -142,7 +142,7 @@ test('a newcomer creates a key, copies it without the clipboard API, calls the A
   await context.close();
 });
 
-test('who is not signed in is sent to sign in, and comes back to the page that was asked for', {
+test('a person without a session is sent to sign in, and returns to the requested page', {
   tags: 'core',
 }, async () => {
   const { page, context, complaints } = await atKeys(
@@ -155,7 +155,7 @@ test('who is not signed in is sent to sign in, and comes back to the page that w
   await context.close();
 });
 
-test('nothing typed is lost when the server is away or the session has ended', async () => {
+test('no input is lost when the server is unavailable or the session has ended', async () => {
   const { page, context } = await atKeys();
   await page.keyboard.press('n');
   await page.getByLabel('Name').waitFor();
@@ -185,7 +185,7 @@ test('nothing typed is lost when the server is away or the session has ended', a
   await context.close();
 });
 
-test('a value on show is not lost by going back', async () => {
+test('a shown value is not lost by going back', async () => {
   const { page, context } = await atKeys();
   await page.getByRole('link', { name: 'New key' }).click();
   await fillIn(page, { name: 'still on show' });
@@ -235,7 +235,7 @@ test('a value that another program uses is encrypted to its public key, and neve
   await context.close();
 });
 
-test('what is wrong stands beside its field, whoever found it, and the first of it is where one goes on', async () => {
+test('each error is shown beside its field, and the first one gets the focus', async () => {
   const { page, context } = await atKeys(person, '/settings/keys/new');
   await page.getByLabel('Name').fill('   ');
   await create(page);
@@ -312,7 +312,7 @@ test('the form offers what the policy allows, and a key reaches the chosen repos
   await context.close();
 });
 
-test('a key without expiry needs a second word', async () => {
+test('a key without an expiry needs a confirmation', async () => {
   const { page, context } = await atKeys(person, '/settings/keys/new');
   await fillIn(page, { name: 'for ever' });
   await page.getByText('No expiry').click();
@@ -328,7 +328,7 @@ test('a key without expiry needs a second word', async () => {
   await context.close();
 });
 
-test('a key ends on the day one chooses, which must be to come and within the policy', async () => {
+test('a key expires on the chosen day, which must be in the future and within the policy', async () => {
   const { page, context, complaints } = await atKeys(person, '/settings/keys/new');
   // As the reader's own clock shows it, which is how the field holds it.
   const inDays = (days: number) =>
@@ -371,7 +371,7 @@ test('a scope that only an administrator can use is marked for everyone else', a
   await context.close();
 });
 
-test('a list that cannot be read says under which id the server tells the rest, and is tried again', async () => {
+test('a list that cannot be read shows the request id for the log, and can be retried', async () => {
   const { page, context } = await atKeys();
   const body = {
     request_id: '00000000-0000-4000-8000-000000000000',
@@ -394,7 +394,7 @@ test('a list that cannot be read says under which id the server tells the rest, 
   await context.close();
 });
 
-test('a list of a busy server is read again by itself, and the page says when', async () => {
+test('a list of a busy server is refetched automatically, and the page says when', async () => {
   const { page, context } = await atKeys();
   await asAdministrator(page, 'POST', '/me/tokens', {
     name: 'listed',
@@ -426,7 +426,7 @@ test.each([
     copied: 'globalThis.copied',
   },
 ] as const)(
-  'the value shown once can be taken along where the clipboard is $clipboard',
+  'the value that is shown once can be copied where the clipboard is $clipboard',
   async ({ clipboard, says, copied }) => {
     const { page, context, complaints } = await atKeys(person, '/settings/keys/new', clipboard);
     await fillIn(page, { name: `copied, ${clipboard}` });

@@ -34,7 +34,7 @@ test.each([
   ],
   ['/admin', ['Inactive keys'], ['Dead keys', 'Ended keys']],
   ['/admin/access-controls', ['Default lifetime', '720 hours (30 days)'], ['First choice', 'maxTtlHours']],
-])('%s says it in words that everyone knows', async (path, words, wordsBefore) => {
+])('%s uses common terms', async (path, words, wordsBefore) => {
   await open(path);
   for (const word of words) await expect.poll(text).toContain(word);
   await page
@@ -50,7 +50,7 @@ test('an audit event names its hash', async () => {
   await expect.poll(text).toContain('Chain hash');
 });
 
-test('what does not exist is not asked for again', async () => {
+test('a missing page is not requested again', async () => {
   await page.goto(`${world.uiUrl}/settings/keys/key_that_never_was`);
   await page.getByRole('alert').waitFor();
   await expect.poll(text).not.toContain('Try again');
@@ -62,7 +62,7 @@ test('the address of a repository breaks at its slashes and dots only', async ()
   await expect.poll(() => cell.count()).toBeGreaterThan(3);
 });
 
-test('a guide is named by its title, and its file is no text that looks like a link', async () => {
+test('a guide is named by its title, and its file does not look like a link', async () => {
   await open('/admin/surfaces');
   await expect.poll(text).toContain('Documentation: ');
 });

@@ -66,7 +66,7 @@ withEachHelm((helm) => {
     ).toContain('identity.clients.login: is the management client');
   });
 
-  test('5.6: the management credential cannot be brought in by another way', () => {
+  test('5.6: the management credential cannot be set in another way', () => {
     const named = { secretKeyRef: { name: 'management', key: 'management-client-secret' } };
     const ways = [
       { extraEnv: [{ name: 'MINE', valueFrom: named }] },
@@ -83,7 +83,7 @@ withEachHelm((helm) => {
     }
   });
 
-  test('GW-10: what the gateway must not have cannot be brought in by another way', () => {
+  test('GW-10: forbidden credentials of the gateway cannot be set in another way', () => {
     const names: Record<string, string> = {
       login: 'identity.clients.login',
       'principal-sync': 'identity.clients.principalSync',
@@ -111,7 +111,7 @@ withEachHelm((helm) => {
     );
   });
 
-  test('identity that is half set is refused, whichever half', () => {
+  test('half of the identity settings is refused, whichever half is set', () => {
     expect(onlyMistake(over(fewest, { identity: { issuer: 'https://id.example.com' } }))).toContain(
       'while the provider is builtin',
     );
@@ -200,7 +200,7 @@ withEachHelm((helm) => {
       expect(onlyMistake(over(fewest, values))).toContain(`${name}: is missing`);
   });
 
-  test('5.8: a secret in clear is refused: it would stay in the history of releases', () => {
+  test('5.8: a plaintext secret is refused: it would stay in the history of releases', () => {
     const clear = [
       { name: 'SMTP_PASSWORD', value: 'x' },
       { name: 'GITHUB_TOKEN', value: 'x' },
@@ -220,7 +220,7 @@ withEachHelm((helm) => {
     expect(url).not.toContain('1 value(s)');
   });
 
-  test('a variable that the chart sets, or leaves out on purpose, cannot be set beside it', () => {
+  test('a variable that the chart sets, or omits on purpose, cannot be set as well', () => {
     for (const name of [
       'DATABASE_URL',
       'SERVICE_UI_URL',
@@ -232,14 +232,14 @@ withEachHelm((helm) => {
     }
   });
 
-  test('a pod that would be ended before it has answered is refused', () => {
+  test('a pod that would be killed before it has answered is refused', () => {
     const hasty = { preStopSeconds: 25, terminationGracePeriodSeconds: 30 };
     expect(onlyMistake(over(fewest, { web: hasty }))).toContain(
       'web.terminationGracePeriodSeconds: ends a pod before',
     );
   });
 
-  test('an autoscaler with more fewest than most pods, a route without a Gateway, a volume twice: refused', () => {
+  test('an autoscaler whose minimum exceeds its maximum, a route without a Gateway, and a duplicate volume are refused', () => {
     const upside = { enabled: true, minReplicas: 5, maxReplicas: 4 };
     expect(onlyMistake(over(fewest, { web: { autoscaling: upside } }))).toContain(
       'web.autoscaling: has more fewest than most pods',
@@ -251,7 +251,7 @@ withEachHelm((helm) => {
     );
   });
 
-  test('a proxy in front whose addresses nobody names is refused: everyone would count as the proxy', () => {
+  test('a proxy in front without addresses is refused: every client would count as the proxy', () => {
     const parents = { parentRefs: [{ name: 'public' }] };
     for (const front of [
       { ingress: { enabled: true } },
@@ -268,7 +268,7 @@ withEachHelm((helm) => {
     expect(refusal(helm, over(fewest, { trustedProxies: 'all' }))).toContain('trustedProxies');
   });
 
-  test('more pods than an installation has places for are refused, with room for those of an update', () => {
+  test('more pods than the limit of an installation are refused, including those of an update', () => {
     const autoscaled = (maxReplicas: number) => ({ autoscaling: { enabled: true, maxReplicas } });
     const most = over(fewest, { web: autoscaled(10), gateway: autoscaled(34), worker: { replicas: 4 } });
     expect(template(helm, most).status).toBe(0);
@@ -290,7 +290,7 @@ withEachHelm((helm) => {
       expect(refusal(helm, over(fewest, unknown))).toMatch(/additional ?propert/i);
   });
 
-  test('root is refused, as user, as group and in word', () => {
+  test('root is refused, as user, as group and by name', () => {
     for (const podSecurity of [{ runAsUser: 0 }, { runAsGroup: 0 }, { fsGroup: 0 }, { runAsUser: 'node' }])
       expect(refusal(helm, over(fewest, { podSecurity }))).toContain('podSecurity');
   });

@@ -50,7 +50,7 @@ withEachHelm((helm) => {
   const off = render(helm, fewest);
   const rendered = render(helm, on());
 
-  test('the worker has the rights of the page, in the namespace of Environments alone', () => {
+  test('the worker has the rights of the page, only in the namespace of Environments', () => {
     const role = rendered.get('Role', 'acme-postern-environments');
     expect(rightsOf(role)).toEqual(rightsOnPage());
     expect(Object.keys(rightsOnPage())).toHaveLength(8);
@@ -75,7 +75,7 @@ withEachHelm((helm) => {
     expect(all.env('worker').has('SECRETS_DIR')).toBe(true);
   });
 
-  test('nobody but the worker has a token', () => {
+  test('only the worker has a token', () => {
     const components: readonly Component[] = [...workloads, 'migrate', 'test'];
     const accounts = components.map((one) => [
       one,
@@ -130,7 +130,7 @@ withEachHelm((helm) => {
     expect(JSON.stringify(off.pod('web'))).not.toContain('3002');
   });
 
-  test('the worker alone gets the address of their databases', () => {
+  test('only the worker gets the address of their databases', () => {
     const database = { existingSecret: 'environments-database', key: 'address' };
     const all = render(helm, on({ database }));
     const told = (component: Component) => all.env(component).get('ENVIRONMENTS_DATABASE_URL');
@@ -143,7 +143,7 @@ withEachHelm((helm) => {
     expect(refusal(helm, on({ database, secrets }))).toContain('which holds a credential of Postern');
   });
 
-  test('pods of Environments reach names and web, and the gateway reaches their services: nothing else is open', () => {
+  test('pods of Environments reach DNS and web, and the gateway reaches their services: nothing else is open', () => {
     const egress = [{ to: [{ ipBlock: { cidr: '10.9.0.0/24' } }], ports: [{ port: 5432 }] }];
     const policies = elsewhere(render(helm, on({ egress }))).filter(({ kind }) => kind === 'NetworkPolicy');
     const peer = (component: string) => ({
@@ -245,7 +245,7 @@ withEachHelm((helm) => {
     expect(rendered.env('worker').has('SECRETS_DIR')).toBe(false);
   });
 
-  test('values that contradict are refused, each with its fix', () => {
+  test('contradictory values are refused, each with its fix', () => {
     const problems: [Values, string][] = [
       [over(fewest, { environments: { engine: 'kubernetes' } }), 'environments.namespace: is missing'],
       [on({ namespace: 'prod' }), 'environments.namespace: is the namespace of the release'],

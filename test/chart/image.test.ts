@@ -43,7 +43,7 @@ test('the image runs as a numeric user that is not root', () => {
   expect(lines('USER')).toEqual(['USER 65532:65532']);
 });
 
-test('the image has no shell and no package manager: it is laid on a base without, and runs nothing while it is made', () => {
+test('the image has no shell and no package manager: its base has none, and its build runs no command', () => {
   expect(final[0]).toMatch(/^FROM \S*\/distroless\/cc-debian12:nonroot(@sha256:[0-9a-f]{64})?$/);
   expect(lines('RUN')).toEqual([]);
   const fromStages = lines('COPY').filter((line) => line.includes('--from='));
@@ -56,7 +56,7 @@ test('the image has no shell and no package manager: it is laid on a base withou
   ]);
 });
 
-test('the image has the Node that this repository is tested on', () => {
+test('the image has the Node version that this repository is tested on', () => {
   // The shape of package.json.
   const { optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     optionalDependencies: Record<string, string>;
@@ -69,7 +69,7 @@ test('the image has the Node that this repository is tested on', () => {
   expect(new Set(images)).toEqual(new Set([`node:${version}-bookworm-slim`]));
 });
 
-test('no secret can come into the image: only what is copied by name is sent to the builder', () => {
+test('no secret can get into the image: the builder receives only files that are named', () => {
   const sent = readFileSync(join(root, '.dockerignore'), 'utf8')
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'));
@@ -85,7 +85,7 @@ test('no secret can come into the image: only what is copied by name is sent to 
   expect(text).not.toMatch(/^(?:ARG|ENV) .*(?:SECRET|PASSWORD|TOKEN|KEY)/m);
 });
 
-test('the program starts from the files of the image alone, writes to DATA_DIR and nowhere else, and serves', async () => {
+test('the program starts from the files of the image only, writes only to DATA_DIR, and serves', async () => {
   await layOut();
   const data = join(image, 'data');
   mkdirSync(data);
@@ -128,7 +128,7 @@ test('the program starts from the files of the image alone, writes to DATA_DIR a
   expect(await readdir(app, { recursive: true })).toEqual(before);
 });
 
-test('the program of the image says its version, and nothing that only tests use is in it', async () => {
+test('the program of the image prints its version, and the image has no package that only tests use', async () => {
   const { stdout } = spawnSync(process.execPath, ['src/main.ts', '--version'], { cwd: join(image, 'app') });
   expect(stdout.toString()).toMatch(/^\d+\.\d+\.\d+\n$/);
   const files = await readdir(join(image, 'app/src'), { recursive: true });
@@ -158,7 +158,7 @@ async function layOut(): Promise<void> {
   }
 }
 
-/** Those that production uses: a package that only tests have must not be missed by nobody. */
+/** Packages that production uses: a package that only tests install would be missing in production. */
 function linkPackages(source: string, place: string): void {
   // The shape of a lock file.
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {

@@ -72,7 +72,7 @@ async function install(
 }
 
 withEachHelm((helm) => {
-  test('generated secrets are made before the migration, each with 32 random bytes', async () => {
+  test('secrets are generated before the migration, each with 32 random bytes', async () => {
     const made = async () => {
       const { hooks = [] } = await install(helm, generated, namespace);
       return readManifests(hooks.map(({ manifest }) => manifest).join('\n---\n'));
@@ -90,7 +90,7 @@ withEachHelm((helm) => {
     expect(new Set([...values, ...others]).size).toBe(6);
   });
 
-  test('generated secrets are kept: an upgrade finds them and touches nothing', async () => {
+  test('generated secrets are kept: an upgrade finds them and changes none', async () => {
     const there = object('Secret', 'acme-postern-generated', {
       'session-secret': 'eA==',
       'encryption-secret': 'eA==',
@@ -111,7 +111,7 @@ withEachHelm((helm) => {
     expect(all.env('gateway').has('SESSION_SECRET')).toBe(false);
   });
 
-  test('generated secrets of which one is missing are not made again over the others', async () => {
+  test('if one generated secret is missing, the others are not overwritten', async () => {
     const there = object('Secret', 'acme-postern-generated', {
       'session-secret': 'eA==',
       'grant-secret': 'eA==',
@@ -121,7 +121,7 @@ withEachHelm((helm) => {
     ).rejects.toThrow('finds the Secret acme-postern-generated without encryption-secret');
   });
 
-  test('nothing is generated where what is there cannot be seen: each rendering would make new ones', () => {
+  test('no secret is generated if existing ones cannot be read: each rendering would create new ones', () => {
     expect(refusal(helm, generated)).toContain('secrets.generate: cannot see the cluster');
   });
 
@@ -143,7 +143,7 @@ withEachHelm((helm) => {
     expect((await install(helm, generated, namespace)).info.notes).not.toContain('pod-security');
   });
 
-  test('the notes say where it is, how the first administrator comes in, and what is still to be done', async () => {
+  test('the notes have the address, how the first administrator signs in, and the remaining steps', async () => {
     const { info } = await install(helm, generated, namespace);
     for (const line of [
       'web app and API  https://postern.example.com',

@@ -97,7 +97,7 @@ function kubeconform(manifests: string, kubernetes: string): { status: number | 
 }
 
 withEachHelm((helm) => {
-  test.each(kubernetesVersions)('Kubernetes %s takes every object, whatever the values', (kubernetes) => {
+  test.each(kubernetesVersions)('Kubernetes %s accepts every object, with any values', (kubernetes) => {
     const production = runHelm(helm, [
       'template',
       'acme',
@@ -118,7 +118,7 @@ withEachHelm((helm) => {
     });
   });
 
-  test('helm lint has nothing to say against it', () => {
+  test('helm lint has no complaint', () => {
     const { status, output, trouble } = runHelm(helm, [
       'lint',
       '--strict',
@@ -135,7 +135,7 @@ withEachHelm((helm) => {
     });
   });
 
-  test('the production example renders as it is, and what it promises is there', () => {
+  test('the production example renders unchanged, and has what it promises', () => {
     const { status, output, trouble } = template(helm, {}, ['--values', productionExample]);
     expect({ status, trouble }).toEqual({ status: 0, trouble: '' });
     const rendered = readManifests(output);
@@ -164,7 +164,7 @@ withEachHelm((helm) => {
     expect(made.toSorted()).toEqual([...new Set(used)].toSorted());
   });
 
-  test('alerts and dashboard are the ones of the program, with one’s own rules beside them', () => {
+  test('alerts and dashboard are those of the program, and your own rules can be added', () => {
     const all = render(helm, everything);
     // The shape of a PrometheusRule, and of a file of rules.
     const { groups } = all.get('PrometheusRule', 'acme-postern').spec as unknown as Groups;

@@ -32,7 +32,7 @@ withEachHelm((helm) => {
     over(fewest, keycloak, { networkPolicy: { egress: { identity: { ports: [8443] } } } }),
   );
 
-  test('nothing comes in or goes out that is not named', () => {
+  test('only named traffic is allowed in or out', () => {
     expect(builtin.get('NetworkPolicy', 'acme-postern-default-deny').spec).toEqual({
       podSelector: {
         matchLabels: { 'app.kubernetes.io/name': 'postern', 'app.kubernetes.io/instance': 'acme' },
@@ -44,7 +44,7 @@ withEachHelm((helm) => {
     );
   });
 
-  test('a workload reaches names, database, key-value store and object store', () => {
+  test('a workload reaches DNS, database, key-value store and object store', () => {
     for (const component of ['gateway', 'worker'])
       expect(ports(rules(builtin, component, 'egress'))).toEqual([53, 5432, 6379, 443]);
     // Web reads repositories, over https and ssh.
@@ -58,7 +58,7 @@ withEachHelm((helm) => {
       expect(ports(rules(withKeycloak, component, 'egress')).includes(8443)).toBe(component !== 'gateway');
   });
 
-  test('each part is reached where its value says, and nowhere else', () => {
+  test('each part is reached only where its value says', () => {
     const to = (cidr: string) => ({ to: [{ ipBlock: { cidr } }], ports: [7777] });
     const parts = ['dns', 'database', 'kv', 'objectStore', 'identity', 'git'] as const;
     const egress = Object.fromEntries(parts.map((part, index) => [part, to(`10.0.${index}.0/24`)]));
@@ -68,7 +68,7 @@ withEachHelm((helm) => {
     expect(new Set(ports(found))).toEqual(new Set([7777]));
   });
 
-  test('a collector of traces is reached by the components you name, by no other', () => {
+  test('only the components you name reach a collector of traces', () => {
     const collector = (port: number) => ({
       to: [{ namespaceSelector: { matchLabels: { name: 'tracing' } } }],
       ports: [{ port, protocol: 'TCP' }],
@@ -92,7 +92,7 @@ withEachHelm((helm) => {
     }
   });
 
-  test('web and gateway are asked at one port each, the worker at none, and metrics where you say', () => {
+  test('web and gateway have one port each, the worker none, and metrics the port you set', () => {
     expect(ports(rules(builtin, 'web', 'ingress'))).toEqual([3000, 9464, 9464]);
     expect(ports(rules(builtin, 'gateway', 'ingress'))).toEqual([3001, 9464, 9464]);
     expect(ports(rules(builtin, 'worker', 'ingress'))).toEqual([9464, 9464]);
@@ -144,7 +144,7 @@ withEachHelm((helm) => {
     expect(builtin.has('Ingress')).toBe(false);
   });
 
-  test('routes of the Gateway API say the same', () => {
+  test('routes of the Gateway API lead to the same places', () => {
     const parentRefs = (sectionName: string) => [{ name: 'public', namespace: 'gateways', sectionName }];
     const httpRoute = {
       enabled: true,
@@ -167,7 +167,7 @@ withEachHelm((helm) => {
     expect(builtin.has('HTTPRoute')).toBe(false);
   });
 
-  test('Environments at a domain of their own have a wildcard and a certificate of their own at the gateway', () => {
+  test('Environments at a separate domain have a separate wildcard and certificate at the gateway', () => {
     const parentRefs = ['sites', 'branches'].map((sectionName) => ({ name: 'public', sectionName }));
     const all = render(
       helm,
@@ -198,7 +198,7 @@ withEachHelm((helm) => {
     }
   });
 
-  test('the metrics of every workload are scraped, by the Services that have nothing else', () => {
+  test('the metrics of every workload are scraped, through dedicated Services', () => {
     const all = render(
       helm,
       over(fewest, { serviceMonitor: { enabled: true, labels: { release: 'p' }, interval: '10s' } }),

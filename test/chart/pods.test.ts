@@ -61,16 +61,13 @@ withEachHelm((helm) => {
     },
   );
 
-  test.each(components)(
-    '%s says how much processor and memory it needs, and how much memory at most',
-    (component) => {
-      const { requests, limits } = rendered.container(component).resources;
-      expect(Object.keys(requests).toSorted()).toEqual(['cpu', 'memory']);
-      expect(limits).toHaveProperty('memory');
-    },
-  );
+  test.each(components)('%s requests processor and memory, and limits its memory', (component) => {
+    const { requests, limits } = rendered.container(component).resources;
+    expect(Object.keys(requests).toSorted()).toEqual(['cpu', 'memory']);
+    expect(limits).toHaveProperty('memory');
+  });
 
-  test('what is pulled from a private registry is pulled by every pod', () => {
+  test('every pod can pull from a private registry', () => {
     const secrets = [{ name: 'pull' }];
     const all = render(helm, over(fewest, { global: { imagePullSecrets: secrets } }));
     for (const component of components) expect(all.pod(component)['imagePullSecrets']).toEqual(secrets);

@@ -121,7 +121,7 @@ async function ended(running: Running): Promise<number | null> {
   return running.child.exitCode;
 }
 
-/** As a cluster does: what ends before it is ready is started again. @throws with what the last try said */
+/** Restarts a process that ends before it is ready, like a cluster. @throws with the output of the last attempt */
 async function ready(component: (typeof workloads)[number], database?: string): Promise<Running> {
   let last: Running | undefined;
   for (let attempt = 0; attempt < 5; attempt++) {
@@ -137,7 +137,7 @@ async function ready(component: (typeof workloads)[number], database?: string): 
 }
 
 describe.skipIf(isMissing)('on PostgreSQL and Redis', () => {
-  test('the roles of the page are enough: the migration grants the gateway what it reads, then all are ready', async () => {
+  test('the roles of the page are sufficient: the migration grants the gateway its reads, then all are ready', async () => {
     const [roles = '', ...more] = sqlOfPage();
     expect(more).toEqual([]);
     await runSql(address('administrator', 'postgres'), roles);
@@ -150,7 +150,7 @@ describe.skipIf(isMissing)('on PostgreSQL and Redis', () => {
     for (const { child } of running) expect(await end(child, 'SIGTERM')).toBe(0);
   });
 
-  test('a dump that is put back as the page says is whole, and the gateway may read it', async () => {
+  test('a dump that is restored as the page says is complete, and the gateway may read it', async () => {
     const bin = dirname(postgres.program);
     const file = join(postgres.folder, 'postern.dump');
     execFileSync(join(bin, 'pg_dump'), [

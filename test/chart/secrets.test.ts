@@ -6,7 +6,7 @@ const bootstrap = { bootstrapAdmin: { email: 'ada@example.com', existingSecret: 
 withEachHelm((helm) => {
   const rendered = render(helm, over(fewest, keycloak));
 
-  test('SE-04: secrets are named, never held: none in a manifest, an argument or a ConfigMap', () => {
+  test('SE-04: secrets are only referenced: none is in a manifest, an argument or a ConfigMap', () => {
     const all = render(helm, over(fewest, bootstrap));
     expect(all.has('Secret')).toBe(false);
     expect(all.has('ConfigMap')).toBe(false);
@@ -54,7 +54,7 @@ withEachHelm((helm) => {
     expect(rendered.text).not.toContain('provisioning');
   });
 
-  test('the client people sign in with is not for the gateway, and the first administrator for web alone', () => {
+  test('the gateway does not get the sign-in client, and only web gets the first administrator', () => {
     const all = render(helm, over(fewest, bootstrap));
     for (const component of workloads) {
       const isWeb = component === 'web';
@@ -117,7 +117,7 @@ withEachHelm((helm) => {
     expect(password?.valueFrom?.secretKeyRef).toEqual({ name: 'b', key: 'k' });
   });
 
-  test('every missing credential is named, all at once', () => {
+  test('all missing credentials are named at once', () => {
     const trouble = refusal(helm, {
       image: { repository: 'x' },
       identity: { provider: 'keycloak' },

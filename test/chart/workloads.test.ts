@@ -39,7 +39,7 @@ withEachHelm((helm) => {
     expect(render(helm, over(fewest, { migrations: { enabled: false } })).has('Job')).toBe(false);
   });
 
-  test('the limits and the reader of the gateway are values, and no other workload is told them', () => {
+  test('the limits and the reader of the gateway are values, which no other workload gets', () => {
     const set = { gateway: { requestsPerAddress: 250_000, requestsPerHost: 0, fastHttp: false } };
     const names = ['GATEWAY_REQUESTS_PER_ADDRESS', 'GATEWAY_REQUESTS_PER_HOST', 'GATEWAY_FAST_HTTP'];
     const told = (values: Values, component: (typeof workloads)[number]) =>
@@ -49,14 +49,14 @@ withEachHelm((helm) => {
     expect(told(over(fewest, set), 'web')).toEqual([undefined, undefined, undefined]);
   });
 
-  test('a migration has time to wait for another that takes an hour, and to take an hour itself', () => {
+  test('a migration has time to wait an hour for another, and to take an hour itself', () => {
     const seconds = (values: Values) =>
       render(helm, values).get('Job', 'acme-postern-migrate').spec['activeDeadlineSeconds'];
     expect(seconds(fewest)).toBeGreaterThan(2 * 3_600);
     expect(seconds(over(fewest, { migrations: { timeoutSeconds: 900 } }))).toBe(900);
   });
 
-  test('a migration may have a role of its own, and has nothing but the database', () => {
+  test('a migration may have a separate role, and has only the database', () => {
     const own = over(fewest, keycloak, {
       database: { migrations: { existingSecret: 'owner', key: 'address' } },
     });
@@ -108,7 +108,7 @@ withEachHelm((helm) => {
   });
 
   test.each(workloads)(
-    '%s takes variables, volumes, resources, replicas and places of its own',
+    '%s accepts separate variables, volumes, resources, replicas and scheduling',
     (component) => {
       const own = {
         replicas: 7,
@@ -156,7 +156,7 @@ withEachHelm((helm) => {
     },
   );
 
-  test('labels of one’s own cannot take a pod from its Service', () => {
+  test('your own labels cannot take a pod from its Service', () => {
     const podLabels = { 'app.kubernetes.io/component': 'gateway', 'app.kubernetes.io/instance': 'other' };
     const own = render(helm, over(fewest, { web: { podLabels } }));
     const spec = own.get('Deployment', 'acme-postern-web').spec;
@@ -168,7 +168,7 @@ withEachHelm((helm) => {
     expect(pod.metadata.labels).toMatchObject(selector.matchLabels);
   });
 
-  test('a Service leads to the pods of its workload alone', () => {
+  test('a Service leads only to the pods of its workload', () => {
     for (const { kind, metadata, spec } of rendered.all) {
       if (kind !== 'Service') continue;
       const component = metadata.name.replace('acme-postern-', '').replace('-metrics', '');
@@ -194,7 +194,7 @@ withEachHelm((helm) => {
     }
   });
 
-  test('a pod is started again when the process hangs, and gets no requests while it could answer none', () => {
+  test('a pod is restarted when its process hangs, and gets no requests while it cannot answer', () => {
     const paths = {
       web: '/readyz?exclude=kv&exclude=blobs',
       gateway: '/readyz?exclude=database&exclude=kv&exclude=blobs',
@@ -208,7 +208,7 @@ withEachHelm((helm) => {
     }
   });
 
-  test('an autoscaler takes the place of the replicas', () => {
+  test('an autoscaler replaces the replicas', () => {
     for (const component of workloads) {
       const autoscaling = { enabled: true, minReplicas: 3, maxReplicas: 9, targetCPU: 55 };
       const scaled = render(helm, over(fewest, { [component]: { autoscaling } }));
@@ -236,12 +236,12 @@ withEachHelm((helm) => {
     }
   });
 
-  test('names stay within 63 characters, whatever the release is called', () => {
+  test('names stay within 63 characters, for any name of the release', () => {
     const long = render(helm, over(fewest, { fullnameOverride: `a${'b'.repeat(80)}` }));
     expect(long.all.filter(({ metadata }) => metadata.name.length > 63)).toEqual([]);
   });
 
-  test('a digest is what runs, and a registry goes in front', () => {
+  test('the digest takes precedence, and the registry is a prefix', () => {
     const digest = `sha256:${'a'.repeat(64)}`;
     const pinned = over(fewest, {
       image: { repository: 'team/postern', digest, tag: 'x' },
@@ -252,7 +252,7 @@ withEachHelm((helm) => {
     );
   });
 
-  test('objects of one’s own are rendered, also as templates', () => {
+  test('your own objects are rendered, also as templates', () => {
     const own = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: '{{ .Release.Name }}-own' } };
     const text = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: "{{ .Release.Name }}-text"\n';
     const extra = render(helm, over(fewest, { extraObjects: [own, text] }));

@@ -118,7 +118,7 @@ test('a service key publishes only with --public, and the refusal says why', asy
   expect((await deploy(...own, '--public')).code).toBe(0);
 });
 
-test('GitLab: the address is a variable of later jobs and of the environment, and no log has the key', async () => {
+test('GitLab: later jobs and the environment have the address as a variable, and no log has the key', async () => {
   const text = await readFile(join(ci, 'gitlab/templates/deploy.yml'), 'utf8');
   const [{ spec }, jobs] = parseAllDocuments(text).map((document) => document.toJS());
   const job = jobs['publish-with-postern'];

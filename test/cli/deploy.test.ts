@@ -42,7 +42,7 @@ test('a dry run before the first deploy creates nothing', async () => {
   expect((await postern(['sites', 'list', '--fields', 'id'])).out).toBe('');
 });
 
-test('the first deploy creates the site, remembers it, and prints its address alone', async () => {
+test('the first deploy creates the site, remembers it, and prints only its address', async () => {
   const { code, out, err } = await postern(['deploy', '--public']);
   expect(code).toBe(0);
   expect(err).toContain('link.txt');
@@ -70,7 +70,7 @@ test('one changed file sends one content; nothing changed sends none', async () 
   expect(second).toMatchObject({ version: 3, sent: { files: 0, bytes: 0, requests: 0 } });
 });
 
-test('everything that the server refuses is named at once, and no content is sent', async () => {
+test('all files that the server refuses are named at once, and no content is sent', async () => {
   await put('dist/.env', 'A=1');
   await put('dist/bad%2ename.txt', 'x');
   const { code, out } = await postern(['deploy', '--json']);
@@ -223,7 +223,7 @@ test('after Ctrl-C, the next deploy sends only the rest', async () => {
   expect(second.out).toMatch(/^\d+\t\{"files":1,"bytes":9437184,"requests":1\}\n$/);
 });
 
-test('redirects and headers of netlify.toml work on the site; what has no counterpart is named', async () => {
+test('redirects and headers of netlify.toml work on the site; settings without a counterpart are named', async () => {
   const config = `[[redirects]]
 from = "/from/*"
 to = "/own/:splat"
@@ -276,7 +276,7 @@ async function visited({ hostname, port, pathname, host }: URL) {
   const { location, 'x-robots-tag': robots } = answer.headers;
   return { status: answer.statusCode, location, robots, body };
 }
-test('postern.yaml names folder and site; .posternignore leaves out and is counted, .gitignore of an output folder is not', async () => {
+test('postern.yaml names folder and site; .posternignore excludes files and is counted, .gitignore of an output folder is not', async () => {
   const { site } = await siteFile();
   await put('other/postern.yaml', `version: 1\nsite: { id: ${site}, folder: web/out }\n`);
   for (const path of ['index.html', 'a.css', 'b.map', 'deep/c.map', 'deep/keep.css', 'deep/d.txt'])

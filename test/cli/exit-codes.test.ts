@@ -89,7 +89,7 @@ function ofIssuer(way: string) {
   };
 }
 
-/** As far as a verb looks at it. */
+/** The part that a verb reads. */
 function dataAt(route: string, way: Way): unknown {
   const site = {
     id: 's1',
@@ -226,7 +226,7 @@ async function codesOf(command: Command): Promise<Set<number>> {
   return codes;
 }
 
-test('docs/reference/cli-exit-codes.md has the exit codes of every verb, as they were seen', async () => {
+test('docs/reference/cli-exit-codes.md has the observed exit codes of every verb', async () => {
   const seen = new Map<string, Set<number>>();
   for (const command of leavesOf(createProgram(ioFor('done'))))
     seen.set(pathOf(command), await codesOf(command));

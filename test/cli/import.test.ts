@@ -27,7 +27,7 @@ afterAll(async () => await rm(folder, { recursive: true, force: true }));
 
 const postern = async (...args: string[]) => await runPostern(['import', ...args], { cwd: folder });
 
-test('stdout has postern.yaml alone, stderr what was not translated', async () => {
+test('stdout has only postern.yaml, stderr lists what was not translated', async () => {
   const { code, out, err } = await postern('vercel.json');
   expect({ code, out }).toEqual({
     code: 0,
@@ -46,7 +46,7 @@ services:
   expect((await postern('vercel.json', '--part', '_redirects')).out).toBe('/a /b 308\n');
 });
 
-test('a file of which nothing has a counterpart ends with 1, says so and prints no postern.yaml', async () => {
+test('a file without any counterpart ends with 1, says so and prints no postern.yaml', async () => {
   await mkdir(join(folder, 'helm'));
   await writeFile(
     join(folder, 'helm/lifecycle.yaml'),

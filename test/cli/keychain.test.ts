@@ -43,7 +43,7 @@ const entries = async () =>
 
 const login = ['login', 'https://postern.example.com', '--token-stdin', '--no-check'];
 
-test('where @napi-rs/keyring is installed beside the package, the credential is in the keychain alone', async () => {
+test('with @napi-rs/keyring installed, the credential is only in the keychain', async () => {
   const installed = 'node_modules/@postern/cli/dist/postern.mjs';
   postern(installed, 'one', login, key);
   expect(await stored('one')).not.toContain(key);
@@ -54,7 +54,7 @@ test('where @napi-rs/keyring is installed beside the package, the credential is 
   expect(await entries()).toEqual({});
 });
 
-test('a downloaded file runs no package of the folder that it lies in', async () => {
+test('a downloaded file runs no package of its folder', async () => {
   postern('postern.mjs', 'two', login, key);
   expect(await stored('two')).toContain(key);
 });

@@ -32,7 +32,7 @@ function git(...args: string[]) {
   return { status, stderr };
 }
 
-test('a commit with a key is refused, also when the file has no key any more', async () => {
+test('a commit with a key is refused, even if the file no longer has it', async () => {
   await writeFile(join(home, 'config.txt'), `a\nkey=${key}\n`);
   git('add', 'config.txt');
   await writeFile(join(home, 'config.txt'), 'a\n');
@@ -42,7 +42,7 @@ test('a commit with a key is refused, also when the file has no key any more', a
   expect(stderr).not.toContain(key);
 });
 
-test('a file that .gitignore names and that was added all the same is read', async () => {
+test('a file that was added despite .gitignore is read', async () => {
   await writeFile(join(home, '.gitignore'), '.env\n');
   await writeFile(join(home, '.env'), key);
   git('add', '--force', '.gitignore', '.env');

@@ -31,7 +31,7 @@ test('keys verify says what a key is, and a key that is not valid ends with 4', 
   expect(wrong).toMatchObject({ code: 4, out: '' });
 });
 
-test('keys can answers yes with 0 and no with 1, and says which rule is against it', async () => {
+test('keys can answers yes with 0 and no with 1, and names the rule that forbids it', async () => {
   expect(await postern(['keys', 'can', 'sites:write'])).toEqual({ code: 0, out: 'yes\n', err: '' });
   const no = await postern(['keys', 'can', 'repos:read', '--repository', 'acme/website']);
   expect(no).toMatchObject({ code: 1, out: 'no\n' });
@@ -58,7 +58,7 @@ test.each([
   expect((await postern([word, 'unknown'])).code).toBe(2);
 });
 
-test('doctor finds nothing wrong with a key and a server that fit', async () => {
+test('doctor finds no problem with a matching key and server', async () => {
   const { code, out } = await postern(['doctor']);
   expect(code).toBe(0);
   const lines = out
@@ -76,7 +76,7 @@ test('doctor finds nothing wrong with a key and a server that fit', async () => 
   expect(out).toContain('sites:read sites:write');
 });
 
-test('doctor says what is wrong, with the fix', async () => {
+test('doctor reports problems with their fix', async () => {
   const failed = async (change: Record<string, string>) => {
     const { code, out } = await postern(['doctor', '--json'], change);
     const data: { check: string; state: string; fix: string | null }[] = JSON.parse(out).data;
@@ -118,7 +118,7 @@ test('doctor says what is wrong, with the fix', async () => {
   await late.close();
 });
 
-test('another version of the server is said once on stderr, and nothing is downloaded', async () => {
+test('another version of the server is reported once on stderr, and nothing is downloaded', async () => {
   const asked: (string | undefined)[] = [];
   const server = await listening((request, response) => {
     asked.push(request.url);

@@ -65,7 +65,7 @@ test('a named file is read although .gitignore names it; keys scan is the same c
   expect({ code, out }).toEqual({ code: 1, out: `.env:1:5\t${shown(service)}…\tservice key\n` });
 });
 
-test('without keys it prints nothing and ends with 0', async () => {
+test('without keys, scan prints nothing and ends with 0', async () => {
   expect(await scan(['scan', 'clean.txt'])).toEqual({ code: 0, out: '', err: '' });
 });
 

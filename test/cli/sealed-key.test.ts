@@ -55,7 +55,7 @@ async function forms() {
 
 const nothing = { env: { HOME: '/nonexistent' } };
 
-test('keys open prints the key alone, and needs neither a server nor a home folder', async () => {
+test('keys open prints only the key, and needs neither a server nor a home folder', async () => {
   for (const [name, sealTo, secret] of await forms()) {
     const { id, sealed: delivered } = await sealed(sealTo);
     const file = await put('sealed', `${delivered.value}\n`);
@@ -97,7 +97,7 @@ test('another private key does not open it, and a value that was changed is not 
   }
 });
 
-test('a sealed text that is no key is not printed', async () => {
+test('a sealed text that is not a key is not printed', async () => {
   const identity = await generateIdentity();
   const encrypter = new Encrypter();
   encrypter.addRecipient(await identityToRecipient(identity));
@@ -109,7 +109,7 @@ test('a sealed text that is no key is not printed', async () => {
   expect(ran).toEqual({ code: 1, out: '', err: expect.stringContaining('(not_a_key)') });
 });
 
-test('what is missing or of another form is wrong usage, and no private key is shown', async () => {
+test('a missing or malformed argument is wrong usage, and no private key is shown', async () => {
   const identity = await generateIdentity();
   const secret = await put('identity', identity);
   const { value } = (await sealed({ kind: 'jwk', key: newJwk('P-256').publicKey })).sealed;

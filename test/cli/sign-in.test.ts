@@ -51,7 +51,7 @@ test('login by a redirect signs in, and only its user can read the credentials',
   });
 });
 
-test('commands at the same time renew an ended access token once, and none is signed out', async () => {
+test('commands at the same time renew an expired access token once, and none is signed out', async () => {
   const before = await credential();
   const ended = await stored();
   for (const server of Object.values<{ credential: { expiresAt: number } }>(ended.servers))
@@ -110,7 +110,7 @@ test('login keeps offline access with --scope too, unless --no-offline', async (
   expect((await credential())?.['refreshToken']).toBeNull();
 });
 
-test('login without a terminal ends with 4 at once, and names what works there', async () => {
+test('login without a terminal ends with 4 at once, and names the alternatives', async () => {
   for (const options of [[], ['--device']]) {
     const { code, out, err } = await world.postern(['login', world.server.origin, ...options]);
     expect({ code, out }).toEqual({ code: 4, out: '' });
@@ -118,7 +118,7 @@ test('login without a terminal ends with 4 at once, and names what works there',
   }
 });
 
-test('login --token-stdin stores no key that the server refuses, and replaces nothing by it', async () => {
+test('login --token-stdin neither stores nor replaces anything with a key that the server refuses', async () => {
   const before = await readFile(contexts, 'utf8');
   const login = async (input: string, ...options: string[]) =>
     await world.postern(['login', world.server.origin, '--token-stdin', ...options], { input });

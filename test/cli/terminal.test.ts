@@ -30,7 +30,7 @@ describe.skipIf(missingTools('script').length > 0)('in a terminal', () => {
   const escape = '\u001b';
   const piped = async (...args: string[]) => await world.postern(args, { cwd: folder, env });
 
-  test('deploy asks which folder; piped it does not, and ends with 2', async () => {
+  test('deploy asks for the folder; in a pipe it does not, and ends with 2', async () => {
     expect(await piped('deploy')).toMatchObject({ code: 2, out: '' });
     let isAnswered = false;
     const { code, shown } = await inTerminal(['deploy'], {
@@ -78,7 +78,7 @@ describe.skipIf(missingTools('script').length > 0)('in a terminal', () => {
     expect((await piped(...list)).out).toBe('project\n');
   });
 
-  test('a failure is red; in a pipe it is not', async () => {
+  test('a failure is red, except in a pipe', async () => {
     const missing = ['sites', 'get', 'none'];
     expect((await inTerminal(missing, { env })).shown).toContain(`${escape}[31mpostern: `);
     expect((await piped(...missing)).err).not.toContain(escape);

@@ -55,7 +55,7 @@ test('with --json, a success is an envelope of the data', async () => {
   });
 });
 
-test('one field of one thing is printed alone', async () => {
+test('one field of an object is printed without anything else', async () => {
   const { out } = await postern(['sites', 'get', site.id, '--fields', 'url']);
   expect(out).toBe(`${site.url}\n`);
 });
@@ -178,7 +178,7 @@ test.each(failures)('%s ends with %i and the code %s', async (_, code, error, ar
   expect(JSON.parse(json.out)).toMatchObject({ ok: false, data: null, error: { code: error } });
 });
 
-test('a server that is not there ends with 7', async () => {
+test('an unreachable server ends with 7', async () => {
   const origin = `http://localhost:${await freePort()}`;
   const ran = await world.postern(['sites', 'list'], { env: { ...env, POSTERN_URL: origin } });
   expect(ran).toMatchObject({ code: 7, out: '' });
@@ -209,7 +209,7 @@ test.each([
   expect(seen).toEqual([]);
 });
 
-test('a mistake does not repeat what was typed, which may be a key', async () => {
+test('an error message does not repeat the input, which may be a key', async () => {
   const key = env['POSTERN_KEY'] ?? '';
   for (const args of [[key], ['sites', key], ['sites', 'list', key], ['sites', 'list', '--limit', key]]) {
     const { code, out, err } = await postern(args);

@@ -66,7 +66,7 @@ afterAll(async () => {
 
 const python = () => join(folder, 'venv/bin/python');
 
-test('the SDKs for TypeScript and for Python work at once, each with a sign-in of its own', async () => {
+test('the SDKs for TypeScript and for Python work at once, each with its own sign-in', async () => {
   recorder.holdUntil(2, '"get_context"');
   const [typescript, inPython] = await Promise.all([inTypescript(), runPython()]);
   const expected = {
@@ -115,8 +115,7 @@ function transcriptOf(exchanges: readonly Exchange[]): string {
 }
 
 /**
- * The conformance suite of the protocol. It has no tokens, so a proxy adds one. Most of its scenarios need tools, resources and
- * prompts of its own; those are in the list of what fails, and so is nothing else. A scenario of the list that passes fails the test.
+ * The conformance suite of the protocol. It has no tokens, so a proxy adds one. Most of its scenarios need its own tools, resources and prompts; exactly these are in the list of expected failures. A scenario of the list that passes fails the test.
  */
 test.each([
   ['2025-11-25', '@modelcontextprotocol/conformance', ['--suite', 'active']],

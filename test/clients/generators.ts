@@ -44,7 +44,7 @@ function fetchGenerator(): void {
   mkdirSync(cache, { recursive: true });
   const staging = mkdtempSync(join(cache, 'fetching-'));
   try {
-    // A project of its own in an empty folder: what lies above it is none of Maven's business.
+    // A separate project in an empty folder: Maven must not read the folders above it.
     writeFileSync(join(staging, 'pom.xml'), pom);
     const artifact = `-Dartifact=org.openapitools:openapi-generator-cli:${version}`;
     execFileSync('mvn', ['-B', '-q', 'dependency:copy', artifact, '-DoutputDirectory=.'], {

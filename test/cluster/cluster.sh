@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A one-node Kubernetes in namespaces of its own (network, mounts, processes, host name): nothing it sends leaves them.
+# A one-node Kubernetes in separate namespaces (network, mounts, processes, host name): its traffic never leaves them.
 # Needs root, and a kernel with veth, bridge, overlay and iptables.
 #   cluster.sh up            starts it; returns when the node is ready and DNS answers
 #   cluster.sh run COMMAND…  runs a command in its namespaces, with KUBECONFIG set

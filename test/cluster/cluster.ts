@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 /** The cluster that cluster.sh started, from inside its namespaces. */
 const root = join(import.meta.dirname, '../..');
 export const state = process.env['CLUSTER_STATE'] ?? '';
-if (state === '') throw new Error('This suite runs in a cluster of its own: npm run test:cluster');
+if (state === '') throw new Error('This suite needs its own cluster: npm run test:cluster');
 
 /** The address of the node, where the reverse proxy listens. */
 export const nodeAddress = '10.77.0.1';
@@ -60,7 +60,7 @@ export async function startIngress() {
         pods.set(name, addresses);
         if ([...pods.values()].every(({ length }) => length > 0)) configure();
       }
-      // The API server is away.
+      // The API server is unavailable.
       await wait(500);
     }
   }

@@ -13,5 +13,5 @@ SERVICE_CIDR=10.96.0.0/16
 API_IP=10.96.0.1
 DNS_IP=10.96.0.10
 export PATH="$BIN:/usr/lib/cni:/usr/sbin:/sbin:$PATH"
-# Image storage of its own: what this builds never mixes with images that a person has on the machine.
+# Separate image storage: these builds never mix with other images on the machine.
 BUILDAH=(buildah --root "$CACHE/storage" --runroot "$CACHE/storage-run")

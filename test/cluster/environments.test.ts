@@ -152,14 +152,14 @@ test('the same commit deployed again changes no object', async () => {
   expect(await versions()).toEqual(before);
 });
 
-test('a new commit replaces what it changed', async () => {
+test('a new commit replaces only the changed objects', async () => {
   shop.commit(shopFiles({ words: 'Shop', stock: 13 }));
   expect((await ada.api('POST', '/environments/shop/deploy')).status).toBe(202);
   await deployed();
   expect(await shown()).toEqual(['Shop', '13 left']);
 });
 
-test('without use it falls asleep, and a request wakes it', async () => {
+test('an unused Environment falls asleep, and a request wakes it', async () => {
   await expect
     .poll(async () => (await ada.api('GET', '/environments/shop')).data.status, {
       timeout: 240_000,

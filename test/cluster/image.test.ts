@@ -42,7 +42,7 @@ const pod = {
 const kubectl = (...args: readonly string[]) => run('kubectl', '--namespace=default', ...args);
 afterAll(() => kubectl('delete', 'pod', 'all', '--ignore-not-found'));
 
-test('the built image starts as it is, and a site is published and opened in it', async () => {
+test('the built image starts without changes, and a site is published and opened in it', async () => {
   await create(pod);
   await kubectl('wait', '--for=condition=Ready', 'pod/all', '--timeout=2m');
   await visit('http://localhost:3000');

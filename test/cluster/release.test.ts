@@ -102,7 +102,7 @@ test('a restart of all pods and the deletion of a gateway refuse no request', as
   expect(refused).toEqual({ service: [], ingress: [] });
 });
 
-test('a gateway that is killed costs no visitor a page where the ingress tries again, and comes back', async () => {
+test('a gateway that is killed costs no visitor a page if the ingress retries, and is restarted', async () => {
   const refused = await refusedDuring(async () => {
     const [first = ''] = await podsOf('gateway');
     await killProgram(first);
@@ -118,7 +118,7 @@ test('a gateway that is killed costs no visitor a page where the ingress tries a
   expect(await throughService(gateway, host)).toBe(200);
 });
 
-test('webs and workers that are killed come back, and pages are served meanwhile', async () => {
+test('killed webs and workers are restarted, and pages are served meanwhile', async () => {
   const refused = await refusedDuring(async () => {
     for (const pod of [...(await podsOf('web')), ...(await podsOf('worker'))]) {
       await killProgram(pod);
@@ -146,7 +146,7 @@ test.each([
   ['kube-proxy', ['proxy']],
   ['containerd', ['containerd']],
   ['the control plane', ['etcd', 'apiserver', 'controllers', 'scheduler']],
-])('%s that is killed refuses no request, and a pod is replaced afterwards', async (_, names) => {
+])('killing %s refuses no request, and the pod is replaced afterwards', async (_, names) => {
   const refused = await refusedDuring(async () => {
     for (const name of names) killNodeProgram(name);
     await replaceGateway();
@@ -154,7 +154,7 @@ test.each([
   expect(refused).toEqual({ service: [], ingress: [] });
 });
 
-test('a kubelet that is killed ends no pod, and gives its pods their requests back when it is there again', async () => {
+test('a kubelet that is killed ends no pod, and its pods get requests again when it is back', async () => {
   const containers = () =>
     kubectl('get', 'pods', '--output=jsonpath={.items[*].status.containerStatuses[*].containerID}');
   const before = await containers();
@@ -176,7 +176,7 @@ test('a rollback refuses no request', async () => {
   );
 });
 
-test('nothing of a release is left when it is uninstalled', async () => {
+test('uninstalling a release leaves nothing', async () => {
   expect((await objectsOf('postern')).length).toBeGreaterThan(10);
   await helm('uninstall', 'postern', '--wait', '--timeout=2m');
   await expect.poll(() => objectsOf('postern')).toEqual([]);

@@ -62,7 +62,7 @@ afterAll(async () => {
 
 /** A file as KUBECONFIG, with a token as the worker has one. */
 async function credentialsOfWorker(): Promise<string> {
-  // What kubectl prints of its own configuration.
+  // The output of kubectl about its configuration.
   const own = JSON.parse(await admin('config', 'view', '--raw', '--minify', '--output=json')) as {
     contexts: [{ name: string; context: object }];
     users: unknown;
@@ -142,7 +142,7 @@ const specs: Readonly<Record<string, Partial<{ apiVersion: string; kind: string;
 };
 
 let made = 0;
-/** As `name` or, without it, one that is not there yet. */
+/** A manifest named `name` or, without it, with an unused name. */
 function objectOf(kinds: string, name = `made-${made++}`): V1Deployment {
   const { apiVersion, kind, content } = specs[kinds] ?? {};
   // Some object of the list above; what is different about the kinds does not matter here.

@@ -29,7 +29,7 @@ export function blobsContract({ blobs, waiting }: BlobsHarness): void {
   const bytesOf = async (digest: string, range?: { start: number; end: number }) =>
     await buffer(await blobs().read(digest, range));
 
-  test('what was written is there whole, under the digest of its bytes', async () => {
+  test('written content is complete, under the digest of its bytes', async () => {
     const bytes = randomBytes(300_000);
     const blob = await blobs().write(Readable.from([bytes.subarray(0, 7), bytes.subarray(7)]));
     expect(blob).toEqual({ digest: digestOf(bytes), size: 300_000 });
@@ -47,19 +47,19 @@ export function blobsContract({ blobs, waiting }: BlobsHarness): void {
     expect((await bytesOf(digest, across)).equals(bytes.subarray(across.start, across.end + 1))).toBe(true);
   });
 
-  test('nothing is content too', async () => {
+  test('empty content is a blob, too', async () => {
     const { digest, size } = await blobs().write(Readable.from([]));
     expect([digest, size]).toEqual([digestOf(''), 0]);
     expect(await bytesOf(digest)).toHaveLength(0);
   });
 
-  test('a range is its first and last byte and all between', async () => {
+  test('a range includes its first and its last byte', async () => {
     const { digest } = await blobs().write(Readable.from([Buffer.from('0123456789')]));
     expect(String(await bytesOf(digest, { start: 0, end: 0 }))).toBe('0');
     expect(String(await bytesOf(digest, { start: 3, end: 9 }))).toBe('3456789');
   });
 
-  test('the same bytes are kept once, and are young again when they are written again', async () => {
+  test('the same bytes are stored once, and a second write renews their age', async () => {
     const bytes = randomBytes(1_000);
     const { digest } = await blobs().write(Readable.from([bytes]));
     const first = (await listed()).get(digest) ?? Number.NaN;
@@ -76,7 +76,7 @@ export function blobsContract({ blobs, waiting }: BlobsHarness): void {
     expect(digestOf(await bytesOf(digest))).toBe(digest);
   });
 
-  test('a source that fails is the failure one gets, and nothing is kept', async () => {
+  test('a failing source rejects with its own error, and nothing is stored', async () => {
     const reason = new Error('the sender hung up');
     const before = await listed();
     await expect(blobs().write(Readable.from(failing(reason)))).rejects.toBe(reason);
@@ -107,7 +107,7 @@ export function blobsContract({ blobs, waiting }: BlobsHarness): void {
     expect(await waiting()).toEqual([]);
   });
 
-  test('what was removed is gone, and removing it again is fine', async () => {
+  test('a removed blob no longer exists, and removing it again succeeds', async () => {
     const { digest } = await blobs().write(Readable.from([Buffer.from('soon gone')]));
     await blobs().remove(digest);
     await blobs().remove(digest);
@@ -115,20 +115,20 @@ export function blobsContract({ blobs, waiting }: BlobsHarness): void {
     await expect(blobs().read(digest)).rejects.toMatchObject({ code: 'store_unavailable' });
   });
 
-  test('what was never written cannot be read, and reading tells so before the first byte', async () => {
+  test('a missing blob cannot be read, and the read rejects before the first byte', async () => {
     expect(await blobs().has(absent)).toBe(false);
     for (const range of [undefined, { start: 0, end: 3 }])
       await expect(blobs().read(absent, range)).rejects.toMatchObject({ code: 'store_unavailable' });
   });
 
-  test('what is no digest never becomes a path or an address', async () => {
+  test('an invalid digest never becomes a path or an address', async () => {
     for (const name of ['', '../secrets', `${absent}/..`, absent.toUpperCase()]) {
       await expect((async () => await blobs().read(name))()).rejects.toThrow('64 hexadecimal digits');
       await expect((async () => await blobs().remove(name))()).rejects.toThrow('64 hexadecimal digits');
     }
   });
 
-  test('the list tells when each was written', async () => {
+  test('the list has the time of each write', async () => {
     const before = Date.now();
     const { digest } = await blobs().write(Readable.from([randomBytes(10)]));
     const after = Date.now();

@@ -215,7 +215,7 @@ describe('the cache of the built-in directory', () => {
     await stage.recover();
   });
 
-  test('hears of a change that another process made as soon as it reads the feed', async () => {
+  test('has the change of another process as soon as it reads the feed', async () => {
     const other = await open.another();
     const stage = await builtinStage();
     const subject = await stage.person(['user']);

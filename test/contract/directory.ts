@@ -25,7 +25,7 @@ export type DirectoryStage = {
 /** What every directory promises (contract 5). */
 export function directoryContract(name: string, open: () => Promise<DirectoryStage>): void {
   describe(`the ${name} directory`, () => {
-    test('tells the roles, name and e-mail of an enabled person', async () => {
+    test('has the roles, name and e-mail address of an enabled person', async () => {
       const { directory, person } = await open();
       const subject = await person(['user']);
       expect(await directory.principal(subject)).toMatchObject({
@@ -37,7 +37,7 @@ export function directoryContract(name: string, open: () => Promise<DirectorySta
       });
     });
 
-    test('a subject that never was is missing, and said to have never been known', async () => {
+    test('an unknown subject is missing, and was never known', async () => {
       const { directory } = await open();
       expect(await directory.principal('nobody-at-all')).toEqual({ kind: 'missing', wasKnown: false });
     });
@@ -49,7 +49,7 @@ export function directoryContract(name: string, open: () => Promise<DirectorySta
       expect(await directory.principal(subject)).toMatchObject({ roles: ['user', 'admin'] });
     });
 
-    test('a role taken away is gone at the next question', async () => {
+    test('a removed role is missing in the next answer', async () => {
       const { directory, person, setRoles } = await open();
       const subject = await person(['user', 'admin']);
       expect(await directory.principal(subject)).toMatchObject({ roles: ['user', 'admin'] });
@@ -57,7 +57,7 @@ export function directoryContract(name: string, open: () => Promise<DirectorySta
       expect(await directory.principal(subject)).toMatchObject({ kind: 'active', roles: [] });
     });
 
-    test('disabling shows at the next question, in both answers, and enabling again too', async () => {
+    test('the next answers of both kinds show a disabled and an enabled account', async () => {
       const { directory, person, setEnabled, token } = await open();
       const subject = await person(['user']);
       const value = await token(subject, ['openid']);
@@ -68,14 +68,14 @@ export function directoryContract(name: string, open: () => Promise<DirectorySta
       expect(await directory.principal(subject)).toMatchObject({ kind: 'active' });
     });
 
-    test('a deleted person is missing, and said to have been known', async () => {
+    test('a deleted person is missing, and was known', async () => {
       const { directory, person, remove } = await open();
       const subject = await person(['user']);
       await remove(subject);
       expect(await directory.principal(subject)).toEqual({ kind: 'missing', wasKnown: true });
     });
 
-    test('an active token names issuer, subject, client, scopes and end', async () => {
+    test('an active token has issuer, subject, client, scopes and expiry', async () => {
       const { directory, issuer, person, token } = await open();
       const subject = await person(['user']);
       const value = await token(subject, ['openid', 'sites:read']);
@@ -103,7 +103,7 @@ export function directoryContract(name: string, open: () => Promise<DirectorySta
     });
 
     test.each(['down', 'slow'] as const)(
-      'ID-10 a provider that is %s is unavailable, never yes and never no, and heals by itself',
+      'ID-10 a provider that is %s counts as unavailable, never as yes or no, and recovers by itself',
       async (how) => {
         const { directory, person, token, breakDown, recover } = await open();
         const subject = await person(['user']);

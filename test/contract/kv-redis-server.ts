@@ -11,7 +11,7 @@ import { minute } from '../../src/core/clock.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { type RedisKv, redisKv } from '../../src/platform/kv/redis-kv.ts';
 
-/** A Redis of the test's own: loopback, a port of its own, nothing kept. */
+/** A Redis for one test: on loopback, on a separate port, without persistence. */
 export type RedisServer = {
   readonly url: string;
   /** Freezes it: connections stay open, nothing is answered. */
@@ -20,7 +20,7 @@ export type RedisServer = {
   /** Ends it; start() brings up a new one, empty, at the same address. */
   stop(): Promise<void>;
   start(): Promise<void>;
-  /** As stop(), but the one that start() brings up is the same member of its cluster. */
+  /** Like stop(), but start() then restarts the same member of its cluster. */
   kill(): Promise<void>;
 };
 

@@ -60,7 +60,7 @@ describe.skipIf(isRedisMissing)('redis', () => {
     await hasty.close();
   });
 
-  test('a server that is gone is unavailable at once, and is used again when it is back', async () => {
+  test('a stopped server is unavailable at once, and is used again when it is back', async () => {
     await server.stop();
     await expect(kv.get('a')).rejects.toMatchObject({ code: 'store_unavailable' });
     await expect(kv.ping()).rejects.toMatchObject({ code: 'store_unavailable' });
@@ -70,7 +70,7 @@ describe.skipIf(isRedisMissing)('redis', () => {
     expect(await kv.run(increment, ['n'], ['b'])).toEqual([1, 'b', null]);
   });
 
-  test('GR-09 a server that only reads answers what it has, takes nothing, and is used again when it does', async () => {
+  test('GR-09 a read-only server answers reads, accepts no write, and is used again when it does', async () => {
     await kv.set('there', 'a', { ttlMs: 60_000 });
     const cli = (...words: string[]) =>
       execFileSync('redis-cli', ['-u', server.url, ...words], { stdio: 'pipe' });
@@ -89,7 +89,7 @@ describe.skipIf(isRedisMissing)('redis', () => {
     expect(await kv.take('there')).toBe('a');
   });
 
-  test('a connection that swallows everything is given up for a new one', async () => {
+  test('a connection that never answers is replaced by a new one', async () => {
     const relay = await startRelay(server);
     const client = connectTo(relay);
     await expect.poll(() => client.start()).toBeUndefined();
@@ -105,7 +105,7 @@ describe.skipIf(isRedisMissing)('redis', () => {
     await relay.stop();
   });
 
-  test('starting without a server says so in time, and connects when one appears', async () => {
+  test('a start without a server reports it in time, and connects when one appears', async () => {
     await server.stop();
     const early = connectTo(server);
     await expect(early.start()).rejects.toMatchObject({ code: 'store_unavailable' });
@@ -115,7 +115,7 @@ describe.skipIf(isRedisMissing)('redis', () => {
     await expect.poll(() => kv.ping()).toBeUndefined();
   });
 
-  test('a server that evicts is refused, with the fix', async () => {
+  test('a server that evicts keys is refused, with the fix', async () => {
     const evicting = await startRedis('--maxmemory', '50mb', '--maxmemory-policy', 'allkeys-lru');
     const client = connectPatiently(evicting);
     await expect(client.start()).rejects.toThrow(/maxmemory-policy is allkeys-lru; set it to noeviction/);

@@ -11,7 +11,7 @@ const long = { ttlMs: 60_000 };
 
 /** What every key-value store promises. Called inside a describe() of each implementation. */
 export function kvContract({ kv, elapse }: KvHarness): void {
-  test('what was set is read, what was not is null', async () => {
+  test('a value that was set is read, and a missing one is null', async () => {
     await kv().set('a', 'ä\n{}', long);
     expect(await kv().get('a')).toBe('ä\n{}');
     expect(await kv().get('nobody')).toBeNull();
@@ -24,7 +24,7 @@ export function kvContract({ kv, elapse }: KvHarness): void {
     expect(await kv().get('b')).toBe('two');
   });
 
-  test('a value is gone when its time is up, for every verb', async () => {
+  test('an expired value does not exist, for every verb', async () => {
     for (const key of ['c1', 'c2', 'c3', 'c4']) await kv().set(key, 'x', { ttlMs: 30 });
     await elapse(60);
     expect(await kv().get('c1')).toBeNull();
@@ -33,14 +33,14 @@ export function kvContract({ kv, elapse }: KvHarness): void {
     expect(await kv().setIfAbsent('c4', 'y', long)).toBe(true);
   });
 
-  test('of fifty that take a value at once, exactly one gets it', async () => {
+  test('of fifty parallel takes of a value, exactly one gets it', async () => {
     await kv().set('d', 'ticket', long);
     const taken = await Promise.all(Array.from({ length: 50 }, () => kv().take('d')));
     expect(taken.filter((value) => value === 'ticket')).toHaveLength(1);
     expect(taken.filter((value) => value === null)).toHaveLength(49);
   });
 
-  test('of fifty that set a value if absent, exactly one succeeds and its value stays', async () => {
+  test('of fifty parallel sets of an absent value, exactly one succeeds and its value stays', async () => {
     const won = await Promise.all(
       Array.from({ length: 50 }, (_, i) => kv().setIfAbsent('e', String(i), long)),
     );
@@ -48,14 +48,14 @@ export function kvContract({ kv, elapse }: KvHarness): void {
     expect(await kv().get('e')).toBe(String(won.indexOf(true)));
   });
 
-  test('delete says whether there was something', async () => {
+  test('delete says whether there was a value', async () => {
     await kv().set('f', 'x', long);
     expect(await kv().delete('f')).toBe(true);
     expect(await kv().delete('f')).toBe(false);
     expect(await kv().get('f')).toBeNull();
   });
 
-  test('the store has a clock, and answers that it is well', async () => {
+  test('the store has a clock, and reports that it is healthy', async () => {
     const before = await kv().time();
     await elapse(30);
     expect((await kv().time()) - before).toBeGreaterThanOrEqual(29);

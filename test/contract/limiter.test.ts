@@ -27,7 +27,7 @@ describe('memory', () => {
     numRuns: 500,
   });
 
-  test('a clock set back by an hour neither locks an owner out nor hands out a second budget', () => {
+  test('a clock set back by an hour neither locks an owner out nor grants a second budget', () => {
     const request = { owner: 'usr_back', key: 'k', limit: 5 };
     for (let i = 0; i < 5; i++) expect(source.spend(request).allowed).toBe(true);
     clock.advance(-3_600_000);
@@ -95,7 +95,7 @@ describe.skipIf(isRedisMissing)('redis', () => {
     expect(slots).toBeLessThanOrEqual(601);
   });
 
-  test('an owner costs at most 601 slots however long it goes on', async () => {
+  test('an owner costs at most 601 slots, however long the requests continue', async () => {
     const request = { owner: 'usr_long', key: 'k', limit: 1_000_000 };
     for (let i = 0; i < 1_500; i++) {
       await sources[0].spend(request);
@@ -115,7 +115,7 @@ describe.skipIf(isRedisMissing)('redis', () => {
     expect(await sources[0].spend(request)).toMatchObject({ allowed: true, remaining: 4 });
   });
 
-  test('RL-06 a store that hangs, then dies, then returns: requests go on, at the limit, and are alarmed', async () => {
+  test('RL-06 while a store hangs, stops and returns, requests continue under the limit, and an alarm fires', async () => {
     let alarms = 0;
     const outageClock = new FakeClock();
     const hasty = connectTo(server);

@@ -51,7 +51,7 @@ export function limiterContract({ sources, now, elapse, numRuns }: LimiterHarnes
     expect(new Set(allowed.map(({ remaining }) => remaining)).size).toBe(600);
   });
 
-  test('RL-03 another owner has a budget of its own, and looking spends nothing', async () => {
+  test('RL-03 another owner has a separate budget, and reading it spends nothing', async () => {
     expect(await spendMany(3, 3)).toBe(3);
     expect((await spend(3)).allowed).toBe(false);
     const other = `${owner}-other`;
@@ -76,7 +76,7 @@ export function limiterContract({ sources, now, elapse, numRuns }: LimiterHarnes
     expect(lowered.retryAfterMs - lowered.resetMs).toBe(1_000);
   });
 
-  test('refused requests spend nothing: hammering does not put off the moment of Retry-After', async () => {
+  test('refused requests spend nothing: repeated attempts do not extend Retry-After', async () => {
     expect(await spendMany(5, 5)).toBe(5);
     const { retryAfterMs } = await spend(5);
     for (let i = 0; i < 50; i++) {

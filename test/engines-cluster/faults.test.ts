@@ -59,7 +59,7 @@ const versions = () => {
   return kubectl('get', kinds, ours, `--output=${columns}`);
 };
 
-test('the same again leaves every object as it is', async () => {
+test('applying the same again changes no object', async () => {
   await run();
   await becomes({ state: 'ready' });
   const before = versions();
@@ -67,7 +67,7 @@ test('the same again leaves every object as it is', async () => {
   expect(versions()).toBe(before);
 });
 
-test('a new revision leaves no Secret of the one before', async () => {
+test('a new revision leaves no Secret of the previous one', async () => {
   await run();
   await becomes({ state: 'ready' });
   await run({ revision: 'second' });
@@ -75,7 +75,7 @@ test('a new revision leaves no Secret of the one before', async () => {
   expect(kubectl('get', 'secrets', '--output=name').trim().split('\n')).toHaveLength(2);
 });
 
-test('what is deleted by hand comes back', async () => {
+test('objects that are deleted manually are created again', async () => {
   await run();
   await becomes({ state: 'ready' });
   kubectl('delete', 'pods', '--all', '--wait=false');
@@ -91,7 +91,7 @@ test('what is deleted by hand comes back', async () => {
   await becomes({ state: 'ready' });
 });
 
-test('a quota that is reached is a reason, and the service starts when there is room', async () => {
+test('an exhausted quota is the reason of a service, which starts when there is room', async () => {
   await create({
     apiVersion: 'v1',
     kind: 'ResourceQuota',
@@ -118,7 +118,7 @@ test('an image that cannot be pulled is a reason of a service, and ends a build'
   });
 });
 
-test('an API server that restarts interrupts no build and doubles no line', async () => {
+test('a restart of the API server interrupts no build and duplicates no line', async () => {
   const command =
     'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do echo "line $i"; sleep 1; done';
   const { outcome, lines } = build({ command }, ({ text }) => {

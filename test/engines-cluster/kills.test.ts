@@ -249,7 +249,7 @@ test(`a worker that is killed ${kills} times, in every step of deploys and teard
   expect(new Set(builds.map(({ status }: { status: string }) => status))).toEqual(new Set(['deployed']));
 });
 
-test('a namespace that is deleted by hand is a reason, and everything comes back with it', async () => {
+test('a namespace that is deleted manually is the reason of its services, and everything comes back with it', async () => {
   const { id } = await newEnvironment();
   await becomes(id, 'deployed');
   await kubectl('delete', 'namespace', namespace);

@@ -86,7 +86,7 @@ describe.skipIf(isPostgresMissing)('databases of Environments on a PostgreSQL', 
     ).toEqual([{ may: false, most: 20 }]);
   });
 
-  test('two Environments with one seed have data of their own, and cannot reach each other', async () => {
+  test('two Environments with one seed have separate data, and cannot reach each other', async () => {
     const databases = open();
     const [one, two] = [
       await made(databases, wanted('env_one', colors)),
@@ -119,7 +119,7 @@ describe.skipIf(isPostgresMissing)('databases of Environments on a PostgreSQL', 
     expect(await server.run('select color()', other)).toEqual([{ color: 'green' }]);
   });
 
-  test('a new ENCRYPTION_KEY, or a password that the service changed itself, is set right by the next deploy', async () => {
+  test('a new ENCRYPTION_KEY, or a password that the service changed itself, is corrected by the next deploy', async () => {
     const before = await made(open(), wanted('env_one', colors));
     const rotated = await made(open({ encryptionKey: 'new key' }), wanted('env_one', colors));
     expect(await server.run('select color()', rotated.url)).toEqual([{ color: 'blue' }]);
@@ -168,20 +168,23 @@ describe.skipIf(isPostgresMissing)('databases of Environments on a PostgreSQL', 
       /makes more than 16 MiB of data/,
       { databaseBytes: 16 * 2 ** 20 },
     ],
-  ])('a seed that %s is refused in words, and leaves nothing', async (_title, seed, words, limits = {}) => {
-    const databases = open({ limits });
-    await expect(made(databases, wanted('env_one', seed))).rejects.toMatchObject({
-      code: 'config_invalid',
-      message: expect.stringMatching(words) as string,
-    });
-    expect(await server.run(`select 1 from pg_roles where rolname = 'intruder'`)).toEqual([]);
-    expect((await server.left()).filter((name) => String(name).startsWith('postern_t_'))).toEqual([]);
-    // With the limits of the product.
-    const { url } = await made(open(), wanted('env_one', colors));
-    expect(await server.run('select color()', url)).toEqual([{ color: 'blue' }]);
-  });
+  ])(
+    'a seed that %s is refused with a message, and leaves nothing',
+    async (_title, seed, words, limits = {}) => {
+      const databases = open({ limits });
+      await expect(made(databases, wanted('env_one', seed))).rejects.toMatchObject({
+        code: 'config_invalid',
+        message: expect.stringMatching(words) as string,
+      });
+      expect(await server.run(`select 1 from pg_roles where rolname = 'intruder'`)).toEqual([]);
+      expect((await server.left()).filter((name) => String(name).startsWith('postern_t_'))).toEqual([]);
+      // With the limits of the product.
+      const { url } = await made(open(), wanted('env_one', colors));
+      expect(await server.run('select color()', url)).toEqual([{ color: 'blue' }]);
+    },
+  );
 
-  test('a worker that was killed while it seeded leaves nothing half made to the next one', async () => {
+  test('a worker that was killed during a seed leaves no partial database', async () => {
     const [first, next] = [open(), open()];
     const slow = `${colors}select pg_sleep(600);`;
     expect(await first.ensure(wanted('env_one', slow))).toBeNull();
@@ -205,7 +208,7 @@ describe.skipIf(isPostgresMissing)('databases of Environments on a PostgreSQL', 
     expect(await server.run('select color()', url)).toEqual([{ color: 'blue' }]);
   });
 
-  test('two workers that make the same database at once make one', async () => {
+  test('two workers that create the same database at once create one', async () => {
     const workers = [open(), open(), open()];
     const found = await Promise.all(workers.map((one) => made(one, wanted('env_one', colors))));
     expect(new Set(found.map(({ url }) => url)).size).toBe(1);
@@ -220,7 +223,7 @@ describe.skipIf(isPostgresMissing)('databases of Environments on a PostgreSQL', 
     expect(await server.left()).toEqual([]);
   });
 
-  test('a teardown removes what the role made elsewhere, a database that cannot be dropped, and open sessions', async () => {
+  test('a teardown removes objects of the role in other databases, a database that cannot be dropped, and open sessions', async () => {
     const databases = open();
     const { url } = await made(databases, wanted('env_one', colors));
     await made(databases, wanted('env_two', colors));
@@ -283,7 +286,7 @@ describe.skipIf(isPostgresMissing)('databases of Environments on a PostgreSQL', 
     expect(await server.left()).not.toContain(name);
   });
 
-  test('a sweep removes what no Environment owns, and nothing of another installation', async () => {
+  test('a sweep removes databases without an Environment, and nothing of another installation', async () => {
     const other = open({ uiUrl: 'https://other.example.com' });
     await made(open(), wanted('env_one', colors));
     const kept = await made(open(), wanted('env_two', colors));
@@ -373,7 +376,7 @@ require('node:http').createServer(async (request, response) => {
     });
     afterAll(() => shop.close());
 
-    test('a service reads a seeded row, and nobody else sees the password', async () => {
+    test('a service reads a seeded row, and only it sees the password', async () => {
       const { data } = await shop.create({ access: 'public' });
       const environment = await shop.settle(data.id);
       expect(environment).toMatchObject({
@@ -411,7 +414,7 @@ require('node:http').createServer(async (request, response) => {
       await shop.settle(data.id);
     });
 
-    test('a server that is away keeps the deploy waiting, and says so', async () => {
+    test('an unavailable server keeps the deploy waiting, and says so', async () => {
       const away = databaseServer('postgresql://maker@127.0.0.1:1/postgres', async () => null);
       const other = await openShop('process', { databaseServer: away });
       other.repository.commit({ 'postern.yaml': file, 'api/server.js': program, 'db/seed.sql': colors });
@@ -448,7 +451,7 @@ require('node:http').createServer(async (request, response) => {
       }
     }
 
-    test('the server of DATABASE_URL is refused, whatever its name is', async () => {
+    test('the server of DATABASE_URL is refused, under any name', async () => {
       const named = server.url.replace('127.0.0.1', 'localhost');
       expect(await refusal(server.superuser, named)).toContain('names the server of DATABASE_URL');
     });
@@ -484,7 +487,7 @@ require('node:http').createServer(async (request, response) => {
       await server.run('grant execute on function pg_control_system() to public');
     });
 
-    test('a server that is away does not stop the start, and its use says so', async () => {
+    test('an unavailable server does not stop the start, and its use says so', async () => {
       const away = databaseServer('postgresql://maker@127.0.0.1:1/postgres', async () => null);
       const databases = createDatabases({
         server: away,

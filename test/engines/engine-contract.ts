@@ -60,7 +60,7 @@ export function engineContract({ open, left, isIsolated, image: ownImage }: Engi
     }: Partial<Omit<BuildJob, 'command'>> & {
       files?: Files;
       limits?: Partial<BuildLimits>;
-      /** Of this build alone. */
+      /** Limits of this build only. */
       ofBuild?: NonNullable<BuildJob['limits']>;
       signal?: AbortSignal;
       onLine?: (line: LogLine) => void;
@@ -116,7 +116,7 @@ export function engineContract({ open, left, isIsolated, image: ownImage }: Engi
     });
   });
 
-  test('the same output gives the same artifact, without a command too', async () => {
+  test('the same output gives the same artifact, even without a command', async () => {
     const first = await build(null, { files: { 'b/two': '2', one: '1' } });
     const second = await build('mkdir x; cp -r . ../copy 2>/dev/null; rmdir x', {
       files: { one: '1', 'b/two': '2' },
@@ -140,7 +140,7 @@ export function engineContract({ open, left, isIsolated, image: ownImage }: Engi
     ]);
   });
 
-  test('a command that fails: the exit status and the last lines are in the reason', async () => {
+  test('the reason of a failed command has the exit status and the last lines', async () => {
     const { outcome, lines } = await build(
       'for i in 1 2 3; do echo "line $i"; done; echo broken >&2; exit 3',
     );
@@ -167,7 +167,7 @@ export function engineContract({ open, left, isIsolated, image: ownImage }: Engi
     });
   });
 
-  test('a build is asked to end, and may', async () => {
+  test('a build is asked to end, and can do so itself', async () => {
     const controller = new AbortController();
     const command = `trap "echo asked; exit 0" TERM; echo ready; while :; do ${sleeps.short}; done`;
     const { outcome, output } = await build(command, {
@@ -178,7 +178,7 @@ export function engineContract({ open, left, isIsolated, image: ownImage }: Engi
     expect(output).toContain('asked');
   });
 
-  test('a build that never ends is ended, also when it ignores the request', async () => {
+  test('a build over its time limit is killed, even if it ignores the request to end', async () => {
     const { outcome } = await build(`trap "" TERM; while :; do ${sleeps.short}; done`, {
       limits: { timeMs: 500 },
     });
@@ -191,7 +191,7 @@ export function engineContract({ open, left, isIsolated, image: ownImage }: Engi
     expect(outcome.kind === 'failed' && outcome.message).toContain('within 1 s');
   });
 
-  test('a build whose inputs cannot be read now rejects with that error, and leaves nothing', async () => {
+  test('a build whose inputs are unreadable rejects with that error, and leaves nothing', async () => {
     const away = new Error('away');
     await expect(build('echo ran', { fill: () => Promise.reject(away) })).rejects.toBe(away);
     expect(await left()).toEqual([]);
@@ -209,7 +209,7 @@ export function engineContract({ open, left, isIsolated, image: ownImage }: Engi
   });
 
   // The kubelet's log of it takes minutes of a processor, which the cluster shares with everything else.
-  test('a build that prints a gigabyte is not held up, and its log is cut', {
+  test('a build that prints a gigabyte is not delayed, and its log is cut', {
     timeout: 660_000,
   }, async () => {
     const { outcome, lines } = await build(
@@ -272,7 +272,7 @@ export function engineContract({ open, left, isIsolated, image: ownImage }: Engi
     expect(outcome.kind === 'failed' && outcome.message).toMatch(/^x in the output /);
   });
 
-  test('an output that is missing, or a link out of the folder, is no output', async () => {
+  test('a missing output, or a link out of the folder, is refused', async () => {
     for (const command of ['true', 'ln -s /etc dist', 'ln -s .. dist', 'echo x >dist']) {
       const { outcome } = await build(command, { output: 'dist' });
       expect(outcome).toMatchObject({ kind: 'failed', reason: 'no_output' });
@@ -288,13 +288,13 @@ export function engineContract({ open, left, isIsolated, image: ownImage }: Engi
     expect(other.output).toEqual([]);
   });
 
-  // The program in the pod has a limit of its own.
+  // The program in the pod has a separate limit.
   test.skipIf(isInPods)('an output of too many files is refused', async () => {
     const { outcome } = await build('touch 1 2 3 4 5 6', { limits: { outputFiles: 5 } });
     expect(outcome).toMatchObject({ kind: 'failed', reason: 'output_too_large' });
   });
 
-  test('folders without permissions are removed, and read where they are output', async () => {
+  test('folders without permissions are removed, and readable as output', async () => {
     const { outcome } = await build(
       'mkdir -p dist/locked; touch dist/locked/x; chmod 0 dist/locked; mkdir gone; chmod 0 gone',
       {
@@ -304,7 +304,7 @@ export function engineContract({ open, left, isIsolated, image: ownImage }: Engi
     expect(outcome).toMatchObject({ kind: 'built', artifact: { files: 1 } });
   });
 
-  test('the sweep removes builds that are not known, and leaves those under way alone', async () => {
+  test('the sweep removes unknown builds, and skips those under way', async () => {
     const { engine } = await open({});
     const controller = new AbortController();
     const write = (line: LogLine) => line.text === 'started' && started();
@@ -335,7 +335,7 @@ export function engineContract({ open, left, isIsolated, image: ownImage }: Engi
   });
 
   describe.skipIf(!isIsolated)('a build cannot reach what is not its own', () => {
-    test('files of this machine: DATA_DIR, HOME and what root alone reads', async () => {
+    test('files of this machine: DATA_DIR, HOME and files that only root reads', async () => {
       // An image has its own.
       const ofMachine = isInPods ? '' : '/etc/shadow /var/lib';
       const { output } = await build(
@@ -345,7 +345,7 @@ export function engineContract({ open, left, isIsolated, image: ownImage }: Engi
       expect(new Set(output)).toEqual(new Set(['no']));
     });
 
-    test('it can write in its own folders alone', async () => {
+    test('it can write only in its own folders', async () => {
       const { output } = await build(
         'for place in / /usr /etc /dev /run /opt /proc; do (echo x >"$place/x") 2>/dev/null && echo "wrote $place"; done; for place in . "$HOME" /tmp /dev/shm; do echo x >"$place/x" && echo ok; done',
       );
@@ -394,7 +394,7 @@ export function engineContract({ open, left, isIsolated, image: ownImage }: Engi
       expect(lines.slice(1)).toEqual(['0']);
     });
 
-    test('variables that change how programs start do so in the sandbox alone', async () => {
+    test('variables that change how programs start do so only in the sandbox', async () => {
       // With it, the loader of glibc lists the libraries of a program and does not run it (ld.so(8)).
       const { outcome } = await build('exit 1', { variables: { LD_TRACE_LOADED_OBJECTS: '1' } });
       expect(outcome.kind).toBe('built');

@@ -91,7 +91,7 @@ describe('databases of the local engine, plain processes', () => {
     expect(await ask('select name from colors')).toEqual(['blue', 'red']);
   });
 
-  test('another password replaces the one before, and the data stays', async () => {
+  test('another password replaces the previous one, and the data stays', async () => {
     await engine.databases?.make(wanted(colors));
     await run();
     await becomes({ state: 'ready' });
@@ -101,7 +101,7 @@ describe('databases of the local engine, plain processes', () => {
     expect(await ask('select color()', 'new')).toEqual(['blue']);
   });
 
-  test('a database listens on loopback alone', async () => {
+  test('a database listens only on loopback', async () => {
     await engine.databases?.make(wanted(null));
     await run();
     await becomes({ state: 'ready' });
@@ -131,7 +131,7 @@ describe('databases of the local engine, plain processes', () => {
       `create table t (a text);\ncopy t from program 'id'`,
       /^The seed cannot be used: db\/seed\.sql/,
     ],
-  ])('a seed that %s is refused in words, and leaves nothing', async (_title, seed, words) => {
+  ])('a seed that %s is refused with a message, and leaves nothing', async (_title, seed, words) => {
     await expect(engine.databases?.make(wanted(seed))).rejects.toMatchObject({
       code: 'config_invalid',
       message: expect.stringMatching(words) as string,
@@ -143,7 +143,7 @@ describe('databases of the local engine, plain processes', () => {
     expect(await ask('select color()')).toEqual(['blue']);
   });
 
-  test('what a kill left half made is made again', async () => {
+  test('a database that a kill interrupted is created again', async () => {
     const endless = engine.databases?.make(wanted(`${colors}do $$ begin loop end loop; end $$`));
     await expect.poll(() => processesWithText(`POSTERN_DATABASE=${root}`)).not.toEqual([]);
     for (const { pid } of processesWithText(`POSTERN_DATABASE=${root}`)) process.kill(pid, 'SIGKILL');
@@ -269,7 +269,7 @@ describe.each<[isolation: 'process' | 'bwrap', isMissing: boolean]>([
       expect(readdirSync(join(shop.folder, 'builds/environments'))).not.toContain(id);
     }
 
-    test('is seeded once, keeps what is written over a deploy, and goes with the Environment', async () => {
+    test('is seeded once, keeps its data over a deploy, and is removed with the Environment', async () => {
       const { environment, open } = await deployed();
       const { id } = environment;
       expect(environment).toMatchObject({
@@ -312,7 +312,7 @@ describe.each<[isolation: 'process' | 'bwrap', isMissing: boolean]>([
       for (const { id } of [wrong, missing]) await tearDown(id);
     });
 
-    test('two Environments have data of their own', async () => {
+    test('two Environments have separate data', async () => {
       const [one, two] = [await deployed(), await deployed()];
       expect(await one.open('/paint')).toBe('painted');
       expect([await one.open('/'), await two.open('/')]).toEqual(['blue red', 'blue']);

@@ -93,7 +93,7 @@ function localContract(
     expect(left()).toEqual([]);
   });
 
-  test('a service that is wanted again while it ends has no address until it was started again', async () => {
+  test('a service that is needed again while it ends has no address until it has restarted', async () => {
     await begin();
     const service = { variables: { DEAF: '1' } };
     await run(service);
@@ -136,7 +136,7 @@ function localContract(
     await becomes({ state: 'ready', restarts: 1 });
   });
 
-  test('a recorder that hangs does not keep its service', async () => {
+  test('a recorder that hangs does not block its service', async () => {
     await begin();
     await run({});
     await becomes({ state: 'ready' });
@@ -166,7 +166,7 @@ function localContract(
     },
   );
 
-  test('what a service wrote that filled its disk is removed, and its files are there again', async () => {
+  test('the data of a service that filled its disk is removed, and its files are restored', async () => {
     engine = await open({ diskBytes: 20_000_000 });
     await run({ command: 'ls; head -c 30000000 /dev/zero >big; ' + sleeps.long });
     const reason = 'wrote more than 20000000 bytes, so Postern ended it';
@@ -177,7 +177,7 @@ function localContract(
     await becomes({ state: 'failed', restarts: 1, lastLines: ['server.js', 'server.js'] });
   });
 
-  test('no list of processes shows the values of variables and secrets', async () => {
+  test('no process list shows the values of variables and secrets', async () => {
     await begin();
     await run({ variables: { COLOR: 'value-of-the-test' }, secrets: { TOKEN: 'secret-of-the-test' } });
     await becomes({ state: 'ready' });
@@ -190,7 +190,7 @@ function localContract(
     expect(spawnSync('grep', ['-r', '-e', '-of-the-test', place], { encoding: 'utf8' }).stdout).toBe('');
   });
 
-  test('an artifact that cannot be read is a failure of the service, in words', async () => {
+  test('an unreadable artifact fails the service with a message', async () => {
     await begin();
     await run({ artifact: { digest: '0'.repeat(64), size: 1 } });
     await becomes({ state: 'failed', reason: 'cannot be started: its files cannot be prepared' });
@@ -198,13 +198,13 @@ function localContract(
   });
 
   // oxlint-disable-next-line vitest/expect-expect -- becomes() asserts
-  test('a value with a NUL byte is refused in words', async () => {
+  test('a value with a NUL byte is refused with a message', async () => {
     await begin();
     await run({ variables: { COLOR: 'blue\0--bind\0/\0/host' } });
     await becomes({ state: 'failed', reason: 'cannot be started: COLOR contains a NUL byte' });
   });
 
-  test('a server ends by itself while its services run, and the next one finds them', async () => {
+  test('a server that ends leaves its services running, and the next one finds them', async () => {
     await begin();
     await close();
     const program = join(mkdtempSync(join(folder, 'program-')), 'server.ts');
@@ -264,7 +264,7 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
       return place;
     }
 
-    test('a service that listens on loopback alone is reached', async () => {
+    test('a service that listens only on loopback is reachable', async () => {
       await begin();
       await run({ variables: { LISTEN_ON: '127.0.0.1' } });
       await becomes({ state: 'ready' });
@@ -295,7 +295,7 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
       expect(new Set(ports).size).toBe(2);
     });
 
-    test('no port of this machine leads to a service, and its socket is in a folder of its user alone', async () => {
+    test('no port of this machine leads to a service, and its socket is in a folder that only its user can read', async () => {
       await begin();
       await run({});
       await becomes({ state: 'ready' });
@@ -305,7 +305,7 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
       expect(statSync(dirname(relay)).mode & 0o777).toBe(0o700);
     });
 
-    test('a relay that ended is started again, also after a restart of Postern', async () => {
+    test('a relay that ended is restarted, even after a restart of Postern', async () => {
       await begin();
       await run({});
       await becomes({ state: 'ready' });
@@ -319,7 +319,7 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
       expect(await current().observe('env_one')).toMatchObject([{ state: 'ready', restarts: 0 }]);
     });
 
-    test('a service that carries the mark of another Environment is not ended with it', async () => {
+    test('a service with the label of another Environment is not ended with it', async () => {
       await begin();
       const POSTERN_SERVICE = join(folder, 'bwrap', 'environments', 'env_two', 'services', 'web');
       await run({ variables: { POSTERN_SERVICE } });

@@ -35,7 +35,7 @@ describe('local, plain processes', () => {
   const { open } = harness('process');
   engineContract(harness('process'));
 
-  test('what a process left that was killed is ended and removed by the sweep', async () => {
+  test('the sweep ends and removes the leftovers of a killed process', async () => {
     const { engine } = await open({});
     mkdirSync(join(folder, 'process/builds/old'));
     const orphan = spawn('sleep', ['1001'], { env: { POSTERN_BUILD: 'old', ...process.env } });
@@ -88,7 +88,7 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
     expect(tenantUser).not.toBe(0);
   });
 
-  test('no setting of the kernel can be written, not even from namespaces inside the sandbox', async () => {
+  test('no kernel setting can be written, not even from namespaces inside the sandbox', async () => {
     const places = 'sys sysrq-trigger irq bus fs'.split(' ').map((name) => `/proc/${name}`);
     const writable = `find ${places.join(' ')} -writable 2>/dev/null | head -n 3;`;
     const inNested = `unshare -Urpf sh -c 'mount -t proc proc /tmp && find /tmp/sys -writable | head -n 3' 2>/dev/null;`;
@@ -118,7 +118,7 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
     },
   );
 
-  test('no list of processes shows the values of variables', async () => {
+  test('no process list shows the values of variables', async () => {
     const listed: string[] = [];
     const variables = { COLOR: 'a-value-of-the-test' };
     const { lines } = await linesOf(`echo started; ${sleeps.long}`, {
@@ -134,7 +134,7 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
     expect(listed.filter((line) => line.includes('a-value-of'))).toEqual([]);
   });
 
-  test('with a network of its own, a build does not reach this machine', async (context) => {
+  test('with a separate network, a build does not reach this machine', async (context) => {
     const server = createServer((socket) => socket.end('reached')).listen(0, '127.0.0.1');
     await once(server, 'listening');
     onTestFinished(() => void server.close());

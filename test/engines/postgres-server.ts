@@ -44,7 +44,7 @@ export async function startPostgres() {
   return {
     superuser,
     url: superuser.replace('postern@', 'maker@'),
-    /** As the superuser, unless `url` says who. Returns the rows. */
+    /** Runs a query as the superuser, or as the role of `url`. Returns the rows. */
     run,
     /** What Environments have on it: roles, databases and their sessions. */
     async left(): Promise<unknown[]> {

@@ -170,7 +170,7 @@ function casesOf({ open, close, clock, store, left, isIsolated, image: ownImage 
     expect(env['HOME']).not.toBe(process.env['HOME']);
   });
 
-  test('the same again changes nothing', async () => {
+  test('starting the same again changes nothing', async () => {
     await begin();
     await run({});
     await becomes({ state: 'ready' });
@@ -180,7 +180,7 @@ function casesOf({ open, close, clock, store, left, isIsolated, image: ownImage 
     expect([await ask('/start'), await observed()]).toMatchObject([before, { state: 'ready', restarts: 0 }]);
   });
 
-  test('with a health page, a service is ready when that answers', async () => {
+  test('with a health page, a service is ready when the page answers', async () => {
     await begin();
     await run(
       { health: '/healthz' },
@@ -269,7 +269,7 @@ function casesOf({ open, close, clock, store, left, isIsolated, image: ownImage 
     expect((await linesOf()).filter((line) => line === 'listening')).toHaveLength(2);
   });
 
-  test('a service is asked to end; one that does not is ended', async () => {
+  test('a service is asked to end, and killed if it does not', async () => {
     await begin();
     // Kubernetes asks the first process alone, which is otherwise the shell.
     const changes = isInPods ? { command: 'exec node server.js' } : {};
@@ -420,7 +420,7 @@ function casesOf({ open, close, clock, store, left, isIsolated, image: ownImage 
     await becomes({ state: 'failed', reason }, 'web', environmentId, measuredMs);
   });
 
-  test('the sweep ends and removes Environments that are not known', async () => {
+  test('the sweep ends and removes unknown Environments', async () => {
     await begin();
     await run({});
     await engine.apply({ environmentId: 'env_two', processes: [await desire(store, { image })] });
@@ -434,7 +434,7 @@ function casesOf({ open, close, clock, store, left, isIsolated, image: ownImage 
     expect(await engine.sweep(known)).toEqual([]);
   });
 
-  test('the sweep leaves an Environment alone that begins while it reads what is known', async () => {
+  test('the sweep skips an Environment that begins while it reads the list', async () => {
     await begin();
     const processes = [await desire(store, { image })];
     const gone = await engine.sweep(async () => {

@@ -114,7 +114,7 @@ test('a backup with secrets brings everything back into an empty folder', async 
   await expectEverything(installation);
 });
 
-test('a backup without secrets wants them put back first, and then brings everything back', async () => {
+test('a backup without secrets is restored completely once the secrets are in place', async () => {
   const installation = at('plain');
   const alone = await runCommand(installation, ['restore', plain]);
   expect([alone.code, alone.output]).toEqual([
@@ -128,7 +128,7 @@ test('a backup without secrets wants them put back first, and then brings everyt
   await expectEverything(installation);
 });
 
-test('no secret is in a backup in clear, and only its user can read it', async () => {
+test('no plaintext secret is in a backup, and only its user can read it', async () => {
   const { gunzipSync } = await import('node:zlib');
   for (const file of [plain, whole]) {
     const bytes = gunzipSync(readFileSync(file));
@@ -144,7 +144,7 @@ test('no secret is in a backup in clear, and only its user can read it', async (
   expect(existsSync(join(folder, 'unsealed'))).toBe(false);
 });
 
-test('a wrong passphrase, or none, restores nothing and is not repeated', async () => {
+test('a wrong passphrase, or none, restores nothing and is not printed', async () => {
   for (const settings of [{ BACKUP_PASSPHRASE: 'another passphrase altogether' }, {}]) {
     const refused = await runCommand(at('locked', settings), ['restore', whole]);
     expect([refused.code, refused.output]).toEqual([1, expect.stringContaining('Nothing was restored.')]);
@@ -153,7 +153,7 @@ test('a wrong passphrase, or none, restores nothing and is not repeated', async 
   }
 });
 
-test('an archive that is cut off or changed, wherever, is refused whole and leaves nothing', async () => {
+test('an archive that is truncated or changed anywhere is refused as a whole and leaves nothing', async () => {
   const bytes = readFileSync(plain);
   const spoiled: Record<string, Buffer> = {
     'no archive': Buffer.from('not a backup at all'),
@@ -190,7 +190,7 @@ test('nothing is overwritten: neither a file by a backup, nor a folder by a rest
   await expectEverything(first);
 });
 
-test('with PostgreSQL both are refused, and say what to use', async () => {
+test('with PostgreSQL both are refused, and name the alternative', async () => {
   const secrets = {
     SESSION_SECRET: 's'.repeat(32),
     ENCRYPTION_KEY: 'e'.repeat(32),

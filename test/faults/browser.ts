@@ -15,7 +15,7 @@ export class NoAnswer extends Error {}
 /** How to reach the addresses on loopback, instead of by their names: ports, and the authority that signs certificates. */
 export type Way = {
   readonly port?: number;
-  /** Of sites; default: `port`. */
+  /** The port of sites; default: `port`. */
   readonly contentPort?: number;
   readonly ca?: string;
   readonly localAddress?: string;

@@ -9,7 +9,7 @@ import { tellRecovery } from './figures.ts';
 import { timeUntil, untilHeard, watch } from './fleet.ts';
 import { administrator, freePorts, type Installation, type Program, startProgram } from './program.ts';
 
-// A server whose DATA_DIR is a small disk of its own: a tmpfs that only its process sees, so it needs no root where people may
+// A server whose DATA_DIR is a small separate disk: a tmpfs that only its process sees, so it needs no root where people may
 // have namespaces, and goes with the process.
 const folder = mkdtempSync(join(tmpdir(), 'postern-full-'));
 const unshare = ['unshare', ...(process.getuid?.() === 0 ? ['-m'] : ['-Urm'])];
@@ -21,7 +21,7 @@ function canMount(): boolean {
     execFileSync(disk[0] ?? '', [...disk.slice(1), 'true'], { stdio: 'ignore' });
     return true;
   } catch {
-    console.warn('A disk of its own cannot be made here (unshare, mount): the disk stays as it is.');
+    console.warn('This machine cannot create a separate disk (unshare, mount).');
     return false;
   }
 }
@@ -189,7 +189,7 @@ test.skipIf(isMissing)(
   },
 );
 
-test('FT-07 a log that nothing can be written to ends no server', async () => {
+test('FT-07 an unwritable log ends no server', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'postern-log-'));
   const mute = { dataDir, ports: await freePorts(), isMute: true, settings: { LOG_LEVEL: 'debug' } };
   const quiet = await startProgram(mute);

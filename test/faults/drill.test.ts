@@ -23,7 +23,7 @@ const found = async (weaken: Weaken, about: RegExp) =>
   failures(await drill(folder, { weaken, isAsked: (scenario) => about.test(scenario) }));
 
 describe('the drill', () => {
-  test('a directory that says yes when it cannot be asked is found', async () => {
+  test('the drill finds a directory that says yes while it is unavailable', async () => {
     const failed = await found(trustingDirectory, /identity service is unavailable$|token/);
     expect(failed).toContain('the identity service is unavailable: a key cannot use Sites: 200');
     for (const scenario of [
@@ -33,7 +33,7 @@ describe('the drill', () => {
       expect(failed).toContain(`${scenario}: no new grant is issued: 200 with the private page`);
   });
 
-  test('a store that answers from what it remembers is found', async () => {
+  test('the drill finds a store that answers from a cache', async () => {
     const weaken: Weaken = (parts) => ({ ...parts, kv: recordingKv(parts.kv) });
     const shown = '200 with the private page';
     const failed = await found(weaken, /store is unavailable|lost all data|record of the (?:grant|state)/);
@@ -47,7 +47,7 @@ describe('the drill', () => {
     );
   });
 
-  test('a database whose absence looks like an empty one is found: good keys would be called wrong', async () => {
+  test('the drill finds a database whose absence looks like an empty one: valid keys would be refused', async () => {
     const failed = await found(emptyWhenAway, /database/);
     expect(failed).toContain('the database is unavailable: a valid key is not reported as invalid: 401');
   });
@@ -66,7 +66,7 @@ describe('the command', () => {
     return { child, printed: () => printed };
   }
 
-  test('every rule holds; it answers scripts with JSON and 0, touches nothing of an installation, and leaves nothing', {
+  test('every rule holds; the command answers scripts with JSON and 0, touches no installation, and leaves nothing', {
     timeout: 10 * 60_000,
   }, async () => {
     // What is set for a server, wrong as it may be, is none of its business.
@@ -81,7 +81,7 @@ describe('the command', () => {
     expect([existsSync(never), readdirSync(folder)]).toEqual([false, []]);
   });
 
-  test('ended by Ctrl-C it leaves nothing behind', async () => {
+  test('after Ctrl-C it leaves nothing behind', async () => {
     const { child, printed } = start([]);
     while (!printed().includes('held')) await once(child.stdout, 'data');
     expect(readdirSync(folder)).toHaveLength(1);
@@ -90,7 +90,7 @@ describe('the command', () => {
     expect([code, readdirSync(folder)]).toEqual([130, []]);
   });
 
-  test('what it does not know it does not do', async () => {
+  test('an unknown argument is refused', async () => {
     const { child } = start(['--fast']);
     expect(await once(child, 'close')).toEqual([2, null]);
   });

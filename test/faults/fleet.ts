@@ -122,7 +122,7 @@ export async function startFleet(postgresBin: string, { nodeOptions }: FleetOpti
   };
 }
 
-/** As docs/how-to/run-the-workloads-apart.md describes. */
+/** Starts the workloads as docs/how-to/run-the-workloads-apart.md describes. */
 async function giveGatewayItsRole(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

@@ -11,22 +11,22 @@ function samples({ level, step, noise }: { level: number; step: number; noise: n
   });
 }
 
-test('FT-11 memory that warms up and then jumps about counts as flat', () => {
+test('FT-11 memory that warms up and then fluctuates counts as flat', () => {
   const { median, added } = growthOf(samples({ level: 100, step: 0, noise: 10 }));
   expect(median).toBeGreaterThan(95);
   expect(Math.abs(added)).toBeLessThan(5);
 });
 
-test('FT-11 a leak much smaller than the noise of one sample is seen', () => {
+test('FT-11 a leak much smaller than the noise of one sample is found', () => {
   expect(growthOf(samples({ level: 100, step: 1, noise: 10 })).added).toBeGreaterThan(20);
 });
 
-test('FT-11 a few wild samples hide no leak and make none', () => {
+test('FT-11 a few outliers neither hide nor suggest a leak', () => {
   const wild = (values: number[]) => values.map((value, at) => (at % 6 === 5 ? value * 10 : value));
   expect(growthOf(wild(samples({ level: 100, step: 1, noise: 2 }))).added).toBeGreaterThan(20);
   expect(Math.abs(growthOf(wild(samples({ level: 100, step: 0, noise: 2 }))).added)).toBeLessThan(5);
 });
 
-test('FT-11 too few samples are no proof', () => {
+test('FT-11 too few samples prove nothing', () => {
   expect(() => growthOf([1, 2, 3, 4])).toThrow(/too few/);
 });

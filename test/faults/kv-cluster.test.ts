@@ -24,7 +24,7 @@ describe.skipIf(isRedisMissing)('a Redis Cluster of three masters', () => {
 
   kvContract({ kv: () => kv, elapse: (ms) => realTime(ms) });
 
-  test('limits hold for owners on every node, whichever process spends', async () => {
+  test('limits apply to owners on every node, whichever process counts', async () => {
     const sources = [redisSource({ kv }), redisSource({ kv: other })];
     const owners = Array.from({ length: 30 }, (_, number) => `usr_${number}`);
     for (const owner of owners) {
@@ -41,7 +41,7 @@ describe.skipIf(isRedisMissing)('a Redis Cluster of three masters', () => {
     expect(seen?.stamp).toEqual({ kind: 'read', value: 'revoked' });
   });
 
-  test('what lies on several nodes is read in one go, by one clock', async () => {
+  test('values on several nodes are read at once, with one clock', async () => {
     const keys = Array.from({ length: 50 }, (_, number) => `grant:${number}`);
     await Promise.all(keys.map((key) => kv.set(key, `value of ${key}`, { ttlMs: 10_000 })));
     const before = await other.time();
@@ -53,7 +53,7 @@ describe.skipIf(isRedisMissing)('a Redis Cluster of three masters', () => {
 
   const keys = Array.from({ length: 50 }, (_, number) => `slot:${number}`);
 
-  /** Of a question to every node: `all` when all answered, else the code. */
+  /** The result of a query to every node: `all` when all answered, else the code. */
   async function outcome(ask: (key: string) => unknown): Promise<string> {
     try {
       await Promise.all(keys.map(ask));
@@ -74,7 +74,7 @@ describe.skipIf(isRedisMissing)('a Redis Cluster of three masters', () => {
     }
   }
 
-  test('a cluster that was frozen for 12 s answers after its thaw', async () => {
+  test('a cluster that was suspended for 12 s answers afterwards', async () => {
     for (const node of cluster.nodes) node.freeze();
     // Longer than two attempts to connect, which may take 5 s each.
     await askInVain(12_000);
@@ -82,7 +82,7 @@ describe.skipIf(isRedisMissing)('a Redis Cluster of three masters', () => {
     await expect.poll(write).toBe('all');
   });
 
-  test('a cluster that fell silent, and whose nodes were then started again, answers again', async () => {
+  test('a silent cluster answers again after a restart of its nodes', async () => {
     for (const node of cluster.nodes) node.freeze();
     await askInVain(1_000);
     // Whoever tries to connect is refused now.
@@ -92,7 +92,7 @@ describe.skipIf(isRedisMissing)('a Redis Cluster of three masters', () => {
     await expect.poll(write).toBe('all');
   });
 
-  test.each([0, 1, 2])('master %i is killed and started again: its slots answer again', async (number) => {
+  test.each([0, 1, 2])('after master %i is killed and restarted, its slots answer again', async (number) => {
     const node = cluster.nodes[number];
     await node?.kill();
     await expect.poll(read).toBe('store_unavailable');

@@ -12,7 +12,7 @@ const bin = findPostgres();
 const folder = mkdtempSync(join(tmpdir(), 'postern-operator-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('admin reset-password gives a password that works, ends the sessions, and is on record', async () => {
+test('admin reset-password sets a working password, ends the sessions, and is in the audit log', async () => {
   const installation = { dataDir: join(folder, 'data'), ports: await freePorts() };
   const first = await startProgram(installation);
   expect(first.output()).toContain(`creating the database in ${installation.dataDir}`);
@@ -68,7 +68,7 @@ test.skipIf(bin === undefined && process.env['CI'] !== 'true')(
       const browser = new Browser(program.origin);
       await browser.signIn(administrator.email, administrator.password);
       const reset = ['admin', 'reset-password', administrator.email];
-      // Settings of its own: not even another SERVICE_UI_URL may move the users of the server to another issuer.
+      // Separate settings: not even another SERVICE_UI_URL may move the users of the server to another issuer.
       const done = await runCommand({ ...shared, ports: await freePorts() }, reset);
       expect(done.code).toBe(0);
       await expect.poll(async () => (await browser.api('GET', '/auth/context')).status).toBe(401);
@@ -84,7 +84,7 @@ test.skipIf(bin === undefined && process.env['CI'] !== 'true')(
   },
 );
 
-test('FT-09 a server that is told to end before it is ready ends at once, by itself, and the next one starts', async () => {
+test('FT-09 a server that is stopped before it is ready ends at once, and the next one starts', async () => {
   const installation = { dataDir: join(folder, 'early'), ports: await freePorts() };
   const begun = async () => {
     while (!existsSync(join(installation.dataDir, 'lock'))) await wait(5);
@@ -95,7 +95,7 @@ test('FT-09 a server that is told to end before it is ready ends at once, by its
   expect((await next.end('SIGTERM')).code).toBe(0);
 });
 
-test('a command on a folder without a database says so and makes none', async () => {
+test('a command on a folder without a database says so and creates none', async () => {
   const installation = { dataDir: join(folder, 'mistyped'), ports: await freePorts() };
   for (const args of [
     ['admin', 'reset-password', administrator.email],
@@ -108,7 +108,7 @@ test('a command on a folder without a database says so and makes none', async ()
   expect(existsSync(join(installation.dataDir, 'database'))).toBe(false);
 });
 
-test('what keeps the program from starting is told as setting, problem and fix, without a stack', async () => {
+test('an error at the start names setting, problem and fix, without a stack', async () => {
   const ports = await freePorts();
   const program = await startProgram({ dataDir: join(folder, 'one'), ports });
   const taken = await runCommand({ dataDir: join(folder, 'two'), ports }, []);
@@ -140,7 +140,7 @@ test.each([
   [['admin', 'reset-password'], 'EMAIL is missing.'],
   [['admin', 'reset-password', 'ada@example.com', 'geheim'], 'too many arguments: the command takes 1.'],
   [['migrate', 'geheim'], 'too many arguments: the command takes none.'],
-])('a command line of %j is refused with the mistake and where the help is', async (args, mistake) => {
+])('the command line %j is refused with the error and a pointer to the help', async (args, mistake) => {
   const { code, stdout, output } = await runCommand(
     { dataDir: join(folder, 'never'), ports: { web: 1, gateway: 2, operations: 3 } },
     args,

@@ -58,7 +58,7 @@ describe.skipIf(isMissing)('a start', () => {
     ['gateway', 1],
     ['worker', 0],
   ] as const)(
-    'GW-05 of %s warns of a content domain shared with the web app: %i times',
+    'GW-05 the start of %s warns of a content domain shared with the web app: %i times',
     async (workload, times) => {
       const settings = {
         SERVICE_UI_URL: 'https://postern.example.com',
@@ -73,7 +73,7 @@ describe.skipIf(isMissing)('a start', () => {
     },
   );
 
-  test('each workload starts while all stores are away, says what it waits for, and serves when they come', async () => {
+  test('each workload starts while all stores are unavailable, says what it waits for, and serves when they are back', async () => {
     const [gone, emptyKv, store] = await Promise.all([
       startPostgres(bin ?? ''),
       startRedis(),
@@ -167,7 +167,7 @@ describe.skipIf(isMissing)('a start', () => {
     await expect.poll(gateway.output, oftenEnough).toContain('is ready');
   });
 
-  test('a web and a worker whose role makes no tables wait for the migration by another', async () => {
+  test('a web and a worker whose role cannot create tables wait for the migration', async () => {
     await createDatabase(database.url, 'narrow');
     const databaseUrl = Object.assign(new URL(database.url), { pathname: '/narrow' }).href;
     await runSql(databaseUrl, 'create role narrow login; revoke create on schema public from public');
@@ -223,7 +223,7 @@ describe.skipIf(isMissing)('a start', () => {
     }
   });
 
-  test('a web that starts removes the upload of one that was killed, and leaves that of a living one alone', async () => {
+  test('a web that starts removes the upload of a killed one, and keeps that of a running one', async () => {
     const store = await startObjectStore();
     const way = await startBadWay(store);
     onTestFinished(async () => void (await Promise.all([way.close(), store.close()])));
@@ -289,7 +289,7 @@ describe.skipIf(isMissing)('a start', () => {
     expect(waiting()).toEqual([]);
   });
 
-  test('a second installation with other secrets on one database is told why it does not start, in one sentence', async () => {
+  test('a second installation with other secrets on one database says in one sentence why it does not start', async () => {
     await createDatabase(database.url, 'twice');
     const databaseUrl = Object.assign(new URL(database.url), { pathname: '/twice' }).href;
     const settings = { KV_URL: redis.url };
@@ -315,7 +315,7 @@ describe.skipIf(isMissing)('a start', () => {
     }
   });
 
-  test('a process that is stopped while it waits ends in order', async () => {
+  test('a process that is stopped while it waits ends cleanly', async () => {
     const gone = await startPostgres(bin ?? '');
     onTestFinished(gone.stop);
     await gone.halt();
@@ -335,7 +335,7 @@ describe.skipIf(isMissing)('a start', () => {
 
 type Waiting = { readonly waitingFor?: { readonly database?: string } };
 
-/** Of a process that tries once a second. */
+/** For a process that tries once a second. */
 const oftenEnough = { interval: 100 };
 
 /** What a gateway answers to a browser that asks for this host. */

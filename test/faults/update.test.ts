@@ -55,7 +55,7 @@ describe.skipIf(!isCi && bin === undefined)('migrations that are killed, on Post
     return { dataDir: join(folder, name), ports: await freePorts(), databaseUrl: url.href };
   }
 
-  test('FT-13 a migration that is killed at any moment, also inside a step, is finished by the next start as if nothing had been', async () => {
+  test('FT-13 the next start completes a migration that was killed at any moment, even inside a step', async () => {
     const untouched = await installationOn('untouched');
     expect((await runCommand({ ...untouched, main: next.main }, ['migrate'])).code).toBe(0);
     const killed = await installationOn('killed');
@@ -70,7 +70,7 @@ describe.skipIf(!isCi && bin === undefined)('migrations that are killed, on Post
     expect((await program.end('SIGTERM')).code).toBe(0);
   });
 
-  test('FT-13 a step that is killed in its middle leaves nothing of it, the version before serves on, and the next start does it again', async () => {
+  test('FT-13 a step that is killed leaves no change, the previous version keeps serving, and the next start repeats the step', async () => {
     const installation = await installationOn('middle');
     const url = installation.databaseUrl;
     expect((await runCommand(installation, ['migrate'])).code).toBe(0);
@@ -130,7 +130,7 @@ describe.skipIf(!isCi && (bin === undefined || isRedisMissing))('an update that 
     return row?.value;
   };
 
-  test('FT-13 while a newer version migrates and joins, both serve one database, and an older one that starts again does too', async () => {
+  test('FT-13 while a newer version migrates and joins, both serve one database, and so does a restarted older one', async () => {
     const [web, otherWeb] = fleet.webs;
     const [gateway] = fleet.gateways;
     const grant = await fleet.freshGrant();
@@ -172,7 +172,7 @@ describe.skipIf(!isCi && (bin === undefined || isRedisMissing))('an update that 
     expect(await stepsOf(fleet.databaseUrl)).toContainEqual(expect.objectContaining({ name: nextStep }));
   });
 
-  test('FT-13 configuration that a newer version stored, with fields and a scope more, is served and started with by an older one', async () => {
+  test('FT-13 an older version starts with and serves configuration of a newer one, with additional fields and a scope', async () => {
     const [web] = fleet.webs;
     const [gateway] = fleet.gateways;
     const newer = await startMember('web', { main: next.main });

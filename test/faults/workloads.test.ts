@@ -25,7 +25,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
   });
   afterAll(() => fleet.stop());
 
-  test('what one process does the others know: sessions, keys, sites, limits and revocations', async () => {
+  test('all processes know the changes of one: sessions, keys, sites, limits and revocations', async () => {
     const [first, second] = fleet.webs;
     const elsewhere = await fleet.ask(`${fleet.uiUrl}/api/v2/auth/context`, second.ports.web, {
       cookie: `__Host-postern_session=${fleet.ada.session}`,
@@ -68,7 +68,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
     ['the key-value store is 500 ms late', 'kv', { kind: 'late', ms: 500 }],
   ];
   test.each(storms)(
-    'FT-08 R4 while %s nothing is let in wrongly or refused for good, and it heals',
+    'FT-08 R4 while %s no request is wrongly accepted or permanently refused, and the system recovers',
     async (_, part, weather) => {
       const [web, otherWeb] = fleet.webs;
       const [gateway, otherGateway] = fleet.gateways;
@@ -174,7 +174,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
     expect(answers['public']?.filter((status) => status !== 200 && status !== 503)).toEqual([]);
   });
 
-  test('FT-03 a PostgreSQL whose connections others took is 503 for changes, and used again when they let go', async () => {
+  test('FT-03 a PostgreSQL without free connections is 503 for changes, and used again when some are free', async () => {
     const [web] = fleet.webs;
     const crowd: pg.Client[] = [];
     async function takeAll(): Promise<void> {
@@ -207,7 +207,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
     expect(new Set(answers['public'])).toEqual(new Set([200]));
   });
 
-  test('FT-04 while PostgreSQL only reads, keys and sites are served, changes and sign-ins are 503, and it heals', async () => {
+  test('FT-04 while PostgreSQL is read-only, keys and sites are served, changes and sign-ins are 503, and the system recovers', async () => {
     const [web] = fleet.webs;
     const [gateway] = fleet.gateways;
     const grant = await fleet.freshGrant();
@@ -261,7 +261,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
     await expectBack({ changes: fleet.change(web), 'someone new is let in': newcomer });
   });
 
-  /** As an operator, or what decides who is primary, does it: connections that are there follow with their next statement. */
+  /** Switches the primary like an operator or a cluster manager: open connections follow with their next statement. */
   async function setReadOnly(isReadOnly: boolean): Promise<void> {
     const client = new pg.Client({ connectionString: fleet.databaseUrl });
     await client.connect();
@@ -283,7 +283,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
     await expect.poll(fleet.privatePage(gateway, grant)).toBe(401);
   });
 
-  test('FT-09 a web that is stopped under load answers what it took, says first that it is not ready, and leaves in order', async () => {
+  test('FT-09 a web that is stopped under load first says that it is not ready, answers accepted requests, and ends cleanly', async () => {
     const leaving = await fleet.start('web');
     const load = loadOf(20, fleet.withKey(leaving));
     const { value } = await fleet.makeKey('uploads', ['sites:write']);
@@ -300,7 +300,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
     expect(await load.seen()).toEqual({ statuses: [200], unavailable: 0, cutOff: [] });
   });
 
-  test('FT-09 a gateway that is stopped under load answers what it took and leaves in order, however busy its connections are', async () => {
+  test('FT-09 a gateway that is stopped under load answers accepted requests and ends cleanly, however busy its connections are', async () => {
     const leaving = await fleet.start('gateway');
     const grant = await fleet.freshGrant();
     const load = loadOf(24, fleet.privatePage(leaving, grant));
@@ -320,7 +320,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
     expect(unavailable).toBeLessThan(12);
   });
 
-  test('FT-09 a client that never ends its upload costs a stopping web seconds, and nothing of what it held in memory', async () => {
+  test('FT-09 a client that never ends its upload delays a stopping web by seconds, and loses none of the data in its memory', async () => {
     const leaving = await fleet.start('web');
     const { value } = await fleet.makeKey('never ends', ['sites:write']);
     await halfSent(fleet.uiUrl, leaving, value);
@@ -335,7 +335,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
     expect(JSON.stringify(data)).toContain('the last one before the end');
   });
 
-  test('a web and a worker that are killed are not missed, and the audit log is whole in the end', async () => {
+  test('a killed web and a killed worker interrupt nothing, and the audit log is complete in the end', async () => {
     const doomed = [await fleet.start('web'), await fleet.start('worker')];
     const answers = await watch({ key: fleet.withKey(fleet.webs[1]) }, async ({ key }) => {
       for (const member of doomed) await member.end('SIGKILL');

@@ -98,7 +98,7 @@ function make(random: (below: number) => number): { kind: UploadKind; bytes: Buf
   };
 }
 
-test(`R3 ${archives} broken archives are judged: none fails, none is larger than allowed, none leaves anything behind`, async () => {
+test(`R3 ${archives} broken archives are checked: none crashes the check, none exceeds the limits, none leaves anything behind`, async () => {
   const random = randomOf(seed);
   const format = keyFormat('app');
   const seen = { taken: 0, refused: 0, maxFiles: 0, maxBytes: 0 };

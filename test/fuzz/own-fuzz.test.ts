@@ -10,7 +10,7 @@ import { openWorld, type World } from './world.ts';
 
 /**
  * Requests made from the served document, sent by every kind of caller (contract 2). FUZZ_REQUESTS says how many,
- * FUZZ_SEED repeats a run. Every round has an installation of its own, so that what a request broke (an account
+ * FUZZ_SEED repeats a run. Every round has a separate installation, so that what a request broke (an account
  * disabled, a scope withdrawn) does not make the rest of the run a run of refusals.
  */
 const total = Number(process.env['FUZZ_REQUESTS'] ?? (process.env['CI'] === 'true' ? 20_000 : 4_500));
@@ -23,7 +23,7 @@ source.commit({ 'postern.yaml': 'version: 1\nservices: { web: { static: {}, buil
 afterAll(() => source.remove());
 afterEach(() => vi.useRealTimers());
 
-test(`R2 ${rounds * perRound} generated requests never meet a 500 or an answer that the document does not name`, async () => {
+test(`R2 ${rounds * perRound} generated requests never get a 500 or an undocumented answer`, async () => {
   const found = new Map<string, string>();
   const reached = new Set<string>();
   let known: string[] = [];

@@ -209,7 +209,7 @@ type Body = { readonly type: string | undefined; readonly text: string | undefin
 /** Content that announced uploads of the world wait for. */
 export const awaited = 'hello';
 
-/** Of each type of upload one that is good and one that is not. */
+/** One valid and one invalid upload of each type. */
 const uploads: Readonly<Record<string, readonly string[]>> = {
   'text/html': ['<!doctype html><p>fuzz', ''],
   'application/zip': ['PK'],
@@ -333,7 +333,7 @@ const types = fc.constantFrom(
   '',
 );
 
-/** Percent-encoded, with the marks of the sender left alone. A lone surrogate has no encoding; it goes as it is not. */
+/** Percent-encodes everything but the marks « and ». A lone surrogate has no encoding and becomes U+FFFD. */
 function encoded(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replaceAll('%C2%AB', '«').replaceAll('%C2%BB', '»');
 }

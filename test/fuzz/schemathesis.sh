@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes a server of its own over its OpenAPI document: no 500, no undocumented answer (npm run test:schemathesis).
+# Fuzzes a separate server over its OpenAPI document: no 500, no undocumented answer (npm run test:schemathesis).
 # Twice: as an administrator's session, which reaches every route, and as a personal key with every scope.
 #   EXAMPLES=200 test/fuzz/schemathesis.sh        test cases per operation and phase
 set -euo pipefail

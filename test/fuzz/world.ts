@@ -106,7 +106,7 @@ export async function openWorld(cloneUrl: string): Promise<World> {
 
   await publishSites();
 
-  /** Of each owner a few, so that deleting some leaves enough; the first has an upload that waits. */
+  /** A few sites of each owner, so that deletions leave enough; the first has an open upload. */
   async function publishSites(): Promise<void> {
     const raw = { type: 'text/html', bytes: '<!doctype html><p>site' };
     for (const as of [ada, ada, root, keys.service]) {

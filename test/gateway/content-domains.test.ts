@@ -98,8 +98,8 @@ test('a static and a process Environment open with a grant at the domain of Envi
   expect(JSON.parse(time.text)).toMatchObject({ link: `${uiOrigin}/e/${made.id}` });
 });
 
-describe('T35 a label below the other domain is a host that never was', () => {
-  test.each(['web', 'api'])('T35 that of an Environment with the service %s', async (service) => {
+describe('T35 a label below the other domain is an unknown host', () => {
+  test.each(['web', 'api'])('T35 the label of an Environment with the service %s', async (service) => {
     for (const access of ['public', 'members'] as const) {
       const made = await environmentOf(h, ada, { access, services: services() });
       const browser = connected();
@@ -109,7 +109,7 @@ describe('T35 a label below the other domain is a host that never was', () => {
     }
   });
 
-  test('T35 that of a site, public or private', async () => {
+  test('T35 the label of a site, public or private', async () => {
     const open = await upload(h, ada, files, { visibility: 'public' });
     const hidden = await privateSite(h, ada);
     const browser = browserOf(h, ada);
@@ -120,7 +120,7 @@ describe('T35 a label below the other domain is a host that never was', () => {
     expect(browser.cookies(hidden.url)).toContain(grantCookie);
   });
 
-  /** In this process and at a gateway of its own: the same answer as at a host that no label can have. */
+  /** In this process and at a separate gateway: the same answer as at an impossible host. */
   async function expectNothing(url: string, cookie: string): Promise<void> {
     const { host } = new URL(url);
     const never = url.replace(host, `nothing.${host.slice(host.indexOf('.') + 1)}`);
@@ -144,7 +144,7 @@ test.each([
   ['https://sites.example.net', environmentsContentUrl],
   [contentUrl, 'https://branches.example.org'],
 ])(
-  'with sites at %s and Environments at %s, the address of each decides what its answers say of HTTPS',
+  'with sites at %s and Environments at %s, the address of each decides its HTTPS headers',
   async (sites, branches) => {
     const other = await openHarness({ contentUrl: sites, environmentsContentUrl: branches });
     const bob = await other.person('Bob', { admin: true });
@@ -175,7 +175,7 @@ test.each([
   },
 );
 
-test('GW-05 where the domain of Environments cannot isolate them, none opens that is not public, and private sites do', async () => {
+test('GW-05 if the domain of Environments cannot isolate them, only public ones open, and private sites still open', async () => {
   // The web app has no HTTPS, which is allowed only where the content has none either.
   const other = await openHarness({ environmentsContentUrl: 'https://branches.example.org' });
   const bob = await other.person('Bob', { admin: true });

@@ -50,7 +50,7 @@ const sessionOf = ({ cookie }: Person) => `__Host-postern_session=${cookie}`;
 const statusOf = async (browser: Browser, made: Made) => (await browser.asset(made.urlOf('web'))).status;
 
 describe('who may open an Environment', () => {
-  test('members: every person with the role user, by way of the web app', async () => {
+  test('members: every person with the role user, through the web app', async () => {
     const made = await members();
     const browser = await opened(ben, made);
     const asset = await browser.asset(`${made.urlOf('web')}a.css`);
@@ -63,7 +63,7 @@ describe('who may open an Environment', () => {
     });
   });
 
-  test('owner: the creator only; for others there is no such Environment', async () => {
+  test('owner: only the creator; for other people the Environment does not exist', async () => {
     const made = await environmentOf(h, ben, { access: 'owner', services: web });
     await opened(ben, made);
     const first = await browserOf(h, admin).navigate(made.urlOf('web'));
@@ -88,7 +88,7 @@ describe('who may open an Environment', () => {
     expect([refused.status, withoutId(refused.text)]).toEqual([404, withoutId(missing.text)]);
   });
 
-  test('owner: nobody, when a service key created it', async () => {
+  test('owner: no one, if a service key created it', async () => {
     const made = await environmentOf(h, 'service_key', { access: 'owner', services: web });
     const first = await browserOf(h, admin).navigate(made.urlOf('web'));
     const path = (first.headers['location'] ?? '').slice(uiOrigin.length);
@@ -115,7 +115,7 @@ describe('who may open an Environment', () => {
 });
 
 describe('T31 without a grant', () => {
-  test('a label in use is answered as one that ended and one that never was', async () => {
+  test('a label in use is answered like an ended or an unknown one', async () => {
     const used = await members();
     const owned = await environmentOf(h, ben, { access: 'owner', services: web });
     const building = await environmentOf(h, ben, {
@@ -154,7 +154,7 @@ describe('T31 without a grant', () => {
     }
   });
 
-  test('nobody sees at which step an Environment is', async () => {
+  test('the step of an Environment is not visible', async () => {
     const made = await environmentOf(h, admin, {
       access: 'members',
       status: 'building',
@@ -209,7 +209,7 @@ describe('the two kinds of grants', () => {
     }
   });
 
-  test('one kind signs nothing that the other verifies, and five minutes stay the maximum of sites', () => {
+  test('neither kind verifies what the other signs, and five minutes stay the maximum of sites', () => {
     const secrets = ['grant-secret-of-the-tests-0123456789abcd'];
     const sites = createGrantSigner(secrets, systemRandom, siteGrants);
     const environments = createGrantSigner(secrets, systemRandom, environmentGrants);
@@ -251,7 +251,7 @@ describe('how long a grant lasts', () => {
     expect(await statusOf(browser, made)).toBe(401);
   });
 
-  test('its page may ask how long it has, and for the link', async () => {
+  test('a page of the Environment can read its remaining time and the link', async () => {
     const made = await members();
     const browser = await opened(ben, made);
     h.clock.advance(minute);
@@ -270,7 +270,7 @@ describe('how long a grant lasts', () => {
 });
 
 describe('what ends a grant at once', () => {
-  test('a change of access, and the old address leads nowhere', async () => {
+  test('a change of access, and the old address does not exist', async () => {
     const made = await members();
     const browser = await opened(ben, made);
     const label = await changeAccess(h, made, 'owner');
@@ -308,7 +308,7 @@ describe('what ends a grant at once', () => {
   test.each([
     ['disabled', 'Gil', 'PATCH', { enabled: false }],
     ['deleted', 'Hal', 'DELETE', undefined],
-  ] as const)('owner: a creator who is %s, and nobody gets another grant', async (_, name, method, body) => {
+  ] as const)('owner: a creator who is %s, and no one gets another grant', async (_, name, method, body) => {
     const creator = await h.person(name);
     const made = await environmentOf(h, creator, { access: 'owner', services: web });
     const browser = await opened(creator, made);
@@ -354,7 +354,7 @@ describe('what ends a grant at once', () => {
     expect([refused.status, refused.setCookies]).toEqual([403, []]);
   });
 
-  test('the switch, for good', async () => {
+  test('the switch, permanently', async () => {
     const made = await members();
     const browser = await opened(ben, made);
     await switchEnvironments(h, admin, { enabled: false });
@@ -411,7 +411,7 @@ describe('the permanent link', () => {
     expect([shown.statusCode, shown.headers.location]).toEqual([302, made.urlOf('web')]);
   });
 
-  test('asks for a sign-in only where the access does, alike for all that is not public', async () => {
+  test('asks for a sign-in only if the access requires it, in the same way for all non-public ones', async () => {
     const open = async (id: string, cookie?: string) => {
       const { statusCode, headers } = await h.app.web.inject({
         url: `/e/${id}`,
@@ -433,7 +433,7 @@ describe('the permanent link', () => {
   });
 });
 
-test('while a check cannot be made, nothing opens and nothing is issued: 503', async () => {
+test('while a check is impossible, nothing opens and no grant is issued: 503', async () => {
   let opened: Harness | undefined;
   const real = memoryKv({ clock: { now: () => opened?.clock.now() ?? new FakeClock().now() } });
   let isAway = false;

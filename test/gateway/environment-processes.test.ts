@@ -137,7 +137,7 @@ describe('a request to a process', () => {
     },
   );
 
-  test('says who sent it and to which host, whatever the client claims', async () => {
+  test('names its sender and its host, whatever the client claims', async () => {
     const made = await shown();
     let seen: IncomingMessage['headers'] = {};
     handle = (request, response) => {
@@ -171,7 +171,7 @@ describe('a request to a process', () => {
       expect(seen[name]).toBeUndefined();
   });
 
-  test('brings none of our cookies and keys', async () => {
+  test('has none of Postern’s cookies and keys', async () => {
     const { made, cookie } = await hidden();
     expect(cookie).toContain(environmentCookie);
     let seen: string | undefined = 'nothing';
@@ -192,7 +192,7 @@ describe('a request to a process', () => {
     expect(seen).toBe('not asked');
   });
 
-  test('is read by the gateway itself when it is plain, on a connection that also asks for files', async () => {
+  test('is read by the gateway itself if it is plain, on a connection that also requests files', async () => {
     const made = await shown({ api: process(), web: { files: { 'index.html': page('static') } } });
     const socket = connect({ host: '127.0.0.1', port });
     let heard = '';
@@ -226,7 +226,7 @@ describe('a request to a process', () => {
     socket.destroy();
   });
 
-  test('that the client cancels ends at the process, whichever reader took it', async () => {
+  test('that the client cancels ends at the process, with either reader', async () => {
     const made = await shown();
     for (const more of ['', 'Connection: close\r\n']) {
       const given = Promise.withResolvers<void>();
@@ -243,7 +243,7 @@ describe('a request to a process', () => {
     }
   });
 
-  test('that waits behind another holds what its process sent, and no whole buffer for each byte', async () => {
+  test('that waits behind another buffers only the bytes of its process', async () => {
     const made = await shown();
     let sent = 0;
     handle = (request, response) => {
@@ -265,7 +265,7 @@ describe('a request to a process', () => {
     socket.destroy();
   });
 
-  test('waits behind the one before on its connection', async () => {
+  test('waits behind the previous one on its connection', async () => {
     const made = await shown();
     const waiting: ServerResponse[] = [];
     handle = (_request, response) => void waiting.push(response);
@@ -285,7 +285,7 @@ describe('a request to a process', () => {
     socket.destroy();
   });
 
-  test('streams both ways: the process hears the beginning of a body before its end, and the client of an answer', async () => {
+  test('streams both ways: the process reads the beginning of a body before its end, and so does the client of an answer', async () => {
     const made = await shown();
     handle = (request, response) => request.pipe(response);
     const request = begin(hostOf(made), { method: 'POST' });
@@ -297,7 +297,7 @@ describe('a request to a process', () => {
     expect(await text(answer)).toBe('last');
   });
 
-  test('a body without a length is framed, whatever the method: it is no second request on a shared connection', async () => {
+  test('has a framed body even without a length, for any method: it is no second request on a shared connection', async () => {
     const made = await shown();
     const seen: string[] = [];
     handle = (request, response) =>
@@ -318,22 +318,25 @@ describe('a request to a process', () => {
     );
   });
 
-  test.each(['GET', 'POST', 'DELETE'])('T52 the client cannot take its framing away: %s', async (method) => {
-    const made = await shown();
-    const seen: string[] = [];
-    handle = (request, response) =>
-      void text(request).then((body) => {
-        seen.push(`${request.method} ${request.url} ${body.length}`);
-        response.end();
-      });
-    const body = 'GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n';
-    const headers = { connection: 'close, Content-Length, Host', 'content-length': String(body.length) };
-    expect((await ask(hostOf(made), { method, headers, body })).status).toBe(200);
-    expect((await ask(hostOf(made), { path: '/next' })).status).toBe(200);
-    expect(seen).toEqual([`${method} / ${body.length}`, 'GET /next 0']);
-  });
+  test.each(['GET', 'POST', 'DELETE'])(
+    'T52 keeps its framing, whatever the client sends: %s',
+    async (method) => {
+      const made = await shown();
+      const seen: string[] = [];
+      handle = (request, response) =>
+        void text(request).then((body) => {
+          seen.push(`${request.method} ${request.url} ${body.length}`);
+          response.end();
+        });
+      const body = 'GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n';
+      const headers = { connection: 'close, Content-Length, Host', 'content-length': String(body.length) };
+      expect((await ask(hostOf(made), { method, headers, body })).status).toBe(200);
+      expect((await ask(hostOf(made), { path: '/next' })).status).toBe(200);
+      expect(seen).toEqual([`${method} / ${body.length}`, 'GET /next 0']);
+    },
+  );
 
-  test('with a body is no WebSocket, and its body is no second request', async () => {
+  test('with a body opens no WebSocket, and its body is no second request', async () => {
     const made = await shown();
     const seen: string[] = [];
     handle = (request, response) => {
@@ -354,7 +357,7 @@ describe('a request to a process', () => {
     socket.destroy();
   });
 
-  test('an event stream sends its head before its first event', async () => {
+  test('for an event stream gets the head before the first event', async () => {
     const made = await shown();
     let send: (line: string) => void = () => undefined;
     handle = (_request, response) => {
@@ -403,7 +406,7 @@ describe.each(['close', 'keep-alive'])('an answer of a process (%s)', (kept) => 
     'report-to': '{"group":"x","max_age":60,"endpoints":[]}',
   };
 
-  test('sets no cookie for other hosts and none of ours, and clears nothing', async () => {
+  test('sets no cookie of other hosts or of Postern, and clears nothing', async () => {
     const made = await shown();
     handle = (_request, response) => void response.writeHead(200, headers).end('x');
     const answer = await ask(hostOf(made));
@@ -440,7 +443,7 @@ describe.each(['close', 'keep-alive'])('an answer of a process (%s)', (kept) => 
     expect(worker.status).toBe(403);
   });
 
-  test('is 502 when the process ends during the request, and nothing is taken for the whole when it ends later', async () => {
+  test('is 502 when the process ends during the request, and is cut, never shortened, when it ends later', async () => {
     const made = await shown();
     handle = (request) => void request.socket.destroy();
     const refused = await ask(hostOf(made));
@@ -452,7 +455,7 @@ describe.each(['close', 'keep-alive'])('an answer of a process (%s)', (kept) => 
     await expect(ask(hostOf(made))).rejects.toThrow('aborted');
   });
 
-  test('that comes before the end of the upload reaches the client', async () => {
+  test('that arrives before the end of the upload reaches the client', async () => {
     const made = await shown();
     handle = (request, response) => {
       response.writeHead(413, { connection: 'close' });
@@ -504,7 +507,7 @@ describe.each(['close', 'keep-alive'])('an answer of a process (%s)', (kept) => 
     'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
     'HTTP/1.1 200 OK\r\nBad header\r\n\r\n',
     'SSH-2.0-OpenSSH\r\n',
-  ])('that is no answer is 502: %j', async (bytes) => {
+  ])('that is invalid is 502: %j', async (bytes) => {
     const odd = createTcpServer((socket) => {
       socket.on('error', () => undefined);
       socket.once('data', () => socket.end(bytes, 'latin1'));
@@ -517,7 +520,7 @@ describe.each(['close', 'keep-alive'])('an answer of a process (%s)', (kept) => 
     odd.close();
   });
 
-  test('is 502 when nothing listens at the address any more', async () => {
+  test('is 502 when nothing listens at the address', async () => {
     const gone = createServer();
     await new Promise<void>((resolve) => gone.listen(0, '127.0.0.1', resolve));
     const { port: closed } = gone.address() as AddressInfo;
@@ -531,7 +534,7 @@ describe.each(['close', 'keep-alive'])('an answer of a process (%s)', (kept) => 
     expect((await ask(hostOf(made))).status).toBe(503);
   });
 
-  test('comes although the process closed the idle connection meanwhile', async () => {
+  test('arrives although the process closed the idle connection meanwhile', async () => {
     const made = await shown();
     const sockets = new Set<Socket>();
     let first = true;
@@ -569,7 +572,7 @@ describe.each(['close', 'keep-alive'])('a connection to a process (%s)', (kept) 
     expect((await used(hostOf(made), 3, chunked)).size).toBe(1);
   });
 
-  test('is not used when the process is about to close it', async () => {
+  test('is not reused when the process is about to close it', async () => {
     const made = await shown();
     const soon: Handle = (_request, response) => response.writeHead(200, { 'keep-alive': 'timeout=1' }).end();
     expect((await used(hostOf(made), 2, soon)).size).toBe(2);
@@ -685,7 +688,7 @@ describe('a WebSocket', () => {
     expect((await upgrade(hostOf(files, 'web'))).answer.statusCode).toBe(200);
   });
 
-  test('no other protocol is switched to', async () => {
+  test('is the only protocol that a client can switch to', async () => {
     const made = await shown();
     let seen: IncomingMessage['headers'] = {};
     handle = (request, response) => {
@@ -696,7 +699,7 @@ describe('a WebSocket', () => {
     expect([answer.statusCode, seen.upgrade]).toEqual([200, undefined]);
   });
 
-  test('a process that refuses it is heard', async () => {
+  test('is refused if the process refuses it', async () => {
     const made = await shown();
     upgraded = (_request, socket) =>
       void socket.end('HTTP/1.1 426 Upgrade Required\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno');
@@ -705,7 +708,7 @@ describe('a WebSocket', () => {
   });
 });
 
-describe.each(['close', 'keep-alive'])('what is under way is cut (%s)', (kept) => {
+describe.each(['close', 'keep-alive'])('a connection under way is cut (%s)', (kept) => {
   beforeAll(() => (connection = kept));
   afterAll(() => (connection = 'close'));
   type Ending = [what: string, end: (made: Made, person: Person) => Promise<unknown>];
@@ -732,46 +735,49 @@ describe.each(['close', 'keep-alive'])('what is under way is cut (%s)', (kept) =
   ];
   let count = 0;
 
-  test.each(endings)('within a look, when %s: an answer, an upload and a WebSocket', async (_what, end) => {
-    count += 1;
-    const person = await h.person(`Person${count}${kept}`);
-    const { made, cookie } = await hidden({ api: process() }, person);
-    const uploads: Promise<unknown>[] = [];
-    handle = (request, response) => {
-      if (request.method === 'POST') uploads.push(new Promise((resolve) => request.once('close', resolve)));
-      else response.write('for ever');
-    };
-    upgraded = (_request, socket) => {
-      socket.on('error', () => undefined);
-      socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n');
-    };
-    const download = begin(hostOf(made), { cookie });
-    download.end();
-    const [answer] = (await once(download, 'response')) as [IncomingMessage];
-    answer.resume();
-    const upload = begin(hostOf(made), { method: 'POST', cookie });
-    upload.on('error', () => undefined);
-    upload.write('a part');
-    await expect.poll(() => uploads.length).toBe(1);
-    const { socket } = await upgrade(hostOf(made), { cookie });
-    socket?.on('error', () => undefined);
-    // A socket that nothing reads does not notice its end.
-    socket?.resume();
-    const closed = Promise.all([
-      once(answer, 'error'),
-      new Promise((resolve) => upload.once('close', resolve)),
-      new Promise((resolve) => socket?.once('close', resolve)),
-      ...uploads,
-    ]);
-    await end(made, person);
-    await h.app.services.feed.poll();
-    await h.settle();
-    await h.app.jobs.runNow('environment-streams');
-    await closed;
-    await switchEnvironments(h, ada);
-  });
+  test.each(endings)(
+    'within one check, when %s: an answer, an upload and a WebSocket',
+    async (_what, end) => {
+      count += 1;
+      const person = await h.person(`Person${count}${kept}`);
+      const { made, cookie } = await hidden({ api: process() }, person);
+      const uploads: Promise<unknown>[] = [];
+      handle = (request, response) => {
+        if (request.method === 'POST') uploads.push(new Promise((resolve) => request.once('close', resolve)));
+        else response.write('for ever');
+      };
+      upgraded = (_request, socket) => {
+        socket.on('error', () => undefined);
+        socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n');
+      };
+      const download = begin(hostOf(made), { cookie });
+      download.end();
+      const [answer] = (await once(download, 'response')) as [IncomingMessage];
+      answer.resume();
+      const upload = begin(hostOf(made), { method: 'POST', cookie });
+      upload.on('error', () => undefined);
+      upload.write('a part');
+      await expect.poll(() => uploads.length).toBe(1);
+      const { socket } = await upgrade(hostOf(made), { cookie });
+      socket?.on('error', () => undefined);
+      // A socket that nothing reads does not notice its end.
+      socket?.resume();
+      const closed = Promise.all([
+        once(answer, 'error'),
+        new Promise((resolve) => upload.once('close', resolve)),
+        new Promise((resolve) => socket?.once('close', resolve)),
+        ...uploads,
+      ]);
+      await end(made, person);
+      await h.app.services.feed.poll();
+      await h.settle();
+      await h.app.jobs.runNow('environment-streams');
+      await closed;
+      await switchEnvironments(h, ada);
+    },
+  );
 
-  test('nothing of another person is cut, and a look cuts nothing that is still allowed', async () => {
+  test('unless it belongs to another person or is still allowed', async () => {
     const { made, cookie } = await hidden();
     upgraded = (_request, socket) => {
       socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n');
@@ -790,7 +796,7 @@ describe.each(['close', 'keep-alive'])('what is under way is cut (%s)', (kept) =
   });
 });
 
-test('a gateway that stops ends WebSockets, so that it need not wait for them', async () => {
+test('when the gateway stops: it ends WebSockets, so that it need not wait for them', async () => {
   const other = await h.another();
   await new Promise<void>((resolve) => other.app.gateway.listen(0, '127.0.0.1', resolve));
   const made = await shown();

@@ -100,7 +100,7 @@ test.each([
   request.destroy();
 });
 
-test('who may not open it wakes nothing', async () => {
+test('a request without access wakes nothing', async () => {
   const made = await asleep('members');
   const request = begin(made, 'GET', { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' });
   request.end();
@@ -108,7 +108,7 @@ test('who may not open it wakes nothing', async () => {
   expect(await h.app.services.sleepSignals.takeAsked()).not.toContain(made.id);
 });
 
-test('a WebSocket is a use when it opens and with each message, and none while it is silent', async () => {
+test('a WebSocket counts as use when it opens and with each message, but not while it is silent', async () => {
   const made = await environmentOf(h, ada, { services: { api: { kind: 'process', address } } });
   const lastUse = async () => (await h.app.services.sleepSignals.lastUses([made.id]))[0];
   const request = begin(made, 'GET', toWebSocket).end();

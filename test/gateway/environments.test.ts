@@ -31,7 +31,7 @@ const files = {
 };
 
 describe('a public Environment', () => {
-  test('serves a static service as a site is served, and asks not to be indexed', async () => {
+  test('serves a static service like a site, and asks search engines not to index it', async () => {
     const { urlOf: url } = await environmentOf(h, admin, { services: { web: { files } } });
     const home = await h.open(url('web'));
     expect([home.statusCode, home.body]).toEqual([200, files['index.html']]);
@@ -59,7 +59,7 @@ describe('a public Environment', () => {
     expect((await h.open(`${url('web')}orders/7`)).statusCode).toBe(404);
   });
 
-  test('has a host for each exposed service, and for no other', async () => {
+  test('has a host for each exposed service only', async () => {
     const { urlOf: url } = await environmentOf(h, admin, {
       services: {
         web: { files },
@@ -109,7 +109,7 @@ describe('an Environment that is not ready', () => {
 });
 
 describe('an Environment that ended', () => {
-  test.each(['tearing_down', 'torn_down'])('and is %s says so with 410', async (status) => {
+  test.each(['tearing_down', 'torn_down'])('that is %s says so with 410', async (status) => {
     const { id, urlOf: url } = await environmentOf(h, admin, { services: { web: { files } } });
     expect((await h.open(url('web'))).statusCode).toBe(200);
     await change(h, id, { status });
@@ -121,7 +121,7 @@ describe('an Environment that ended', () => {
     expect(gone.headers['cache-control']).toBe('private, no-store');
   });
 
-  test('ends with its lease to the second, before any job has run', async () => {
+  test('ends with its lease to the second, before any job runs', async () => {
     const { urlOf: url } = await environmentOf(h, admin, { services: { web: { files } }, ttlMs: hour });
     h.clock.advance(hour - 1);
     expect((await h.open(url('web'))).statusCode).toBe(200);
@@ -129,7 +129,7 @@ describe('an Environment that ended', () => {
     expect((await h.open(url('web'))).statusCode).toBe(410);
   });
 
-  test('has nothing at an earlier label', async () => {
+  test('serves nothing at an earlier label', async () => {
     const made = await environmentOf(h, admin, { services: { web: { files } } });
     const label = await changeAccess(h, made, 'members');
     const again = await changeAccess(h, { ...made, label }, 'public');
@@ -157,7 +157,7 @@ describe('the switch of the Environment policy', () => {
     expect((await h.open(made.urlOf('web'))).statusCode).toBe(200);
   });
 
-  test('closes and opens the hosts of a gateway of its own within a second', async () => {
+  test('closes and opens the hosts of a separate gateway within a second', async () => {
     const made = await environmentOf(h, admin, { services: { web: { files } } });
     const alone = await h.gatewayAlone();
     expect((await alone.open(made.urlOf('web'))).body).toContain('home');
@@ -202,7 +202,7 @@ test('a key in a request to an Environment is refused, and its owner is notified
   expect(answer.body).not.toContain(key.value);
 });
 
-test('the host alone says what a request is for', async () => {
+test('only the host decides what a request is for', async () => {
   const { host } = new URL(contentUrl);
   const open = (name: string) => h.open(`http://${name}.${host}/`);
   const label = 'eabcdefghijklmnopq';

@@ -56,7 +56,7 @@ async function atOnce(url: string, headers: Record<string, string> = {}): Promis
 const soon = async (url: string) => (await other.open(url)).statusCode;
 
 describe('P11 two processes', () => {
-  test('P11 T47 a site that is taken down is gone from the gateway of the other, and back when it is put back', async () => {
+  test('P11 T47 a site that is taken down is not served by the other’s gateway, and served again when it is reinstated', async () => {
     const made = await upload(h, key, files);
     const { id, url } = made.data;
     expect(await soon(url)).toBe(200);
@@ -72,7 +72,7 @@ describe('P11 two processes', () => {
     expect(await soon(url)).toBe(200);
   });
 
-  test('P11 a site that goes private is gone from its old address, and its new one opens to its owner alone', async () => {
+  test('P11 a site that becomes private leaves its old address, and its new one opens only to its owner', async () => {
     const made = await upload(h, ada, files, { visibility: 'public' });
     expect(await soon(made.data.url)).toBe(200);
     const hidden = await h.call('PATCH', `/sites/${made.data.id}`, {
@@ -85,7 +85,7 @@ describe('P11 two processes', () => {
     expect((await browserOf(other, ada).open(hidden.data.url)).status).toBe(200);
   });
 
-  test('P11 T21 a new version, a deletion and a restoration are seen by the other', async () => {
+  test('P11 T21 the other process serves a new version, a deletion and a restoration', async () => {
     const { id, url } = (await upload(h, key, files)).data;
     expect(await soon(url)).toBe(200);
     await replace(h, key, id, { 'index.html': page('newer') });
@@ -96,7 +96,7 @@ describe('P11 two processes', () => {
     expect(await soon(url)).toBe(200);
   });
 
-  test('P11 a process that heard nothing for longer than changes are kept reads everything again', async () => {
+  test('P11 a process that missed changes for longer than they are kept rereads everything', async () => {
     const { id, url } = (await upload(h, key, files)).data;
     expect([await soon(url), (await other.call('GET', '/sites', { as: key })).status]).toEqual([200, 200]);
     await h.call('DELETE', `/sites/${id}`, { as: key });
@@ -116,7 +116,7 @@ describe('P11 two processes', () => {
     expect((await put(policy, off.headers['etag'])).status).toBe(200);
   });
 
-  test('P11 GW-06 Sites switched off at one is off at the other, on again as it was, and grants of before stay dead', async () => {
+  test('P11 GW-06 Sites switched off at one is off at the other, and on again unchanged, but earlier grants stay ended', async () => {
     const { url } = (await upload(h, key, files)).data;
     const site = await privateSite(h, ada);
     h.clock.advance(minute);
@@ -154,7 +154,7 @@ describe('P11 two processes', () => {
   });
 });
 
-test('T49 in a thousand reads while versions replace each other, every answer is wholly one version, and none too old', {
+test('T49 in a thousand reads while versions replace each other, every answer is from one current version', {
   tags: 'flood',
 }, async () => {
   const versions = 20;
@@ -194,7 +194,7 @@ test('T49 in a thousand reads while versions replace each other, every answer is
   expect([gone.statusCode, (await h.open(`${url}only-19.txt`)).payload]).toEqual([404, '19']);
 });
 
-describe('when the key of a site ends', () => {
+describe('when the key of a site is revoked', () => {
   test.each<[string, (mortal: TestKey) => Promise<unknown>]>([
     ['RV-02 a key that is revoked', (mortal) => h.call('DELETE', `/me/tokens/${mortal.id}`, { as: ada })],
     ['EX-02 a key that expires', async () => h.clock.advance(hour)],
@@ -237,7 +237,7 @@ describe('when the key of a site ends', () => {
     },
   );
 
-  test('RV-03 a revoked service key manages nothing more; its site is served until an administrator or its expiry ends it', async () => {
+  test('RV-03 a revoked service key manages nothing; its site is served until it expires or an administrator takes it down', async () => {
     const mortal = await h.serviceKey({ scopes: ['sites:write'] });
     const one = (await upload(h, mortal, files, { ttlHours: '48' })).data;
     const two = (await upload(h, mortal, files)).data;

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => h.close());
 
-test('T20 what was replaced while a site was private is not reachable when it goes public', async () => {
+test('T20 files that were replaced while a site was private are not reachable when it becomes public', async () => {
   const files = { 'index.html': page('one'), 'salaries-20260101.csv': 'ada,1' };
   const made = await upload(h, ada, files, { visibility: 'private' });
   await replace(h, ada, made.data.id, { 'index.html': page('two'), 'app.3f9c2a71.js': '1' });
@@ -33,7 +33,7 @@ test('T20 what was replaced while a site was private is not reachable when it go
 });
 
 test.each(['/s/%00', '/s/%00%00', '/sites/open?label=%00&binding=x&ticket=x'])(
-  '%s is nothing that exists, and no failure of ours',
+  '%s gets 404, and is no failure of the server',
   async (path) => {
     const nobody = await h.call('GET', path, { headers: navigation });
     const someone = await h.call('GET', path, { as: ada, headers: navigation });
@@ -41,11 +41,11 @@ test.each(['/s/%00', '/s/%00%00', '/sites/open?label=%00&binding=x&ticket=x'])(
   },
 );
 
-test('a connection over which nothing goes is cut, also in the middle of an answer', () => {
+test('an idle connection is cut, even in the middle of an answer', () => {
   expect(h.app.gateway.timeout).toBe(30_000);
 });
 
-test('a host that can be nobody’s label is not remembered by its name', () => {
+test('a host that cannot be a label is not cached by its name', () => {
   const limited = vi.fn<GatewayDeps['limited']>(() => null);
   const { respond: serve } = createPipeline({
     contentUrl: 'https://sites.example.com',
@@ -85,7 +85,7 @@ test('a private body is cut when its site changed between the check and its firs
   expect(destroy).toHaveBeenCalledOnce();
 });
 
-test('bodies are cut at the end of their time, each at its own, and all when the switch cannot be read', async () => {
+test('each body is cut at its time limit, and all when the switch cannot be read', async () => {
   vi.useFakeTimers();
   try {
     let isAway = true;
@@ -96,7 +96,7 @@ test('bodies are cut at the end of their time, each at its own, and all when the
       epochOf: () => 1,
       isEnabled: () => true,
       readEnabled: () =>
-        isAway ? Promise.reject(new Error('The database is away.')) : Promise.resolve(false),
+        isAway ? Promise.reject(new Error('The database is unavailable.')) : Promise.resolve(false),
     });
     const cut: string[] = [];
     const begin = (name: string, msLeft: number) =>
@@ -134,7 +134,7 @@ test.each([
   ['at once', 0, 0],
   ['slowly', 100, 1],
 ])(
-  'a small private body taken %s, of which %i bytes wait, is watched %i times',
+  'a small private body read %s, of which %i bytes wait, is checked %i times',
   async (_how, writableLength, watched) => {
     const onStream = vi.fn<() => () => void>(() => () => undefined);
     const response = {
@@ -161,7 +161,7 @@ test.each([
   },
 );
 
-test('T50 compressed forms of the same content of someone else do not show', async () => {
+test('T50 compressed forms of the same content of another owner are not visible', async () => {
   const ben = await h.person('Ben');
   const files = { 'index.html': page('the same '.repeat(500)) };
   const encoding = async (url: string) =>

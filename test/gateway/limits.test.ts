@@ -31,7 +31,7 @@ async function ask(url: string, times: number, from: (nth: number) => string) {
 const statuses = (answers: Awaited<ReturnType<typeof ask>>) => answers.map(({ statusCode }) => statusCode);
 const times = (count: number, status: number) => Array.from({ length: count }, () => status);
 
-test('an address that asks too often hears 429 and when to come again, at every site; others are served', async () => {
+test('an address with too many requests gets 429 with Retry-After at every site; other addresses are served', async () => {
   const [one, other] = [await publicSite(), await publicSite()];
   const flood = () => '192.0.2.1';
   h.clock.advance(minute + second);
@@ -47,7 +47,7 @@ test('an address that asks too often hears 429 and when to come again, at every 
   expect(statuses(await ask(one, 1, flood))).toEqual([200]);
 });
 
-test('a site that is asked for too often from everywhere hears 429, and other sites are served', async () => {
+test('a site with too many requests in total gets 429, and other sites are served', async () => {
   const [one, other] = [await publicSite(), await publicSite()];
   h.clock.advance(minute + second);
   expect(statuses(await ask(one, 12, (nth) => `198.51.100.${nth}`))).toEqual(times(12, 200));
@@ -83,7 +83,7 @@ test.each([
   expect(heard.slice(heard.indexOf('HTTP/1.1 429')).toLowerCase()).toContain('connection: close');
 });
 
-test('a limit of 0 is none', async () => {
+test('a limit of 0 means no limit', async () => {
   const free = await openHarness({ changesPerMinute: 10_000, gatewayLimits: { perAddress: 0, perHost: 0 } });
   const made = await upload(
     free,
@@ -96,7 +96,7 @@ test('a limit of 0 is none', async () => {
   await free.close();
 });
 
-test('the limits are those of private sites too, and of names that nobody has', async () => {
+test('the limits also apply to private sites and to unknown names', async () => {
   const site = await privateSite(h, ada);
   const nowhere = site.url.replace(site.label, 'p-aaaaaaaaaaaaaaaaa');
   for (const url of [site.url, nowhere, 'http://sites.localhost:3001/']) {

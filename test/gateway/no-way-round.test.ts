@@ -35,7 +35,7 @@ const claims: Record<string, string>[] = [
   { 'user-agent': 'ELB-HealthChecker/2.0' },
 ];
 
-test('GW-03 GW-04 no header lets anyone into a private site, or changes what a public one answers', async () => {
+test('GW-03 GW-04 no header opens a private site, or changes the answer of a public one', async () => {
   const shape = async (url: string, headers: Record<string, string>) => {
     const { statusCode, payload, headers: told } = await h.open(url, { headers });
     const { date: _date, 'set-cookie': _cookie, location = '', ...rest } = told;
@@ -53,7 +53,7 @@ test('GW-03 GW-04 no header lets anyone into a private site, or changes what a p
   }
 });
 
-test('GW-04 paths and queries that other services leave unguarded are guarded here', async () => {
+test('GW-04 paths and queries that other services leave unprotected are protected', async () => {
   for (const path of [
     'healthz',
     'ready',
@@ -71,7 +71,7 @@ test('GW-04 paths and queries that other services leave unguarded are guarded he
   }
 });
 
-test('GW-07 a sign-in for a site ends at that site, whatever its address said', async () => {
+test('GW-07 a sign-in for a site ends at that site, whatever its address contains', async () => {
   const paths = [
     '//evil.example/',
     '/\\evil.example/',

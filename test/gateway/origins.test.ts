@@ -20,8 +20,8 @@ afterAll(() => h.close());
 
 const sessionName = '__Host-postern_session';
 
-describe('T35 what belongs to the other', () => {
-  test('T35 no route and no page of the UI is at a site’s host, public or private, also with a session', async () => {
+describe('T35 UI and content stay on their own hosts', () => {
+  test('T35 no route and no page of the UI is at a site’s host, public or private, even with a session', async () => {
     const inside = browserOf(h, ada);
     expect((await inside.open(hidden)).status).toBe(200);
     const pages = ['/auth/login', '/auth/logout', '/setup', '/identity/auth', '/sites/open', '/s/aaaaaaaaaa'];
@@ -37,7 +37,7 @@ describe('T35 what belongs to the other', () => {
     }
   });
 
-  test('T35 no content is at the UI, whatever path or host is asked for', async () => {
+  test('T35 no content is at the UI’s host, for any path or Host header', async () => {
     const { host } = new URL(url);
     const label = host.split('.', 1)[0] ?? '';
     for (const path of [
@@ -56,7 +56,7 @@ describe('T35 what belongs to the other', () => {
     }
   });
 
-  test('T35 no route and no page of the UI answers at a site’s host, should a proxy send that to it', async () => {
+  test('T35 no route and no page of the UI answers at a site’s host, even if a proxy sends that host to it', async () => {
     const { host } = new URL(url);
     const routes = h.app.routes.map(({ method, path }) => [method, `/api/v2${absentPath(path)}`] as const);
     const pages = ['/', '/auth/login', '/identity/auth', '/s/aaaaaaaaaa', '/app.js', '/api/v2/docs'];
@@ -94,7 +94,7 @@ describe('T35 what belongs to the other', () => {
   });
 });
 
-test('T35 the API and the UI answer at their own host alone: no other name reads them, whoever made it lead here', async () => {
+test('T35 the API and the UI answer only at their own host: no other name that resolves here reads them', async () => {
   const ask = async (host: string, path: string) =>
     await h.app.web.inject({ method: 'GET', url: path, headers: { host } });
   for (const path of ['/', '/api/v2/auth/context', '/identity/.well-known/openid-configuration']) {
@@ -112,7 +112,7 @@ test('T35 the API and the UI answer at their own host alone: no other name reads
   }
 });
 
-test('T33 a session is believed under its own cookie’s name only: what a sibling host could set is nothing', async () => {
+test('T33 a session is accepted only under its own cookie name: a cookie that a sibling host could set is ignored', async () => {
   const session = (cookie: string) => h.call('GET', '/me/tokens', { headers: { cookie } });
   expect((await session(`${sessionName}=${ada.cookie}`)).status).toBe(200);
   for (const name of ['postern_session', '__Secure-postern_session', '__host-postern_session', 'session']) {
@@ -125,7 +125,7 @@ test('T33 a session is believed under its own cookie’s name only: what a sibli
 });
 
 describe('T34 a page of a hosted site', () => {
-  test('T34 is let write nothing with its viewer’s session, same-site or not, on any route and in any form', async () => {
+  test('T34 writes nothing with its viewer’s session, same-site or not, on any route and in any form', async () => {
     const writes = h.app.routes.filter(
       ({ method, policy }) =>
         method !== 'GET' && typeof policy.callers !== 'string' && policy.callers.includes('session'),
@@ -155,7 +155,7 @@ describe('T34 a page of a hosted site', () => {
     }
   });
 
-  test('T34 reads no answer of the API either: none names its origin, and none may be asked ahead', async () => {
+  test('T34 reads no answer of the API: none names its origin, and every preflight is refused', async () => {
     for (const { path } of h.app.routes.filter(({ method }) => method === 'GET')) {
       const headers = { cookie: `${sessionName}=${ada.cookie}`, origin: url.slice(0, -1) };
       const answer = await h.call('GET', absentPath(path), { headers });

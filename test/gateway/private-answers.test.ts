@@ -71,8 +71,8 @@ async function opened(more: Record<string, Buffer> = {}) {
 const ask = (url: string, headers: Record<string, string>, method: 'GET' | 'HEAD' | 'POST' = 'GET') =>
   h.open(url, { method, headers: { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'empty', ...headers } });
 
-describe('GW-08 the same check comes before every form of a request', () => {
-  test('GW-08 parts, heads and comparisons tell nothing without a grant, also what once was granted', async () => {
+describe('GW-08 the same check precedes every form of a request', () => {
+  test('GW-08 ranges, HEAD and conditional requests reveal nothing without a grant, even after an earlier one', async () => {
     const { site, browser } = await opened();
     const url = `${site.url}notes.txt`;
     const cookie = browser.cookies(site.url);
@@ -109,7 +109,7 @@ describe('GW-08 the same check comes before every form of a request', () => {
     expect(await refusals(`${site.url}none.txt`, { cookie })).toEqual(missing);
   });
 
-  test('GW-08 T22 whatever the status, no cache may keep it and no other origin may read it', async () => {
+  test('GW-08 T22 with any status, no cache may keep the answer and no other origin may read it', async () => {
     const { site, browser } = await opened();
     const cookie = browser.cookies(site.url);
     const etag = String((await ask(site.url, { cookie })).headers['etag']);
@@ -148,7 +148,7 @@ describe('GW-08 the same check comes before every form of a request', () => {
     }
   });
 
-  test('T22 what is refused before anything is looked up is kept by no cache and listed nowhere either', async () => {
+  test('T22 early refusals are also kept by no cache and listed nowhere', async () => {
     const { site } = await opened();
     const key = await h.key(ada);
     const { feed } = h.app.services;
@@ -174,7 +174,7 @@ describe('GW-08 the same check comes before every form of a request', () => {
     }
   });
 
-  test('T22 what one who was let in fetched, a shared cache gives to nobody else', async () => {
+  test('T22 a shared cache gives the answers of one person to no one else', async () => {
     const { site, browser } = await opened();
     const kept = new Map<string, string>();
     /** A cache as RFC 9111 has it: keeps what it may, also by its own rules, and answers everyone from it. */
@@ -309,7 +309,7 @@ describe.each(ways)('contract 10.10: a body under way $way', ({ last }) => {
     expect(await rest(taken)).toBeLessThan(size);
   });
 
-  test('10.10 what waits behind another answer on its connection is cut too', async () => {
+  test('10.10 an answer that waits behind another on its connection is also cut', async () => {
     const cookie = await enter();
     const film = await begin(shown.url, '', [
       `GET /notes.txt HTTP/1.1\r\nhost: ${new URL(site.url).host}\r\ncookie: ${cookie}\r\n\r\n`,
@@ -323,7 +323,7 @@ describe.each(ways)('contract 10.10: a body under way $way', ({ last }) => {
     expect(await rest(film)).toBeLessThan(size);
   });
 
-  test('10.10 what begins while Sites is being switched off is cut as well', async () => {
+  test('10.10 an answer that begins while Sites is being switched off is also cut', async () => {
     const { sitesConfig } = h.app.services.sitesServices;
     const before = await sitesConfig.read();
     const beginning = begin(site.url, await enter());
@@ -383,7 +383,7 @@ const probes: Record<string, Record<string, string>> = Object.fromEntries(
   ]),
 );
 
-test('T30 for every probe of a foreign page a private site answers byte for byte like a label that nobody has', {
+test('T30 for every probe of a foreign page a private site answers byte for byte like an unknown label', {
   tags: 'flood',
 }, async () => {
   const { site, browser } = await opened();
@@ -438,7 +438,7 @@ test('T30 for every probe of a foreign page a private site answers byte for byte
   }
 });
 
-test('T30 the page that hands a code on posts it to that one site, and tells no opener and no frame of itself', async () => {
+test('T30 the page that passes a code on posts it to that one site, and is invisible to openers and frames', async () => {
   const { url } = await privateSite(h, ada, files);
   const sent = await h.open(url, { headers: navigation });
   const to = new URL(String(sent.headers['location']));
@@ -457,7 +457,7 @@ test('T30 the page that hands a code on posts it to that one site, and tells no 
   });
 });
 
-test('T54 no page of the service at a site’s host shows what it was sent, and none is compressed', async () => {
+test('T54 no page of the service at a site’s host echoes its input, and none is compressed', async () => {
   const { site } = await opened();
   const canary = 'canary-7391';
   const headers = {

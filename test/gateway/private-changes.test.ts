@@ -72,7 +72,7 @@ test.each([
   ['the site is deleted', (id: string) => h.call('DELETE', `/sites/${id}`, { as: ada })],
   ['its grants are ended', (id: string) => h.call('DELETE', `/sites/${id}/grants`, { as: ada })],
 ])(
-  'contract 10.3 GR-11 a change that is refused brings back nothing from before another one: %s meanwhile',
+  'contract 10.3 GR-11 a refused change does not restore the state before another one: %s meanwhile',
   async (_what, change) => {
     const { site, browser } = await letIn();
     let first: { status: number } | undefined;
@@ -84,7 +84,7 @@ test.each([
   },
 );
 
-test('a change that is refused leaves open what was open, and closed what cannot be read', async () => {
+test('a refused change leaves an open site open, and an unreadable one closed', async () => {
   const { site, browser } = await letIn();
   expect((await refusedChange(site.id)).status).toBe(422);
   expect((await browser.asset(site.url)).status).toBe(200);

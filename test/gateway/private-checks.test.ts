@@ -115,7 +115,7 @@ describe('at issue', () => {
     expect((await ask(site.url, { as: eve })).status).toBe(303);
   });
 
-  test('T17 GR-10 with the identity service down nobody new is let in, and who is in stays until his time', async () => {
+  test('T17 GR-10 while the identity service is down, no new grant is issued, and an existing one runs out', async () => {
     const site = await privateSite(h, ada);
     h.clock.advance(minute);
     const inside = browserOf(h, ada);
@@ -136,7 +136,7 @@ describe('at issue', () => {
     }
   });
 
-  test('T19 an administrator, keys and tokens are not let in, whatever they may otherwise do', async () => {
+  test('T19 an administrator, keys and tokens get no access, whatever their other rights', async () => {
     const site = await privateSite(h, ada);
     const key = await h.key(ada, { scopes: ['sites:read', 'sites:write'] });
     const service = await h.serviceKey({ scopes: ['sites:read'] });
@@ -160,7 +160,7 @@ describe('at issue', () => {
     }
   });
 
-  test('T02 nothing in the address changes where the code is posted', async () => {
+  test('T02 no part of the address changes where the code is posted', async () => {
     const site = await privateSite(h, ada);
     const evil = 'http://evil.example';
     const first = await browserOf(h, ada).navigate(site.url);
@@ -190,7 +190,7 @@ describe('at issue', () => {
     expect((await h.call('GET', to.pathname + to.search, { as: ada })).status).toBe(403);
   });
 
-  test('who is signed out signs in first and comes back with everything', async () => {
+  test('a signed-out person signs in first and returns to the same address', async () => {
     const site = await privateSite(h, ada);
     const first = await browserOf(h, ada).navigate(`${site.url}a/${'b'.repeat(1_500)}`);
     const to = new URL(first.headers['location'] ?? '');
@@ -206,7 +206,7 @@ describe('at issue', () => {
     expect([unknown.status, known.status]).toEqual([303, 303]);
   });
 
-  test('ten grants in a minute for one person and site, the eleventh waits', async () => {
+  test('ten grants in a minute for one person and site are issued, and the eleventh must wait', async () => {
     const site = await privateSite(h, ada);
     const other = await privateSite(h, ada);
     h.clock.advance(2 * minute);
@@ -221,7 +221,7 @@ describe('at issue', () => {
 });
 
 describe('the link that stays', () => {
-  test('leads everyone to a public site, and nobody but its owner hears of what is closed', async () => {
+  test('leads everyone to a public site, and only its owner learns of a closed one', async () => {
     const made = await upload(h, ada, { 'index.html': 'hello' }, { visibility: 'public' });
     const { id, url } = made.data;
     const open = await h.call('GET', `/s/${id}`, {});
@@ -238,7 +238,7 @@ describe('the link that stays', () => {
 });
 
 describe('what is left of a grant', () => {
-  test('GR-01 GR-03 T13 five minutes from the checks, and no request makes it longer', async () => {
+  test('GR-01 GR-03 T13 a grant lasts five minutes from its checks, and no request extends it', async () => {
     const site = await privateSite(h, ada);
     h.clock.advance(minute);
     const browser = browserOf(h, ada);
@@ -259,7 +259,7 @@ describe('what is left of a grant', () => {
     expect((await browser.navigate(site.url)).status).toBe(303);
   });
 
-  test('T11 GR-02 never longer than the token behind it', async () => {
+  test('T11 GR-02 it never lasts longer than the token behind it', async () => {
     const site = await privateSite(h, ada);
     h.clock.advance(minute);
     const endsAt = h.clock.now() + 40 * second;
@@ -300,7 +300,7 @@ describe('what is left of a grant', () => {
     }
   });
 
-  test('T11 GR-02 with less than five seconds left, or none, nobody is let in', async () => {
+  test('T11 GR-02 with less than five seconds left, or none, no grant is issued', async () => {
     for (const [leftMs, status] of [
       [5 * second, 200],
       [5 * second - 1, 403],
@@ -348,7 +348,7 @@ describe('kill switches', () => {
   const send = (method: string, path: string, body?: unknown) =>
     h.call(method, path, { as: ada, ...(body === undefined ? {} : { body }) });
 
-  test('the owner ends every grant at once, and may open it again', async () => {
+  test('the owner ends every grant at once, and may open the site again', async () => {
     const { site, browser } = await opened();
     const ended = await send('DELETE', `/sites/${site.id}/grants`);
     expect([ended.status, ended.data.id]).toEqual([200, site.id]);
@@ -377,7 +377,7 @@ describe('kill switches', () => {
     expect((await browser.open(site.url)).status).toBe(200);
   });
 
-  test('GR-11 disabling the owner lets nobody new in; the grant that is there runs out', async () => {
+  test('GR-11 disabling the owner issues no new grant; the existing grant runs out', async () => {
     const { site, browser } = await opened();
     principalIs = () => ({ kind: 'disabled' });
     try {
@@ -390,7 +390,7 @@ describe('kill switches', () => {
     }
   });
 
-  test('GW-06 Sites off closes everything; switched on again, the grants of before stay dead', async () => {
+  test('GW-06 Sites off closes everything; after it is on again, earlier grants stay ended', async () => {
     const { site, browser } = await opened();
     const current = await h.call('GET', '/config/sites', { as: admin });
     const put = (enabled: boolean, etag: string) =>
@@ -416,7 +416,7 @@ describe('kill switches', () => {
     expect(await ledger()).toEqual(['live', 'ended']);
   });
 
-  test('a preview of a version opens by the same way, for its day', async () => {
+  test('a preview of a version opens in the same way, for its day', async () => {
     const { site } = await opened();
     const made = await send('POST', `/sites/${site.id}/versions/1/preview`);
     const browser = browserOf(h, ada);
@@ -431,7 +431,7 @@ describe('kill switches', () => {
   });
 });
 
-test('the ledger calls a grant live when it opens the site, and not while the site is stopped', async () => {
+test('the ledger shows a grant as live when it opens the site, and not while the site is down', async () => {
   const site = await privateSite(h, ada);
   h.clock.advance(minute);
   const browser = browserOf(h, ada);
@@ -452,7 +452,7 @@ test('the ledger calls a grant live when it opens the site, and not while the si
   expect(await told()).toEqual(['ended', false]);
 });
 
-test('the owner reads who was let in, and why it opens; nobody else does', async () => {
+test('only the owner reads who got grants, and why the site opens', async () => {
   const auditor = await person('Auditor', true);
   const site = await privateSite(h, ada);
   h.clock.advance(minute);
@@ -485,7 +485,7 @@ test('the owner reads who was let in, and why it opens; nobody else does', async
   expect((await h.app.services.read.grants.page(site.id, 1, 10)).total).toBe(0);
 });
 
-test('a secret that was put behind a new one still verifies', () => {
+test('an older secret behind a new one still verifies', () => {
   const old = createGrantSigner(['the old secret'], systemRandom);
   const both = createGrantSigner(['the new secret', 'the old secret'], systemRandom);
   const now = 0;

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => h.close());
 
-test('GR-04 the link of a private site leads its owner through the UI to the page that was asked for', async () => {
+test('GR-04 the link of a private site leads its owner through the UI to the requested page', async () => {
   const site = await privateSite(h, ada, { 'index.html': 'start', 'docs/a.html': 'the page' });
   const browser = browserOf(h, ada);
   const link = await h.call('GET', new URL(site.link).pathname, { as: ada });
@@ -24,7 +24,7 @@ test('GR-04 the link of a private site leads its owner through the UI to the pag
   expect((await browser.asset(`${site.url}docs/a.html`)).status).toBe(200);
 });
 
-test('the answer that lets in sets a Lax cookie for this host alone and clears what was cached', async () => {
+test('the answer with the grant sets a Lax cookie for this host only and clears the cache', async () => {
   const site = await privateSite(h, ada);
   const browser = browserOf(h, ada);
   const first = await browser.navigate(`${site.url}a.css?x=1`);
@@ -104,7 +104,7 @@ test('T01 T03 T06 GR-05 a code works once, at its host, in its browser, for thir
   ).toBe(51);
 });
 
-test('T05 T07 a post that our own page did not make is refused, whatever it says', async () => {
+test('T05 T07 a post from a foreign page is refused, whatever its content', async () => {
   const site = await privateSite(h, ada);
   for (const headers of [
     { origin: 'null' },
@@ -124,7 +124,7 @@ test('T05 T07 a post that our own page did not make is refused, whatever it says
     const { target, code } = await browser.handOver(first.headers['location'] ?? '');
     const refused = await browser.redeem(target, code, headers);
     expect([headers, refused.status, refused.setCookies]).toEqual([headers, 403, []]);
-    // Refused before the code was looked at: the right post still works.
+    // Refused before the code was read: the right post still works.
     expect((await browser.redeem(target, code)).status).toBe(303);
   }
 });
@@ -146,7 +146,7 @@ test('T04 neither code nor cookie nor return path is in any log or address', asy
     expect([secret, logged.includes(secret)]).toEqual([secret, false]);
 });
 
-test('GR-06 T09 T10 a grant opens its own host only, and holds nothing of the person', async () => {
+test('GR-06 T09 T10 a grant opens its own host only, and holds no data of the person', async () => {
   const site = await privateSite(h, ada);
   const other = await privateSite(h, ada);
   const browser = browserOf(h, ada);
@@ -163,7 +163,7 @@ test('GR-06 T09 T10 a grant opens its own host only, and holds nothing of the pe
   expect(atUi.status).toBe(401);
 });
 
-test('T27 T28 only a person who opens a page is sent to sign in; everything else hears an empty 401', async () => {
+test('T27 T28 only a person who opens a page is sent to sign in; every other request gets an empty 401', async () => {
   const site = await privateSite(h, ada);
   const browser = browserOf(h, ada);
   const refused = [
@@ -189,7 +189,7 @@ test('T27 T28 only a person who opens a page is sent to sign in; everything else
   expect((await browser.asset(`${site.url}a.css`, { 'sec-fetch-dest': 'serviceworker' })).status).toBe(403);
 });
 
-test('T31 a label that nobody has is answered like one that someone has', async () => {
+test('T31 an unknown label is answered like a used one', async () => {
   const site = await privateSite(h, ada);
   const deleted = await privateSite(h, ada);
   await h.call('DELETE', `/sites/${deleted.id}`, { as: ada });
@@ -218,7 +218,7 @@ test('T31 a label that nobody has is answered like one that someone has', async 
   }
 });
 
-test('the grant clock tells its holder how long it lasts and where to come again', async () => {
+test('the grant clock tells its holder how long it lasts and where to renew it', async () => {
   const site = await privateSite(h, ada);
   const browser = browserOf(h, ada);
   h.clock.advance(minute);
@@ -277,7 +277,7 @@ test('two tabs that open at once share what binds the browser, and both arrive',
   }
 });
 
-test('a ticket that was lost, or is of another host, leads to the start page and not to an error', async () => {
+test('a lost ticket, or one of another host, leads to the start page and not to an error', async () => {
   const site = await privateSite(h, ada);
   const other = await privateSite(h, ada);
   h.clock.advance(minute);
@@ -314,7 +314,7 @@ test('GR-06 T09 a grant of the site opens no preview of it, and a grant of the p
   }
 });
 
-test('T27 what asks for a way in without being a page that opens gets no code, and nothing is written', async () => {
+test('T27 a request for access that does not open a page gets no code, and writes nothing', async () => {
   const root = await h.person('Root', { admin: true });
   const site = await privateSite(h, ada);
   h.clock.advance(minute);

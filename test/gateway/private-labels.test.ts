@@ -43,7 +43,7 @@ async function shapesOf(labels: readonly string[]): Promise<Set<string>[]> {
   return shapes;
 }
 
-/** As if the site had been made again at each of these labels: publishing so many takes half a minute. */
+/** Inserts the site at each of these labels: publishing so many takes half a minute. */
 async function copySite(id: string, labels: readonly string[]): Promise<void> {
   const copies = sql`unnest(${labels}::text[]) as copy(to_label)`;
   await sql`
@@ -62,7 +62,7 @@ async function copySite(id: string, labels: readonly string[]): Promise<void> {
       from site_versions, ${copies} where site_id = ${id}`.execute(h.database.sql);
 }
 
-test('T31 a thousand labels that someone has and a thousand that nobody has are answered alike, to the byte', {
+test('T31 a thousand used labels and a thousand unknown ones get the same bytes', {
   tags: 'flood',
 }, async () => {
   const { id } = await privateSite(h, ada);
@@ -78,7 +78,7 @@ test('T31 a thousand labels that someone has and a thousand that nobody has are 
   expect(await shapesOf(madeUp)).toEqual(one);
 });
 
-test('T31 a private site that is expired, deleted, taken down, public now or empty is answered like one that nobody has', async () => {
+test('T31 a private site that is expired, deleted, taken down, public now or empty is answered like an unknown one', async () => {
   const boss = await h.person('Boss', { admin: true });
   const bob = await h.person('Bob');
   const labelOf = async (ttl: Record<string, string> = {}) => {

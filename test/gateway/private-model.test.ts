@@ -202,7 +202,7 @@ async function checkAll(world: World, addresses: ReadonlySet<string>): Promise<v
   }
 }
 
-test('GR-12 served means: a good grant, and a site that is as it was when the grant was made', {
+test('GR-12 content is served only with a valid grant, and if the site has not changed since', {
   tags: 'flood',
 }, async () => {
   let opened = 0;

@@ -19,9 +19,9 @@ let trouble: (() => Promise<never>) | undefined;
 /** What it is that fails; undefined = everything. */
 let troubledWith: readonly string[] | undefined;
 let skewMs = 0;
-/** Of each round trip that changes something, what it was. */
+/** The kind of each round trip that changes something. */
 const written: string[] = [];
-/** Of each round trip of the gateway, how many keys it asked for. */
+/** The number of keys in each round trip of the gateway. */
 const asked: number[] = [];
 const kept = new Map<string, string>();
 
@@ -97,7 +97,7 @@ async function opened(): Promise<{
 
 const ttl = { ttlMs: 10 * minute };
 
-test('T12 a record that promises more than five minutes is corrupt, though it is signed', async () => {
+test('T12 a record with more than five minutes is corrupt, although it is signed', async () => {
   const { site, browser, grantKey } = await opened();
   const signer = createGrantSigner(['grant-secret-of-the-tests-0123456789abcd'], systemRandom);
   const now = storeClock.now();
@@ -117,7 +117,7 @@ test('T12 a record that promises more than five minutes is corrupt, though it is
   expect(await corruptCount()).toBe(before + 1);
 });
 
-test('T14 a clock that is off never makes a grant last longer than five minutes', async () => {
+test('T14 a wrong clock never makes a grant last longer than five minutes', async () => {
   // The clocks of web and gateway play no part: the store's decides.
   for (const clockOffBy of [-60 * second, 60 * second]) {
     const { site, browser } = await opened();
@@ -143,7 +143,7 @@ test('T14 a clock that is off never makes a grant last longer than five minutes'
   }
 });
 
-test('T15 GR-08 ten thousand changed records let nobody in, and nothing breaks', {
+test('T15 GR-08 ten thousand changed records give no access, and nothing breaks', {
   tags: 'flood',
 }, async () => {
   const { site, browser, grantKey } = await opened();
@@ -208,7 +208,7 @@ test('T15 GR-08 ten thousand changed records let nobody in, and nothing breaks',
   await h.app.jobs.runNow('sites-switch');
 });
 
-test('GR-08 a record of another version lets nobody in, though it is signed', async () => {
+test('GR-08 a record of another version gives no access, although it is signed', async () => {
   const { site, browser, grantKey } = await opened();
   const signer = createGrantSigner(['grant-secret-of-the-tests-0123456789abcd'], systemRandom);
   const stateKey = `site:{${site.id}}:state`;
@@ -247,7 +247,7 @@ test('GR-08 a corrupt record is audited once, by the worker, within its next tur
   expect(read.data).toMatchObject([{ reason: 'corrupt_grant', outcome: 'denied', details: { count: 1 } }]);
 });
 
-test('a refusal that was seen just before the end is in the audit log after it, with its repetitions', async () => {
+test('a refusal just before a stop is in the audit log afterwards, with its repetitions', async () => {
   const { site, browser, grantKey } = await opened();
   const thief = await privateSite(h, ada);
   const other = await h.another();
@@ -279,7 +279,7 @@ test('a refusal that was seen just before the end is in the audit log after it, 
   ]);
 });
 
-test('T16 GR-09 without the store private content says so within 150 ms, public content goes on, and nobody new is let in', async () => {
+test('T16 GR-09 without the store, private content says so within 150 ms, public content is served, and no new grant is issued', async () => {
   const { site, browser } = await opened();
   const open = await upload(h, ada, { 'index.html': 'for all' }, { visibility: 'public' });
   const failures: Record<string, () => Promise<never>> = {
@@ -314,7 +314,7 @@ const down = async (): Promise<never> => {
   throw new AppError('store_unavailable');
 };
 
-test('T16 GR-09 a code that is redeemed while the store fails lets nobody in, at whichever step it fails', async () => {
+test('T16 GR-09 a code that is redeemed while the store fails gives no access, at whichever step it fails', async () => {
   const neverAnswers = () => new Promise<never>(() => undefined);
   for (const [step, failure, isUsed] of [
     ['take', down, false],
@@ -344,7 +344,7 @@ test('T16 GR-09 a code that is redeemed while the store fails lets nobody in, at
   }
 });
 
-test('GR-09 a store that takes nothing more lets nobody new in, and who is in stays until his time', async () => {
+test('GR-09 while the store is read-only, no new grant is issued, and an existing one runs out', async () => {
   const { site, browser } = await opened();
   const other = await opened();
   const late = browserOf(h, ada);
@@ -406,7 +406,7 @@ test('T13 T27 ten thousand requests, and whatever a browser fetches ahead, write
   expect((await browser.asset(site.url)).status).toBe(401);
 });
 
-test('T31 each asset costs one question to the store, the same whether or not the label is someone’s', async () => {
+test('T31 each asset costs one query to the store, the same for used and unknown labels', async () => {
   const { site, browser } = await opened();
   const unknown = site.url.replace(site.label, 'p-aaaaaaaaaaaaaaaaa');
   const stranger = browserOf(h, ada);
@@ -422,7 +422,7 @@ test('T31 each asset costs one question to the store, the same whether or not th
   }
 });
 
-test('T31 without a grant of ours nobody looks up whether a label is someone’s', async () => {
+test('T31 without a grant, the gateway does not look up whether a label is used', async () => {
   const hidden = await privateSite(h, ada);
   const unknown = hidden.url.replace(hidden.label, 'p-bbbbbbbbbbbbbbbbb');
   const lookedUp = vi.spyOn(h.app.services.read.sites, 'findLabel');
@@ -442,7 +442,7 @@ test('T31 without a grant of ours nobody looks up whether a label is someone’s
   lookedUp.mockRestore();
 });
 
-test('T31 with a grant for another site, or one that has ended, nobody looks up whether a label is someone’s', async () => {
+test('T31 with a grant for another site, or an ended one, the gateway does not look up whether a label is used', async () => {
   const { site, browser } = await opened();
   const hidden = await privateSite(h, ada);
   const unknown = hidden.url.replace(hidden.label, 'p-ccccccccccccccccc');
@@ -462,7 +462,7 @@ test('T31 with a grant for another site, or one that has ended, nobody looks up 
   lookedUp.mockRestore();
 });
 
-test('GW-05 while a gateway believes something else nobody is let in, and the owner reads why', async () => {
+test('GW-05 while a gateway has other settings no grant is issued, and the owner reads why', async () => {
   const { site, browser } = await opened();
   const odd = createInstanceRegistry({
     kv,
@@ -496,7 +496,7 @@ test('GW-05 while a gateway believes something else nobody is let in, and the ow
   expect((await browserOf(h, ada).open(site.url)).status).toBe(200);
 });
 
-test('GW-05 where private sites cannot be had they are not offered, and never made public instead', async () => {
+test('GW-05 where private sites are impossible they are not offered, and never made public instead', async () => {
   const other = await openHarness({ contentUrl: 'https://sites.example.net' });
   const bob = await other.person('Bob');
   const { data } = await other.call('GET', '/sites/capabilities', { as: bob });
@@ -516,7 +516,7 @@ test('GW-05 where private sites cannot be had they are not offered, and never ma
   await other.close();
 });
 
-test('a state that was lost heals when the link is opened, and when another process hears of a change', async () => {
+test('a lost state is restored when the link is opened, and when another process reads a change', async () => {
   const { site, browser } = await opened();
   await kv.delete(`site:{${site.id}}:state`);
   expect((await browser.asset(site.url)).status).toBe(401);
@@ -528,7 +528,7 @@ test('a state that was lost heals when the link is opened, and when another proc
   expect((await browser.asset(site.url)).status).toBe(200);
 });
 
-test('a state that was changed back in the store is not believed against the database', async () => {
+test('a state that was changed back in the store does not override the database', async () => {
   const { site, browser } = await opened();
   const stateKey = `site:{${site.id}}:state`;
   const old = kept.get(stateKey) ?? '';

@@ -46,7 +46,7 @@ describe('what a public site answers', () => {
     ['LICENSE', 200, 'free', 'application/octet-stream'],
     ['photo.png', 200, 'alert', 'image/png'],
     ['%C3%BC%20b.txt', 200, 'umlaut', 'text/plain; charset=utf-8'],
-  ])('T44 /%s is %i and of the type its name says', async (path, status, text, type) => {
+  ])('T44 /%s is %i and has the type of its name', async (path, status, text, type) => {
     const answer = await h.open(url + path);
     expect([answer.statusCode, answer.headers['content-type']]).toEqual([status, type]);
     expect(answer.body).toContain(text);
@@ -59,14 +59,14 @@ describe('what a public site answers', () => {
     expect(answer.headers['content-disposition']).toBe(path === 'LICENSE' ? 'attachment' : undefined);
   });
 
-  test('a folder is opened with its slash, a page without, and the query goes along', async () => {
+  test('a folder opens with its slash, a page without, and the query is kept', async () => {
     const folder = await h.open(`${url}docs?x=1`);
     expect([folder.statusCode, folder.headers['location']]).toEqual([301, '/docs/?x=1']);
     const bare = await h.open(`${url}about/`);
     expect([bare.statusCode, bare.headers['location']]).toEqual([301, '/about']);
   });
 
-  test('a client that has the file already is told so, and one that has another is not', async () => {
+  test('a client that already has the file gets 304, and one with another version gets the file', async () => {
     const first = await h.open(url);
     const tag = String(first.headers['etag']);
     const again = await h.open(url, { headers: { 'if-none-match': `"other", W/${tag}` } });
@@ -75,7 +75,7 @@ describe('what a public site answers', () => {
     expect((await h.open(url, { headers: { 'if-none-match': '"other"' } })).statusCode).toBe(200);
   });
 
-  test('T53 one range gives that part, several or nonsense the whole, one past the end 416', async () => {
+  test('T53 one range returns that part, several or invalid ranges return the whole file, one past the end is 416', async () => {
     const part = async (range: string, more: Record<string, string> = {}) => {
       const answer = await h.open(`${url}LICENSE`, { headers: { range, ...more } });
       return [answer.statusCode, answer.body, answer.headers['content-range']];
@@ -93,7 +93,7 @@ describe('what a public site answers', () => {
     expect(await part('bytes=1-2', { 'if-range': '"old"' })).toEqual([200, 'free', undefined]);
   });
 
-  test('HEAD says what GET would, and nothing else but GET is answered', async () => {
+  test('HEAD answers like GET, and other methods are refused', async () => {
     const head = await h.open(`${url}LICENSE`, { method: 'HEAD' });
     expect([head.statusCode, head.body, head.headers['content-length']]).toEqual([200, '', '4']);
     for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS'] as const) {
@@ -111,7 +111,7 @@ describe('what a public site answers', () => {
   });
 });
 
-test('GW-01 T35 a host that is no site’s gets 404 or 421, never another site', async () => {
+test('GW-01 T35 an unknown host gets 404 or 421, never another site', async () => {
   const made = await upload(h, key, { 'index.html': page('one') });
   const { host } = new URL(made.data.url);
   const label = host.split('.')[0] ?? '';
@@ -135,7 +135,7 @@ test('GW-01 T35 a host that is no site’s gets 404 or 421, never another site',
   }
 });
 
-test('T31 unknown, expired, deleted, taken down and now private addresses answer the same bytes, which help', async () => {
+test('T31 unknown, expired, deleted, taken down and now private addresses answer the same helpful page', async () => {
   const boss = await h.person('Boss', { admin: true });
   const make = async () => (await upload(h, key, { 'index.html': page('x') }, { ttlHours: '1' })).data;
   const [expired, deleted, down] = [await make(), await make(), await make()];
@@ -155,7 +155,7 @@ test('T31 unknown, expired, deleted, taken down and now private addresses answer
   await h.call('POST', `/sites/${down.id}/put-back`, { as: boss, body: { reason: 'cleaned' } });
 });
 
-test('GW-06 while Sites is off nothing is served or taken, and afterwards everything is as it was', async () => {
+test('GW-06 while Sites is off nothing is served or accepted, and afterwards everything works as before', async () => {
   const made = await upload(h, key, { 'index.html': page('x') });
   const { sitesConfig } = h.app.services.sitesServices;
   const before = await sitesConfig.read();
@@ -184,7 +184,7 @@ test('a new version is served whole from the next request on, and hashed files o
   expect((await h.open(`${made.data.url}app.3f9c2a71.js`)).statusCode).toBe(404);
 });
 
-test('T21 a site that goes private leaves its old address for good', async () => {
+test('T21 a site that becomes private leaves its old address permanently', async () => {
   const mine = await h.key(ada, { scopes: ['sites:write'] });
   const made = await upload(h, mine, { 'index.html': page('x') }, { visibility: 'public' });
   expect((await h.open(made.data.url)).statusCode).toBe(200);
@@ -200,7 +200,7 @@ test('T21 a site that goes private leaves its old address for good', async () =>
   expect((await h.open(made.data.url)).statusCode).toBe(404);
 });
 
-test('a version has a preview on its own address for a day', async () => {
+test('a version has a preview at its own address for a day', async () => {
   const made = await upload(h, key, { 'index.html': page('first') });
   await replace(h, key, made.data.id, { 'index.html': page('second') });
   const made2 = await h.call('POST', `/sites/${made.data.id}/versions/1/preview`, { as: key });
@@ -211,7 +211,7 @@ test('a version has a preview on its own address for a day', async () => {
   expect((await h.open(made2.data.url)).statusCode).toBe(404);
 });
 
-test('a site has a hundred previews in any day, each of them good to its end, and the next one waits', {
+test('a site has a hundred previews in any day, each valid to its end, and the next one must wait', {
   tags: 'flood',
 }, async () => {
   const { id } = (await upload(h, key, { 'index.html': page('first') })).data;
@@ -300,7 +300,7 @@ test('a rule matches an address however both are encoded, and a rule that can ma
   ]);
 });
 
-test('T45 T46 unsafe lines of _redirects and _headers are not applied and named, and the rest of the site works', async () => {
+test('T45 T46 unsafe lines of _redirects and _headers are named and not applied, and the rest of the site works', async () => {
   const made = await upload(h, key, {
     'index.html': page('x'),
     _redirects:
@@ -416,7 +416,7 @@ describe('a key in a request to a site', () => {
   );
 });
 
-test('without news from the database for half a minute nothing is served', async () => {
+test('after half a minute without the change feed nothing is served', async () => {
   const made = await upload(h, key, { 'index.html': page('x') });
   await h.open(made.data.url);
   h.clock.advance(31 * second);
@@ -453,7 +453,7 @@ test('T45 a 64 KiB value, a value that ends its line and a file longer than rule
   ]);
 });
 
-describe('UP-07 T44 bytes that claim to be something else', () => {
+describe('UP-07 T44 files whose bytes have another type than their name', () => {
   const polyglot = '<!doctype html><svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>';
   const files = {
     'index.html': page('x'),

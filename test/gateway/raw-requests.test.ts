@@ -69,7 +69,7 @@ test.each(confused)('T23 GW-02 %s leads to no file', async (target) => {
   expect([statusOf(answer), answer.includes('no such page')]).toEqual([404, true]);
 });
 
-test('T23 of a private site they lead to no file either, and no cache may keep the answer', async () => {
+test('T23 at a private site such paths also lead to no file, and no cache may keep the answer', async () => {
   expect(confused.length).toBeGreaterThanOrEqual(60);
   const ask = (target: string, ...more: readonly string[]) =>
     send([`GET ${target} HTTP/1.1`, `host: ${hidden.host}`, ...more, 'connection: close']);
@@ -170,7 +170,7 @@ test.each([
   ['a bare LF in its extension', '1;a=\nb\r\nx\r\n'],
   ['a NUL in its number', '1\0\r\nx\r\n'],
 ])(
-  'T52 GW-09 a chunk with %s ends the connection: what follows is no second request',
+  'T52 GW-09 a chunk with %s ends the connection: the following bytes are no second request',
   async (_what, chunk) => {
     const next = `0\r\n\r\nGET / HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`;
     for (const target of ['/', '/.postern/redeem']) {
@@ -191,7 +191,7 @@ test.each([
   },
 );
 
-test('T52 the suite is of forty requests and more', () => {
+test('T52 the suite has at least forty requests', () => {
   expect(broken.length).toBeGreaterThanOrEqual(40);
 });
 
@@ -202,7 +202,7 @@ test('T32 headers that are too large are answered with a page that clears the co
   expect(answer.toLowerCase()).toContain('clear-site-data: "cookies"');
 });
 
-test('T32 an address that is too long takes nobody’s cookies away', async () => {
+test('T32 an address that is too long clears no cookies', async () => {
   const answer = await send([`GET /${'x'.repeat(20_000)} HTTP/1.1`, `host: ${host}`, 'connection: close']);
   expect(statusOf(answer)).toBe(414);
   expect(answer.toLowerCase()).not.toContain('clear-site-data');
@@ -224,7 +224,7 @@ test('a hand-over without a body is answered at once, and the connection stays g
   expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 403', 'HTTP/1.1 200']);
 });
 
-test('T07 a hand-over without an Origin, or with two, is refused before its code is looked at', async () => {
+test('T07 a hand-over without an Origin, or with two, is refused before its code is read', async () => {
   const ada = await h.person('Ada');
   const site = await privateSite(h, ada);
   const browser = browserOf(h, ada);
@@ -257,7 +257,7 @@ test('T07 a hand-over without an Origin, or with two, is refused before its code
   expect([statusOf(taken), taken.includes('__Host-postern_grant=')]).toEqual([303, true]);
 });
 
-test('T51 a broken request is answered, and the connection goes although its client keeps its side open', async () => {
+test('T51 a broken request is answered, and the connection is closed although its client keeps its side open', async () => {
   const { port } = h.app.gateway.address() as AddressInfo;
   const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
   let answer = '';
@@ -270,7 +270,7 @@ test('T51 a broken request is answered, and the connection goes although its cli
   socket.destroy();
 });
 
-test('T52 a broken request behind an answer under way ends the connection, and no 400 lands in the body', async () => {
+test('T52 a broken request behind an answer under way ends the connection, and no 400 gets into the body', async () => {
   const key = await h.serviceKey({ scopes: ['sites:write'] });
   // More than the buffers of both sides take.
   const large = 'x'.repeat(24 * 1024 * 1024);

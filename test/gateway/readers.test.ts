@@ -36,7 +36,7 @@ async function ask(gatewayFastHttp: boolean | undefined) {
 const counted = (reader: string, times: number) =>
   `postern_content_requests_total{visibility="public",status="2xx",reader="${reader}"} ${times}`;
 
-test('the gateway reads plain requests itself and leaves others to node:http, and the metrics tell them apart', async () => {
+test('the gateway reads plain requests itself and passes others to node:http, and the metrics count them separately', async () => {
   expect(await ask(undefined)).toEqual([counted('fast', 1), counted('node', 1)]);
 });
 

@@ -55,7 +55,7 @@ async function publicSite(files: Readonly<Record<string, string>>) {
 /** A person's browser: pages from the web workload, content from the gateway. */
 const browser = () => browserOf({ ...web, open: gateway.open }, ada);
 
-test('an Environment opens at a gateway of its own, to a person with a grant, until it is torn down', async () => {
+test('an Environment opens at a separate gateway, to a person with a grant, until it is torn down', async () => {
   await switchEnvironments(web, admin);
   await gateway.feed.poll();
   const services = { web: { files: { 'index.html': 'built' } } };
@@ -68,14 +68,14 @@ test('an Environment opens at a gateway of its own, to a person with a grant, un
   expect((await gateway.open(shown.urlOf('web'))).statusCode).toBe(410);
 });
 
-test('a site that is published on web is served by a gateway of its own, and changes within the second', async () => {
+test('a site that is published on web is served by a separate gateway, and changes within a second', async () => {
   const site = await publicSite({ 'index.html': 'first' });
   expect((await gateway.open(site.url)).body).toBe('first');
   await web.call('DELETE', `/sites/${site.id}`, { as: ada });
   expect((await gateway.open(site.url)).statusCode).toBe(404);
 });
 
-test('a private site opens through the flow, and no longer once web has ended its grants', async () => {
+test('a private site opens through the sign-in flow, until web ends its grants', async () => {
   const site = await privateSite(web, ada, { 'index.html': 'for Ada' });
   const visitor = browser();
   const shown = await visitor.open(site.url);
@@ -84,7 +84,7 @@ test('a private site opens through the flow, and no longer once web has ended it
   expect((await visitor.asset(site.url)).status).not.toBe(200);
 });
 
-test('what a gateway refuses is on the audit log of the worker, which alone does what one of all does', async () => {
+test('refusals of a gateway are in the audit log, and only the worker runs the jobs of one process', async () => {
   const site = await privateSite(web, ada);
   await gateway.open(`${site.url}.postern/redeem`, {
     method: 'POST',
@@ -101,7 +101,7 @@ test('what a gateway refuses is on the audit log of the worker, which alone does
   expect(events.data.length).toBeGreaterThan(0);
 });
 
-test('KF-05 a key in an address of a site is told to its owner, though the gateway knows no keys', async () => {
+test('KF-05 a key in an address of a site causes a notice to its owner, although the gateway knows no keys', async () => {
   const key = await web.key(ada);
   const site = await publicSite({ 'index.html': 'hello' });
   const answer = await gateway.open(`${site.url}?token=${key.value}`);
@@ -135,7 +135,7 @@ test('Sites switched off on web is off at the gateway', async () => {
   await expect.poll(status).toBe(200);
 });
 
-test('a gateway that hears nothing for half a minute says that it is not to be asked, and is again when it does', async () => {
+test('a gateway without the change feed for half a minute says that it is not ready, until the feed is back', async () => {
   await gateway.feed.poll();
   web.clock.advance(30 * second);
   await expect(gateway.hasNews()).resolves.toBeUndefined();
@@ -145,7 +145,7 @@ test('a gateway that hears nothing for half a minute says that it is not to be a
   await expect(gateway.hasNews()).resolves.toBeUndefined();
 });
 
-test('without a gateway nobody is let in, and web says why', async () => {
+test('without a gateway no grant is issued, and web says why', async () => {
   const site = await privateSite(web, ada);
   await gateway.stop();
   const access = await web.call('GET', `/sites/${site.id}/access`, { as: ada });
@@ -176,7 +176,7 @@ test.skipIf(testServer === undefined)(
   },
 );
 
-test('what a gateway reads of a site says neither whose it is, nor how it is called, nor why it was taken down', async () => {
+test('a gateway cannot read the owner of a site, its name, or why it was taken down', async () => {
   const site = await publicSite({ 'index.html': 'mine' });
   await web.call('POST', `/sites/${site.id}/take-down`, { as: admin, body: { reason: 'a reason for Ada' } });
   const { rows } = await sql`select * from gateway.sites where id = ${site.id}`.execute(web.database.sql);
@@ -185,7 +185,7 @@ test('what a gateway reads of a site says neither whose it is, nor how it is cal
 });
 
 test.skipIf(testServer === undefined)(
-  'whatever else the role reaches is named: views, sequences, columns, functions of others, other schemas, other roles, what it may itself',
+  'all other rights of the role are named: views, sequences, columns, foreign functions, other schemas, other roles, its own privileges',
   async () => {
     const role = ownDatabase;
     if (role === undefined) throw new Error('There is no role without a server.');

@@ -110,7 +110,7 @@ for text in ["${token}", "${wrong}", "${token}0"]:
     expect(await use(token)).toBe('401');
   });
 
-  test('RV-04 rotate a key: one event names both keys, and the old one ends after its grace', async () => {
+  test('RV-04 rotate a key: one event names both keys, and the old one expires after its grace', async () => {
     const [rotate = '', keep = '', verify = '', look = ''] = await samplesOf('how-to/rotate-a-key.md');
     const old = await makeKey('nightly');
     const begin = rotate
@@ -128,7 +128,7 @@ for text in ["${token}", "${wrong}", "${token}0"]:
     expect(JSON.stringify(next)).not.toContain(old.id);
   });
 
-  test('SE-03 rotate the secrets of one machine: nobody is signed out by the new value, nor by taking the older out', {
+  test('SE-03 rotate the secrets of one machine: neither the new value nor removing the older one signs anyone out', {
     timeout: 6 * 60_000,
   }, async () => {
     const [rotate, signingKeys, retire] = (await samplesOf('how-to/rotate-secrets.md')).map((sample) =>

@@ -6,7 +6,7 @@ import { Browser } from '../faults/browser.ts';
 import { administrator } from '../faults/program.ts';
 import { answerForms, type Guides, missingTools, openGuides, samplesOf } from './guides.ts';
 
-/** Of tests that stop and start the server, on a busy machine. */
+/** The time limit of tests that stop and start the server, on a busy machine. */
 const minutes = 6 * 60_000;
 
 // What the guides tell an operator of one machine, and the author of a program, to type, letter by letter.
@@ -72,7 +72,7 @@ describe.skipIf(missingTools().length > 0)('the samples for one machine', () => 
     expect(await guides.bash(issuer + handBack)).toBe('');
   });
 
-  test('sign in from a program by a redirect: the code comes to the program and buys tokens', async () => {
+  test('sign in from a program by a redirect: the program gets the code and exchanges it for tokens', async () => {
     const [issuer = ''] = await samplesOf('how-to/sign-in-from-a-program.md');
     const [wait = '', redeem = ''] = await samplesOf('how-to/sign-in-from-a-program.md', '## By a redirect');
     const [use = ''] = await samplesOf('how-to/sign-in-from-a-program.md', '## Use it');
@@ -98,7 +98,7 @@ describe.skipIf(missingTools().length > 0)('the samples for one machine', () => 
     expect(printed).toMatch(/"error": null,[^]*offline_access[^]*"authMethod"/);
   });
 
-  test('find out what is wrong: nothing is, beside a running server, for a person and for a script', async () => {
+  test('find out what is wrong: nothing, next to a running server, for a person and for a script', async () => {
     const [doctor = ''] = await samplesOf('how-to/find-out-what-is-wrong.md');
     const [forPeople = '', forScripts = ''] = doctor.trim().split('\n');
     expect(await guides.bash(forPeople)).toMatch(/ok +data.lock +in use by process \d+/);
@@ -106,7 +106,7 @@ describe.skipIf(missingTools().length > 0)('the samples for one machine', () => 
     expect([ok, checks[0]]).toEqual([true, expect.objectContaining({ check: 'node', state: 'ok' })]);
   });
 
-  test('import older keys: the value of before works, under its name and with its rights', {
+  test('import older keys: the old value works, under its name and with its rights', {
     timeout: minutes,
   }, async () => {
     const page = readFileSync(join(import.meta.dirname, '../../docs/how-to/import-older-keys.md'), 'utf8');
@@ -170,7 +170,7 @@ describe.skipIf(missingTools().length > 0)('the samples for one machine', () => 
     await guides.start();
   });
 
-  test('reset a password: by an administrator, and from the command line while nobody can sign in', {
+  test('reset a password: by an administrator, and from the command line while no one can sign in', {
     timeout: minutes,
   }, async () => {
     const [byAdministrator = '', byCommand = ''] = await samplesOf('how-to/reset-a-password.md');

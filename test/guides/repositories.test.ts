@@ -38,7 +38,7 @@ describe.skipIf(missingTools().length > 0)('give Postern access to a repository'
   const look = () => guides.bash(`${begin}${samples[3]}`);
   const path = () => `${repository.folder.split('/').at(-1)}/.git`;
 
-  test('over https: refused without the token, read with it, and refused again once it is taken away', async () => {
+  test('over https: refused without the token, read with it, and refused again once it is removed', async () => {
     expect(await register('POST', `https://localhost:${new URL(server.origin).port}/${path()}`)).toContain(
       '"id"',
     );

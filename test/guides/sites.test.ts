@@ -68,7 +68,7 @@ describe.skipIf(missingTools('zip').length > 0)('the samples about sites', () =>
     ).rejects.toThrow(/ended with 1[^]*\.env usually contains secrets[^]*would refuse this upload/);
   });
 
-  test('private sites: made private, opened by its owner, seen in the list, and ended', async () => {
+  test('private sites: a site is made private, opened by its owner, listed, and its grants are ended', async () => {
     const [makePrivate = '', why = '', end = ''] = await samplesOf('how-to/private-sites.md');
     const site = await publish('public');
     const set = (sample: string) => sample.replace('SITE=…', `SITE=${site.id}`);
@@ -106,7 +106,7 @@ describe.skipIf(missingTools('zip').length > 0)('the samples about sites', () =>
     await expect.poll(() => statusOf(url)).toBe('200');
   });
 
-  test('take a site down: found by its host, stopped, looked at, and reinstated', async () => {
+  test('take a site down: a site is found by its host, taken down, checked, and reinstated', async () => {
     const [find = '', stop = '', look = '', back = ''] = await samplesOf('how-to/take-a-site-down.md');
     const { id, url } = await publish('public');
     const host = new URL(url).hostname.split('.')[0] ?? '';

@@ -51,7 +51,7 @@ describe.skipIf(keycloakUrl === null)('agents with Keycloak', () => {
   const readSites = async (headers: Record<string, string>) =>
     (await new WebBrowser(postern).send('GET', `${uiUrl}/api/v2/sites`, headers)).status;
 
-  test('MC-01 a token with the scope mcp is for the endpoint alone, and one of a program for the API alone', async () => {
+  test('MC-01 a token with the scope mcp works only at the endpoint, and one of a program only at the API', async () => {
     const person = await realm.person();
     const agent = await tokenOf(person.username, 'test-postern-mcp', 'mcp');
     const used = await useTool(agent);
@@ -62,7 +62,7 @@ describe.skipIf(keycloakUrl === null)('agents with Keycloak', () => {
     expect((await useTool(program)).status).toBe(401);
   });
 
-  test('an ended session is a block that later tokens of the same sign-in do not pass', async () => {
+  test('an ended session also blocks later tokens of the same sign-in', async () => {
     const person = await realm.person();
     const { access, refresh } = await realm.tokens(person.username, ['openid', 'mcp'], 'test-postern-mcp');
     expect((await useTool({ authorization: `Bearer ${access}` })).status).toBe(200);
@@ -90,12 +90,12 @@ describe.skipIf(keycloakUrl === null)('agents with Keycloak', () => {
     expect((await useTool(agent)).status).toBe(401);
   });
 
-  test('a client without the scope for introspection is a mistake of the realm, and no verdict on its token', async () => {
+  test('a client without the scope for introspection is an error of the realm, and no verdict on its token', async () => {
     const person = await realm.person();
     expect((await useTool(await tokenOf(person.username, 'test-forgetful', 'mcp'))).status).toBe(503);
   });
 
-  test('doctor sees how clients become known, and that the audiences are apart', async () => {
+  test('doctor checks how clients register, and that the audiences are separate', async () => {
     const { settings } = realm;
     const check = async () =>
       await checkMcp({

@@ -108,7 +108,7 @@ describe.skipIf(keycloakUrl === null)('a directory of Keycloak', () => {
     expect(await directory.principal(person.subject)).toMatchObject({ roles: [] });
   });
 
-  test('ID-12 no role is a clear no; a realm whose people may not be read says nothing', async () => {
+  test('ID-12 a person without the role is refused; a realm whose people cannot be read gives no answer', async () => {
     const own = await openRealm();
     const { directory } = openDirectory(own);
     const { subject } = await own.person([]);
@@ -123,7 +123,7 @@ describe.skipIf(keycloakUrl === null)('a directory of Keycloak', () => {
     await own.close();
   });
 
-  test('a role that may not be seen is not taken for one that is not there', async () => {
+  test('an unreadable role does not count as a missing one', async () => {
     const own = await openRealm();
     const { directory } = openDirectory(own);
     const { subject } = await own.person([]);
@@ -135,7 +135,7 @@ describe.skipIf(keycloakUrl === null)('a directory of Keycloak', () => {
     await own.close();
   });
 
-  test('a realm that is gone has deleted nobody', async () => {
+  test('a missing realm does not mean that people were deleted', async () => {
     const own = await openRealm();
     const { directory } = openDirectory(own);
     const { subject } = await own.person();
@@ -144,7 +144,7 @@ describe.skipIf(keycloakUrl === null)('a directory of Keycloak', () => {
     expect(await directory.principal(subject)).toMatchObject({ kind: 'unavailable' });
   });
 
-  test('ID-17 a good token that was not made for Postern is a mistake of the realm, and no revoked one', async () => {
+  test('ID-17 a valid token for another audience is an error of the realm, and not a revoked one', async () => {
     const own = await openRealm((file) => {
       for (const client of file.clients) {
         client.defaultClientScopes = client.defaultClientScopes.filter(
@@ -176,7 +176,7 @@ describe.skipIf(keycloakUrl === null)('a directory of Keycloak', () => {
     await own.close();
   });
 
-  test('ID-08 what an offline grant made ends with it, at once', async () => {
+  test('ID-08 the tokens of an offline grant end with it, at once', async () => {
     const { directory } = openDirectory();
     const { username } = await realm.person();
     const { access, refresh } = await realm.tokens(username, ['openid', 'offline_access', 'sites:read']);
@@ -186,7 +186,7 @@ describe.skipIf(keycloakUrl === null)('a directory of Keycloak', () => {
     expect(await realm.refresh(refresh)).toMatchObject({ error: 'invalid_grant' });
   });
 
-  test('ID-14 the reading client changes nobody and reads no secret', async () => {
+  test('ID-14 the reading client changes no account and reads no secret', async () => {
     const { settings, name } = realm;
     const { subject } = await realm.person();
     const { id, secret } = settings.principalSync;

@@ -6,7 +6,7 @@ declare module 'vitest' {
     /** Where Keycloak answers; null = there is none here, and the suites are left out. */
     keycloakUrl: string | null;
     keycloakAdministrator: { readonly username: string; readonly password: string };
-    /** Of the realm imported at the start. */
+    /** The realm imported at the start. */
     importedSecrets: { readonly login: string; readonly principalSync: string };
   }
 }

@@ -85,7 +85,7 @@ describe.skipIf(isLeftOut)('the samples of the guides with Keycloak', () => {
     expect(await typeIn(folder, `${begin}${look}rm jar`)).toBe('null\n');
   });
 
-  test('sign in from a program by a code: tokens, refreshed and handed back', async () => {
+  test('sign in from a program by a code: tokens, refreshed and revoked', async () => {
     const person = await realm.person();
     const issuer = await issuerSample();
     const [, start = '', poll = ''] = await samplesOf(programPage);
@@ -119,7 +119,7 @@ describe.skipIf(isLeftOut)('the samples of the guides with Keycloak', () => {
     expect(await typeIn(folder, issuer + use)).toContain('"invalid_credential"');
   });
 
-  test('sign in from a program by a redirect: the code comes to the program and buys tokens', async () => {
+  test('sign in from a program by a redirect: the program gets the code and exchanges it for tokens', async () => {
     const person = await realm.person();
     const [wait = '', redeem = ''] = await samplesOf(programPage, '## By a redirect');
     const [use = ''] = await samplesOf(programPage, '## Use it');

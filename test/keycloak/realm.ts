@@ -132,7 +132,7 @@ export async function openRealm(change: (realm: Answered) => void = () => undefi
     async revoke(token: string) {
       await form(`${issuer}/protocol/openid-connect/revoke`, { client_id: grantsClient, token });
     },
-    /** Of realm-management, to the client that may only read. */
+    /** Grants roles of realm-management to the client that may only read. */
     async give(...names: string[]) {
       const { at, found } = await managementRoles(names);
       await admin('POST', path(at), found);

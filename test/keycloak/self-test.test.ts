@@ -24,7 +24,7 @@ describe.skipIf(keycloakUrl === null)('the self-test at the start', () => {
       client: createKeycloakClient({ ...settings, fetch: network.fetch, clock: systemClock, timeoutMs }),
     })();
 
-  test('the realm in the repository passes, as Keycloak imports it at its start', async () => {
+  test('the realm in the repository passes after Keycloak’s import', async () => {
     const { login, principalSync } = inject('importedSecrets');
     const imported = {
       ...realm.settings,
@@ -36,7 +36,7 @@ describe.skipIf(keycloakUrl === null)('the self-test at the start', () => {
     expect(await run()).toEqual({ kind: 'passed' });
   });
 
-  test('discovery: a realm that is not there, and one that calls itself otherwise', async () => {
+  test('discovery: a missing realm, and one with another issuer, are refused', async () => {
     const { settings } = realm;
     expect(await run({ ...settings, issuer: `${settings.issuer}-not` })).toMatchObject({
       kind: 'refused',
@@ -52,7 +52,7 @@ describe.skipIf(keycloakUrl === null)('the self-test at the start', () => {
     });
   });
 
-  test('client credentials: a wrong secret of either client is told by its setting', async () => {
+  test('client credentials: the error for a wrong secret of either client names its setting', async () => {
     const { settings } = realm;
     const wrong = (client: { id: string; secret: string }) => ({ ...client, secret: 'not-this-one' });
     expect(await run({ ...settings, principalSync: wrong(settings.principalSync) })).toMatchObject({
@@ -70,7 +70,7 @@ describe.skipIf(keycloakUrl === null)('the self-test at the start', () => {
   });
 
   test.each(['manage-users', 'manage-clients', 'realm-admin', 'impersonation', 'view-clients'])(
-    'ID-14 a client that has %s is refused, and told why',
+    'ID-14 a client that has %s is refused with the reason',
     async (role) => {
       await realm.give(role);
       try {
@@ -86,7 +86,7 @@ describe.skipIf(keycloakUrl === null)('the self-test at the start', () => {
     },
   );
 
-  test('ID-14 power that came through a group is found, and power that its token keeps to itself too', async () => {
+  test('ID-14 rights from a group are found, and so are rights that the token does not show', async () => {
     const own = await openRealm((file) => {
       file.groups.push({ name: 'keepers', clientRoles: { 'realm-management': ['manage-users'] } });
       file.users[0].groups = ['/keepers'];
@@ -122,7 +122,7 @@ describe.skipIf(keycloakUrl === null)('the self-test at the start', () => {
     await own.close();
   });
 
-  test('reading: a role that the realm does not have is told by its setting', async () => {
+  test('reading: the error for a role that the realm lacks names its setting', async () => {
     const { settings } = realm;
     const roleNames = { ...settings.roleNames, admin: 'chief' };
     expect(await run({ ...settings, roleNames })).toMatchObject({
@@ -133,7 +133,7 @@ describe.skipIf(keycloakUrl === null)('the self-test at the start', () => {
     });
   });
 
-  test('introspection: without the audience mapper nothing would ever be active', async () => {
+  test('introspection: without the audience mapper no token would be active', async () => {
     const own = await openRealm((file) => {
       for (const client of file.clients) {
         client.defaultClientScopes = client.defaultClientScopes.filter(
@@ -153,7 +153,7 @@ describe.skipIf(keycloakUrl === null)('the self-test at the start', () => {
     ['down', 'down'],
     ['slow', 'slow'],
     ['in trouble itself', (_, response) => response.writeHead(503).end()],
-  ])('a Keycloak that is %s is away, and no verdict', async (_, trouble) => {
+  ])('a Keycloak that is %s counts as unavailable, and gives no verdict', async (_, trouble) => {
     network.set(trouble);
     try {
       expect(await run(realm.settings, 500)).toMatchObject({ kind: 'away', check: 'discovery' });

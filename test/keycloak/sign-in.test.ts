@@ -54,7 +54,7 @@ describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
     return answer.status;
   };
 
-  test('a person signs in on Keycloak’s page and comes back where they wanted to go, with their roles', async () => {
+  test('a person signs in on Keycloak’s page and returns to the requested page, with their roles', async () => {
     const person = await realm.person(['user', 'admin']);
     const browser = new WebBrowser(postern);
     const end = await browser.signIn(person, password, '/api/v2/docs?from=here');
@@ -91,7 +91,7 @@ describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
     expect((await browser.open(`${uiUrl}/auth/login`)).text).toContain('name="password"');
   });
 
-  test('signing out while Keycloak is away ends the session here, and says in the log what could not be done', async () => {
+  test('signing out while Keycloak is unavailable ends the local session, and logs what could not be done', async () => {
     const { browser } = await signedIn();
     network.set('down');
     try {
@@ -105,7 +105,7 @@ describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
     ).toBe(true);
   });
 
-  test('an administrator sees who is known here, and what Keycloak says of them now', async () => {
+  test('an administrator sees the known people, and what Keycloak says about them now', async () => {
     const { browser: boss } = await signedIn(['user', 'admin']);
     const { browser, person } = await signedIn();
     const { data: me } = await browser.api('GET', '/auth/context');
@@ -176,7 +176,7 @@ describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
     expect(await statusFor(key.data.token)).toBe(403);
   });
 
-  test('a private site opens for its owner, and no more once Keycloak has ended the session', async () => {
+  test('a private site opens for its owner, until Keycloak has ended the session', async () => {
     const { browser, person } = await signedIn();
     const site = await newSite(browser);
     expect(site).toMatchObject({ status: 201, data: { visibility: 'private' } });
@@ -270,7 +270,7 @@ describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
     expect(await statusFor(access)).toBe(401);
   });
 
-  test('ID-09 an offline grant is refused while its person is disabled, and good again after', async () => {
+  test('ID-09 an offline grant is refused while its person is disabled, and works again afterwards', async () => {
     const person = await realm.person();
     const { refresh } = await realm.tokens(person.username, ['openid', 'offline_access', 'sites:read']);
     await realm.setEnabled(person.subject, false);
@@ -292,7 +292,7 @@ describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
     expect((await second.api('GET', '/auth/context')).data.principal.id).toBe(before);
   });
 
-  test('accounts and groups are kept over there: asking for them here says where', async () => {
+  test('Keycloak manages accounts and groups: a request for them names it', async () => {
     const { browser } = await signedIn(['user', 'admin']);
     for (const path of ['/users', '/groups']) {
       expect(await browser.api('GET', path)).toMatchObject({
@@ -305,7 +305,7 @@ describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
     expect(page.text).toContain(realm.issuer);
   });
 
-  test('a person deleted over there is refused at the next request, and known to have been deleted', async () => {
+  test('a person who was deleted in Keycloak is refused at the next request, as a deleted one', async () => {
     const { browser, person } = await signedIn();
     const key = await browser.api('POST', '/me/tokens', {
       name: 'k',
@@ -325,7 +325,7 @@ describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
   test.each<[string, Trouble]>([
     ['down', 'down'],
     ['answering 500', (_, response) => response.writeHead(500).end()],
-    ['in front of a page of its own', (_, response) => response.end('<html>maintenance</html>')],
+    ['in front of a separate page', (_, response) => response.end('<html>maintenance</html>')],
   ])(
     'ID-10 with Keycloak %s nothing is done and nobody is signed out; it heals by itself',
     async (_, how) => {
@@ -351,7 +351,7 @@ describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
     },
   );
 
-  test('an expired access token of a session is refreshed once, however many ask', async () => {
+  test('an expired access token of a session is refreshed once, for any number of requests', async () => {
     const own = await openRealm((file) => {
       // Less than the minute under which a token is not used any more.
       file.accessTokenLifespan = 45;
@@ -369,7 +369,7 @@ describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
 });
 
 describe.skipIf(keycloakUrl === null)('starting with Keycloak', () => {
-  test('a wrong configuration refuses to start, and says which check failed and what to do', async () => {
+  test('a wrong configuration prevents the start, which names the failed check and the fix', async () => {
     const realm = await openRealm();
     await realm.give('manage-users');
     const postern = await openInstallation(realm);
@@ -382,7 +382,7 @@ describe.skipIf(keycloakUrl === null)('starting with Keycloak', () => {
     await realm.close();
   });
 
-  test('a Keycloak that is away does not keep Postern from starting; nothing is believed until it has passed', async () => {
+  test('an unavailable Keycloak does not prevent the start; nothing is trusted until it has passed the checks', async () => {
     const realm = await openRealm();
     const network = await openNetwork();
     network.set('down');

@@ -46,7 +46,7 @@ test(
 
 const cleanUps = isCi ? 4 : 2;
 test(
-  `FT-01 UP-05 ${cleanUps} kills inside the clean-up lose nothing that is needed, and the next one leaves nothing over`,
+  `FT-01 UP-05 ${cleanUps} kills inside the clean-up lose no needed content, and the next one leaves no unneeded content`,
   async () => {
     const installation = { dataDir: join(folder, 'clean-up'), ports: await freePorts() };
     const { cut, problems } = await cleanUpThroughKills(installation, cleanUps);

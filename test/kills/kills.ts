@@ -65,7 +65,7 @@ async function setUpSites(installation: Installation, config: object = {}): Prom
   return { browser, key: key.data.token };
 }
 
-/** Lives in which sites are published, replaced and deleted, each ended by SIGKILL; then what is there is looked at. */
+/** Lives in which sites are published, replaced and deleted, each ended by SIGKILL; then the stored state is checked. */
 export async function publishThroughKills(installation: Installation) {
   const dice = createDice(seed);
   const hand = await setUpSites(installation);
@@ -89,7 +89,7 @@ export async function publishThroughKills(installation: Installation) {
     // Its own, which it makes beside the questions below, are no leftovers.
     const left = readdirSync(incoming).filter((name) => half.includes(name));
     if (left.length > 0) problems.push(`${left.length} half blobs were left after a start`);
-    // Nobody touches the sites of an earlier life, so they are looked at soon after it, and once more at the end.
+    // The sites of an earlier life do not change, so they are checked soon after it, and again at the end.
     problems.push(...(await compareSites(hand, ledger.entries.slice(cycle === cycles ? 0 : looked))));
     looked = ledger.entries.length;
     await check.end('SIGTERM');
@@ -198,7 +198,7 @@ async function check(installation: Installation, browser: Browser, ledgers: Read
   return problems;
 }
 
-/** Lives one after another; each life's keys are looked at soon after it, and all of them once more at the end. */
+/** Lives one after another; each life's keys are checked soon after it, and all of them again at the end. */
 export async function liveManyTimes(
   installation: Installation,
   count: number,

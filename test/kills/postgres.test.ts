@@ -21,7 +21,7 @@ afterAll(async () => {
 });
 
 describe.skipIf(!isCi && findPostgres() === undefined)('PostgreSQL', () => {
-  /** Each on a database of its own, so that one test's sites are not in the other's trail. */
+  /** Each has a separate database, so that one test's sites are not in the other's audit log. */
   async function installationOn(name: string): Promise<Installation> {
     // Started above, or these tests are skipped.
     const url = new URL(postgres?.url ?? '');

@@ -40,7 +40,7 @@ const isMissing =
   (postgresBin === undefined || nginxProgram === undefined || isRedisMissing || isObjectStoreMissing);
 
 const uiUrl = 'https://postern.example.com';
-/** Of the person whose address nginx has to pass on. */
+/** The address of the visitor, which nginx must forward. */
 const visitor = '127.0.0.2';
 
 test.skipIf(analyze === undefined && process.env['CI'] !== 'true')('systemd takes the units', () => {
@@ -222,7 +222,7 @@ describe.skipIf(isMissing)('two machines with a web and a gateway each, and a wo
     return (JSON.parse(made.text) as { data: { id: string; url: string; link: string } }).data;
   }
 
-  test('http leads to https, and a name of someone else gets no certificate', async () => {
+  test('http redirects to https, and a foreign name gets no certificate', async () => {
     const sent = plainRequest({
       host: '127.0.0.1',
       port: nginx.plainPort,
@@ -234,7 +234,7 @@ describe.skipIf(isMissing)('two machines with a web and a gateway each, and a wo
     await expect(outside('https://other.example.org/')).rejects.toThrow('unrecognized name');
   });
 
-  test('the address of a visitor is theirs, whatever they say of it', async () => {
+  test('the address of a visitor is the real one, whatever the visitor claims', async () => {
     const lies = {
       'x-forwarded-for': '203.0.113.7',
       forwarded: 'for=203.0.113.8',
@@ -245,7 +245,7 @@ describe.skipIf(isMissing)('two machines with a web and a gateway each, and a wo
     expect(data).toMatchObject([{ address: visitor }]);
   });
 
-  test('a public site with a large file is published and served, and nothing of it stays with the proxy', async () => {
+  test('a public site with a large file is published and served, and the proxy stores none of it', async () => {
     const { token } = await makeKey('large');
     const film = randomBytes(40 * 1024 * 1024);
     const { type, bytes } = archiveOf({ 'index.html': '<p>large</p>', 'film.mp4': film });
@@ -265,7 +265,7 @@ describe.skipIf(isMissing)('two machines with a web and a gateway each, and a wo
     expect([refused.status, JSON.parse(refused.text).error.code]).toEqual([413, 'upload_too_large']);
   });
 
-  test('a private site opens for its owner, and for nobody else', async () => {
+  test('a private site opens only for its owner', async () => {
     const { token } = await makeKey('private');
     const { url } = await publish(token, 'private', '<p>for Ada only</p>');
     const stranger = await outside(url, {
@@ -277,7 +277,7 @@ describe.skipIf(isMissing)('two machines with a web and a gateway each, and a wo
     expect(capabilities.data.visibilityReasons ?? {}).toEqual({});
   });
 
-  test('a web and a gateway that are killed are not noticed by who reads, and a new start joins', async () => {
+  test('readers do not notice a killed web and a killed gateway, and restarted ones join', async () => {
     const { token } = await makeKey('killed');
     const { url } = await publish(token, 'public', '<p>there</p>');
     const ask = async () => [
@@ -348,7 +348,7 @@ describe.skipIf(isMissing)('two machines with a web and a gateway each, and a wo
     expect(nginx.errors()).not.toContain('no live upstreams');
   });
 
-  test('the log of the proxy has addresses and no query, which can hold a code or a key', async () => {
+  test('the log of the proxy has paths without queries, which can contain a code or a key', async () => {
     const { token } = await makeKey('in a query');
     await outside(`${uiUrl}/api/v2/auth/context?key=${token}`);
     await expect.poll(nginx.log).toContain('"GET postern.example.com/api/v2/auth/context" 400');
@@ -357,7 +357,7 @@ describe.skipIf(isMissing)('two machines with a web and a gateway each, and a wo
     expect(nginx.log()).not.toContain('code=');
   });
 
-  test('the command beside the units has their settings: doctor finds nothing wrong, the audit chain is whole', async () => {
+  test('the command next to the units has their settings: doctor finds no problem, and the audit chain is complete', async () => {
     const command = onMachine(readFileSync(join(root, 'deploy/systemd/postern-server'), 'utf8'), first);
     const run = (...args: string[]) =>
       execFileSync('sh', ['-s', '--', ...args], {
@@ -372,7 +372,7 @@ describe.skipIf(isMissing)('two machines with a web and a gateway each, and a wo
   });
 
   // The last one: it stops every process, and loses what came after the dump.
-  test('back up and restore, as its page is written: what the dump has is served, and the audit log has its head', {
+  test('back up and restore, as the page says: the content of the dump is served, and the audit log has its head', {
     timeout: 5 * 60_000,
   }, async () => {
     const [
@@ -456,7 +456,7 @@ function blocksOf(language: 'sh' | 'sql', page = 'run-on-your-own-machines.md'):
   );
 }
 
-/** As whoever runs this: there are no users of a system to make. */
+/** Runs as the current user: the test creates no system users. */
 function shell(block: string, machine: Machine, input = ''): void {
   const text = onMachine(block, machine).replaceAll(/ -g postern(?:-gateway)?\b/g, '');
   const script = `sudo() { "$@"; }\n${text}`;

@@ -33,7 +33,7 @@ describe.skipIf(isObjectStoreMissing)('S3', () => {
     await blobs.prepare();
     await blobs.begin();
   });
-  /** Each process writes into a folder of its own there, beside its socket. */
+  /** Each process writes into a separate folder there, beside its socket. */
   const filesWaiting = async () =>
     (await readdir(waiting, { recursive: true, withFileTypes: true }))
       .filter((entry) => entry.isFile())
@@ -47,7 +47,7 @@ describe.skipIf(isObjectStoreMissing)('S3', () => {
 
   blobsContract({ blobs: () => blobs, waiting: filesWaiting });
 
-  describe('behind a folder of what was fetched', () => {
+  describe('behind a folder of fetched blobs', () => {
     let cached: RemoteBlobs;
     beforeAll(async () => {
       const log = createLog({ level: 'silent' });
@@ -110,7 +110,7 @@ describe.skipIf(isObjectStoreMissing)('S3', () => {
   );
 
   test.each([1_000, 9 * 1024 * 1024])(
-    'FT-06: %i bytes that are changed on their way to the store are refused, and nothing is there',
+    'FT-06: %i bytes that are changed on their way to the store are refused, and not stored',
     async (size) => {
       const before = await digests();
       way.set('upload-wrong');
@@ -132,7 +132,7 @@ describe.skipIf(isObjectStoreMissing)('S3', () => {
     ).toHaveLength(1);
   });
 
-  test('what a killed process left is removed by a later start, and what another is sending is not', async () => {
+  test('a later start removes the leftovers of a killed process, but not the upload of another one', async () => {
     const { Bucket, Key } = { Bucket: 'postern', Key: `blobs/${'ab'.repeat(32)}` };
     const { endpoint, region, accessKey, secretKey } = storeAt(server);
     const credentials = { accessKeyId: accessKey, secretAccessKey: secretKey };
@@ -158,7 +158,7 @@ describe.skipIf(isObjectStoreMissing)('S3', () => {
     client.destroy();
   });
 
-  test('the list goes on where a page ends, and tells nothing of what others put beside', async () => {
+  test('the list continues over pages, and omits foreign objects', async () => {
     const batch = blobs.batch();
     const written = new Set<string>();
     for (let at = 0; at < 1_050; at += 1)

@@ -25,7 +25,7 @@ describe.skipIf(isObjectStoreMissing || missingTools().length > 0)(
       rmSync(folder, { recursive: true, force: true });
     });
 
-    test('move the files of sites into it: each is in the store, under the same digest', async () => {
+    test('move the files of sites into the object store: each is there, under the same digest', async () => {
       const files = fileBlobs(join(folder, 'blobs'));
       await files.prepare();
       const texts = ['one', 'two', 'x'.repeat(100_000)];

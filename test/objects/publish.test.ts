@@ -108,7 +108,7 @@ test.skipIf(isObjectStoreMissing)(
 );
 
 test.skipIf(isObjectStoreMissing)(
-  'FT-06: while the object store is away, slow, cuts bodies or sends wrong bytes, content is 503 and never half a file, and is back afterwards',
+  'FT-06: while the object store is unavailable, slow, cuts bodies or sends wrong bytes, content is 503 and never half a file, and is served again afterwards',
   async () => {
     for (const trouble of ['away', 'cut', 'wrong', 'slow', 'hangs', 'error'] as const) {
       const text = `<p>${trouble}</p>`.repeat(2_000);
@@ -148,7 +148,7 @@ test.skipIf(isObjectStoreMissing)(
 );
 
 test.skipIf(isObjectStoreMissing)(
-  'what was fetched is served after a restart, also while the store is away from then on',
+  'fetched files are served after a restart, even while the store is unavailable',
   async () => {
     const { url } = await publish('kept', { 'index.html': 'kept', 'picture.png': large });
     await get(url);

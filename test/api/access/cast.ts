@@ -85,7 +85,7 @@ export const noLimits: Partial<KeyPolicy> = {
   failedAuthenticationsPerMinute: 1_000_000,
 };
 
-/** As many changes by a person, which no policy sets: for openHarness(). */
+/** A limit of changes by a person that no test reaches; no policy sets it. For openHarness(). */
 export const manyChanges = { changesPerMinute: 1_000_000 };
 
 /**

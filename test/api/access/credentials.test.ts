@@ -124,7 +124,7 @@ describe('a value that cannot be a key', () => {
     expect(queries).toBe(0);
   });
 
-  test('KF-02 also while this process has not heard of changes for a while, a wrong checksum costs no read', async () => {
+  test('KF-02 a wrong checksum costs no read, even while the change feed is silent', async () => {
     const wrong = `${key.value.slice(0, -1)}${key.value.endsWith('0') ? '1' : '0'}`;
     h.clock.advance(5 * second);
     queries = 0;
@@ -147,7 +147,7 @@ describe('a value that cannot be a key', () => {
 });
 
 describe('what is kept', () => {
-  test('KF-03 no key value, no secret part of one and no encoding of it is in any table, also after it was used everywhere', async () => {
+  test('KF-03 no key value, no secret part of one and no encoding of it is in any table, even after use everywhere', async () => {
     const body = {
       name: 'made here',
       scopes: ['repos:write'],
@@ -197,7 +197,7 @@ describe('what is kept', () => {
     }
   });
 
-  test('KF-03 of the secret nothing but the SHA-256 of the whole value is stored', async () => {
+  test('KF-03 the SHA-256 of the whole value is all that is stored of the secret', async () => {
     const copy = await dump(h);
     const row = copy.split('\n').find((line) => line.startsWith(`api_keys: (${key.id},`)) ?? '';
     expect(row).toMatch(/\\\\x[0-9a-f]{64}/);
@@ -423,7 +423,7 @@ describe('the Authorization header', () => {
 });
 
 describe('the context of a key', () => {
-  test('KF-08 tells type, scopes, repositories, expiry and binding of a personal key, and who it acts for', async () => {
+  test('KF-08 the context of a personal key has its type, scopes, repositories, expiry, binding and person', async () => {
     await h.repository('acme/site');
     const mine = await h.key(ada, {
       name: 'mine',
@@ -451,7 +451,7 @@ describe('the context of a key', () => {
     expect(headers['cache-control']).toBe('no-store');
   });
 
-  test('KF-08 of a service key it names the key itself as the principal, without roles or binding', async () => {
+  test('KF-08 a service key is its own principal, without roles or binding', async () => {
     const service = await h.serviceKey({ name: 'nightly', scopes: ['env:read'] });
     const { data } = await context(`Bearer ${service.value}`);
     expect(data).toMatchObject({
@@ -464,7 +464,7 @@ describe('the context of a key', () => {
     });
   });
 
-  test('KF-08 of a session it tells the person and roles, and no key', async () => {
+  test('KF-08 the context of a session has the person and roles, and no key', async () => {
     const { data } = await h.call('GET', '/auth/context', { as: root });
     expect(data).toMatchObject({
       authMethod: 'session',

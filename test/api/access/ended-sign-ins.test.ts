@@ -82,8 +82,8 @@ async function changeable(): Promise<Record<string, string>> {
 
 const outcome = ({ status, error }: Answer) => `${status} ${error?.code ?? ''}`.trim();
 
-describe('what grants or changes rights asks for the session’s token', () => {
-  test('every route that changes something, and every one of administrators, says so in its policy', () => {
+describe('routes that grant or change rights verify the session’s token', () => {
+  test('the policy of every route that changes something, and of every route for administrators, requires it', () => {
     const names = ofSessions().map(nameOf);
     expect(takesAway.filter((name) => !names.includes(name))).toEqual([]);
     const forgetful = ofSessions().filter(
@@ -92,7 +92,7 @@ describe('what grants or changes rights asks for the session’s token', () => {
     expect(forgetful.map(nameOf)).toEqual([]);
   });
 
-  test('after the provider ended the sign-in, each refuses the old cookie and changes nothing', async () => {
+  test('after the provider ended the sign-in, each route refuses the old cookie and changes nothing', async () => {
     const routes = ofSessions().filter(grants);
     expect(routes.length).toBeGreaterThan(60);
     const roots: Person[] = [];
@@ -109,7 +109,7 @@ describe('what grants or changes rights asks for the session’s token', () => {
     expect(await changeable()).toEqual(before);
   }, 120_000);
 
-  test('while the provider cannot be asked, each answers 503 and changes nothing', async () => {
+  test('while the provider is unavailable, each route answers 503 and changes nothing', async () => {
     const root = await administrator();
     const before = await changeable();
     fake.trouble('down');

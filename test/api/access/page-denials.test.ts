@@ -32,21 +32,18 @@ test.each([
   ['/auth/setup', 'POST /auth/setup'],
   ['/identity/interaction/nothingthere', 'POST /identity/interaction/:uid'],
   ['/identity/device', 'POST /identity/*'],
-])(
-  'CS-01 a form that another site posts to %s leaves a denial, whatever it asks to be shown',
-  async (url, route) => {
-    for (const accept of ['text/html', 'text/html', 'application/json']) {
-      const answer = await send({ method: 'POST', url, accept, origin: 'https://evil.example' });
-      expect(answer.statusCode).toBe(403);
-      expect(answer.headers['content-type']).toContain(accept);
-    }
-    expect(await denialsOf(h, root, route)).toMatchObject([
-      { reason: 'forbidden_origin', actor: anonymous, target: { id: route }, details: { count: 3 } },
-    ]);
-  },
-);
+])('CS-01 a form that another site posts to %s leaves a denial, whatever it asks for', async (url, route) => {
+  for (const accept of ['text/html', 'text/html', 'application/json']) {
+    const answer = await send({ method: 'POST', url, accept, origin: 'https://evil.example' });
+    expect(answer.statusCode).toBe(403);
+    expect(answer.headers['content-type']).toContain(accept);
+  }
+  expect(await denialsOf(h, root, route)).toMatchObject([
+    { reason: 'forbidden_origin', actor: anonymous, target: { id: route }, details: { count: 3 } },
+  ]);
+});
 
-test('AU-02 sign-ins that one address starts without end are in the audit log when they are refused as a page', async () => {
+test('AU-02 endless sign-ins from one address are in the audit log when a page refuses them', async () => {
   let refused = 0;
   for (let count = 1; count <= 70; count += 1) {
     const { statusCode } = await send({ method: 'GET', url: '/auth/login', accept: 'text/html' });
@@ -58,7 +55,7 @@ test('AU-02 sign-ins that one address starts without end are in the audit log wh
   ]);
 });
 
-test('a page that is not there, and a form of our own, leave no denial', async () => {
+test('a missing page and a form of Postern leave no denial', async () => {
   await send({ method: 'GET', url: '/identity/nothing%20there', accept: 'text/html' });
   await send({ method: 'POST', url: '/auth/logout', accept: 'text/html', origin: uiOrigin });
   for (const route of ['GET /identity/*', 'POST /auth/logout'])

@@ -104,7 +104,7 @@ describe('reading and changing', () => {
     expect(await contents(h)).toEqual(before);
   });
 
-  test('of two administrators who change the same version at once, one is told', async () => {
+  test('if two administrators change the same version at once, one is refused', async () => {
     const etag = await etagOf();
     const answers = await Promise.all(
       [100, 200, 300, 400].map((limit) =>
@@ -120,7 +120,7 @@ describe('reading and changing', () => {
     expect((await read()).data.policy).toEqual(won?.data.policy);
   });
 
-  test('a change is audited once, with what was and what is', async () => {
+  test('a change is audited once, with the values before and after', async () => {
     const changed = await put({ ...defaultKeyPolicy, rateLimitPerMinute: 77 });
     const { data } = await h.call('GET', '/audit/events', {
       as: root,
@@ -158,7 +158,7 @@ describe('reading and changing', () => {
       headers: { 'if-match': await etagOf() },
     });
     expect(toDefault.data.policy).toEqual(defaultKeyPolicy);
-    // The last of all is what there was before the first change, on a page of its own where the others fill theirs.
+    // The last entry is the document before the first change, on a separate page if the other entries fill theirs.
     const { items } = (await h.call('GET', '/config/api-keys/history', { as: root })).metadata.pagination;
     for (const limit of [1, items - 1, items]) {
       const query = { limit: String(limit), page: String(Math.ceil(items / limit)) };
@@ -260,7 +260,7 @@ describe('reading and changing', () => {
 });
 
 describe('a dry run', () => {
-  test('changes nothing, and names the keys and owners that the document then refuses to create again', async () => {
+  test('changes nothing, and names the keys and owners that could not be created again', async () => {
     const ada = await h.person('Ada');
     const bob = await h.person('Bob');
     const access = { mode: 'selected', repositories: ['acme/repo-1', 'acme/repo-2'] } as const;
@@ -326,7 +326,7 @@ describe('a dry run', () => {
 });
 
 describe('in force', () => {
-  test('PB-05 a lowered active limit keeps existing keys and stops new ones; a raised one counts at once, on the other process within a second', async () => {
+  test('PB-05 a lowered active limit keeps existing keys and stops new ones; a raised one applies at once, on the other process within a second', async () => {
     const lim = await h.person('Lim');
     const made = [];
     for (let count = 0; count < 5; count++) made.push((await create(h, lim)).data);
@@ -412,7 +412,7 @@ describe('in force', () => {
     },
   );
 
-  test('switching issuance off stops creating and rotating, and the own policy says so; existing keys work', async () => {
+  test('switching issuance off stops creating and rotating, and the user’s own policy says so; existing keys work', async () => {
     const iss = await h.person('Iss');
     const { data } = await create(h, iss);
     await put({ ...defaultKeyPolicy, issuance: { personal: false, service: false } });
@@ -509,7 +509,7 @@ describe('the content type of a body', () => {
     expect([response.statusCode, response.json().error.code]).toEqual([400, 'invalid_body']);
   });
 
-  test('PB-07 a body over the limit is 413, whatever it holds', async () => {
+  test('PB-07 a body over the limit is 413, whatever its content', async () => {
     const answer = await h.call('POST', '/me/tokens', {
       as: root,
       body: { ...minimal, name: 'x'.repeat(70_000) },

@@ -31,8 +31,11 @@ test.each([
   ['a key lists sites', () => key, '/sites', {}, 1],
   ['a key lists repositories', () => key, '/repositories', {}, 0],
   ['a session lists sites: its token and its person', () => ada, '/sites', {}, 2],
-])('when %s, the provider is asked as seldom as can be', async (_what, as, path, query, questions) => {
-  const before = fake.asked();
-  expect((await h.call('GET', path, { as: as(), query })).status).toBe(200);
-  expect(fake.asked() - before).toBe(questions);
-});
+])(
+  'when %s, Postern queries the provider as rarely as possible',
+  async (_what, as, path, query, questions) => {
+    const before = fake.asked();
+    expect((await h.call('GET', path, { as: as(), query })).status).toBe(200);
+    expect(fake.asked() - before).toBe(questions);
+  },
+);

@@ -26,16 +26,16 @@ type Who =
   | 'a session'
   | 'an administrator’s session'
   /** Sessions; keys and tokens by scope. */
-  | 'whoever reads repositories'
-  | 'whoever reads environments'
-  | 'whoever changes environments'
+  | 'may read repositories'
+  | 'may read environments'
+  | 'may change environments'
   /** Sessions; keys and tokens by scope. What is another's is not there for them. */
-  | 'whoever reads sites'
-  | 'whoever changes sites'
+  | 'may read sites'
+  | 'may change sites'
   /** An administrator's session, or his token with the OAuth scope admin. */
   | 'an administrator’s session or token'
   /** An administrator in person or by key or token with the scope; service keys by scope alone. */
-  | 'whoever changes repositories'
+  | 'may change repositories'
   /** Not a caller of Postern: it proves that it knows the webhook secret of the repository. */
   | 'a git server'
   /** Nor is this one: it has a ticket for one archive. */
@@ -121,8 +121,8 @@ const table: Record<string, Line> = {
     { version: 0 },
   ],
 
-  'GET /agents/definitions': ['whoever reads repositories', '200'],
-  'GET /agents/definitions/{id}/export': ['whoever reads repositories', '400 invalid_query'],
+  'GET /agents/definitions': ['may read repositories', '200'],
+  'GET /agents/definitions/{id}/export': ['may read repositories', '400 invalid_query'],
 
   'GET /me/agents/approvals': ['a session', '200'],
   'GET /me/agents/approvals/{id}': ['a session', '404 not_found'],
@@ -151,11 +151,11 @@ const table: Record<string, Line> = {
   'GET /tokens/{id}/usage': ['an administrator’s session', '404 token_not_found'],
   'GET /tokens/{id}/timeline': ['an administrator’s session', '404 token_not_found'],
 
-  'GET /repositories': ['whoever reads repositories', '200'],
-  'POST /repositories': ['whoever changes repositories', '400 invalid_body', {}],
-  'GET /repositories/{owner}/{name}': ['whoever reads repositories', '404 repo_not_onboarded'],
-  'PATCH /repositories/{owner}/{name}': ['whoever changes repositories', '404 repo_not_onboarded', {}],
-  'DELETE /repositories/{owner}/{name}': ['whoever changes repositories', '404 repo_not_onboarded'],
+  'GET /repositories': ['may read repositories', '200'],
+  'POST /repositories': ['may change repositories', '400 invalid_body', {}],
+  'GET /repositories/{owner}/{name}': ['may read repositories', '404 repo_not_onboarded'],
+  'PATCH /repositories/{owner}/{name}': ['may change repositories', '404 repo_not_onboarded', {}],
+  'DELETE /repositories/{owner}/{name}': ['may change repositories', '404 repo_not_onboarded'],
   'PUT /repositories/{owner}/{name}/credential': [
     'an administrator’s session',
     '404 repo_not_onboarded',
@@ -163,42 +163,42 @@ const table: Record<string, Line> = {
   ],
   'DELETE /repositories/{owner}/{name}/credential': ['an administrator’s session', '404 repo_not_onboarded'],
 
-  'POST /repositories/{owner}/{name}/webhook': ['whoever changes repositories', '404 repo_not_onboarded'],
-  'DELETE /repositories/{owner}/{name}/webhook': ['whoever changes repositories', '404 repo_not_onboarded'],
+  'POST /repositories/{owner}/{name}/webhook': ['may change repositories', '404 repo_not_onboarded'],
+  'DELETE /repositories/{owner}/{name}/webhook': ['may change repositories', '404 repo_not_onboarded'],
   'POST /webhooks/git/{repositoryId}': ['a git server', '202'],
   'GET /environment-files': ['a pod', '200'],
   'PUT /environment-files': ['a pod', '201'],
 
-  'GET /environments/branches': ['whoever reads environments', '400 invalid_query'],
-  'GET /environments/config-preview': ['whoever reads environments', '400 invalid_query'],
+  'GET /environments/branches': ['may read environments', '400 invalid_query'],
+  'GET /environments/config-preview': ['may read environments', '400 invalid_query'],
   'GET /environments/policy': ['anyone known', '200'],
-  'GET /environments': ['whoever reads environments', '200'],
-  'POST /environments': ['whoever changes environments', '400 invalid_body', {}],
-  'GET /environments/{id}': ['whoever reads environments', '404 env_not_found'],
-  'PATCH /environments/{id}': ['whoever changes environments', '404 env_not_found', { autoTrack: true }],
-  'DELETE /environments/{id}': ['whoever changes environments', '404 env_not_found'],
-  'POST /environments/{id}/deploy': ['whoever changes environments', '403 environments_disabled'],
-  'POST /environments/{id}/extend': ['whoever changes environments', '404 env_not_found', {}],
-  'GET /environments/{id}/why': ['whoever reads environments', '404 env_not_found'],
-  'GET /environments/{id}/events': ['whoever reads environments', '404 env_not_found'],
-  'GET /environments/{id}/logs': ['whoever reads environments', '404 env_not_found'],
-  'GET /builds': ['whoever reads environments', '200'],
+  'GET /environments': ['may read environments', '200'],
+  'POST /environments': ['may change environments', '400 invalid_body', {}],
+  'GET /environments/{id}': ['may read environments', '404 env_not_found'],
+  'PATCH /environments/{id}': ['may change environments', '404 env_not_found', { autoTrack: true }],
+  'DELETE /environments/{id}': ['may change environments', '404 env_not_found'],
+  'POST /environments/{id}/deploy': ['may change environments', '403 environments_disabled'],
+  'POST /environments/{id}/extend': ['may change environments', '404 env_not_found', {}],
+  'GET /environments/{id}/why': ['may read environments', '404 env_not_found'],
+  'GET /environments/{id}/events': ['may read environments', '404 env_not_found'],
+  'GET /environments/{id}/logs': ['may read environments', '404 env_not_found'],
+  'GET /builds': ['may read environments', '200'],
   // The name of an Environment, which clients of the older system send.
-  'GET /builds/{id}': ['whoever reads environments', '404 env_not_found'],
-  'PATCH /builds/{id}': ['whoever changes environments', '404 env_not_found', { trackDefaultBranches: true }],
-  'PUT /builds/{id}/redeploy': ['whoever changes environments', '403 environments_disabled'],
-  'PUT /builds/{id}/destroy': ['whoever changes environments', '404 env_not_found'],
+  'GET /builds/{id}': ['may read environments', '404 env_not_found'],
+  'PATCH /builds/{id}': ['may change environments', '404 env_not_found', { trackDefaultBranches: true }],
+  'PUT /builds/{id}/redeploy': ['may change environments', '403 environments_disabled'],
+  'PUT /builds/{id}/destroy': ['may change environments', '404 env_not_found'],
   'PATCH /builds/{id}/services': [
-    'whoever changes environments',
+    'may change environments',
     '404 env_not_found',
     { serviceOverrides: [{ name: 'web', active: false }] },
   ],
-  'GET /builds/{id}/metadata': ['whoever reads environments', '404 env_not_found'],
-  'GET /builds/{id}/services/{name}/build-jobs': ['whoever reads environments', '404 env_not_found'],
-  'GET /builds/{id}/services/{name}/build-jobs/{job}': ['whoever reads environments', '404 env_not_found'],
-  'GET /builds/{id}/logs': ['whoever reads environments', '404 build_not_found'],
-  'POST /builds/{id}/cancel': ['whoever changes environments', '404 build_not_found'],
-  'POST /builds/{id}/retry': ['whoever changes environments', '403 environments_disabled'],
+  'GET /builds/{id}/metadata': ['may read environments', '404 env_not_found'],
+  'GET /builds/{id}/services/{name}/build-jobs': ['may read environments', '404 env_not_found'],
+  'GET /builds/{id}/services/{name}/build-jobs/{job}': ['may read environments', '404 env_not_found'],
+  'GET /builds/{id}/logs': ['may read environments', '404 build_not_found'],
+  'POST /builds/{id}/cancel': ['may change environments', '404 build_not_found'],
+  'POST /builds/{id}/retry': ['may change environments', '403 environments_disabled'],
   'GET /config/api-environments': ['an administrator’s session or token', '200'],
   'PUT /config/api-environments': ['an administrator’s session or token', '422 config_invalid', {}],
   'GET /config/api-environments/history': ['an administrator’s session or token', '200'],
@@ -213,31 +213,31 @@ const table: Record<string, Line> = {
   'DELETE /config/metadata/{id}': ['an administrator’s session or token', '404 not_found'],
 
   'GET /schema/postern.json': ['anyone', '200'],
-  'GET /schema/validate': ['whoever reads repositories', '400 invalid_query'],
-  'POST /schema/validate': ['whoever reads repositories', '200', { content: '' }],
+  'GET /schema/validate': ['may read repositories', '400 invalid_query'],
+  'POST /schema/validate': ['may read repositories', '200', { content: '' }],
 
-  'GET /sites': ['whoever reads sites', '200'],
-  'POST /sites': ['whoever changes sites', '400 invalid_body', { nonsense: true }],
-  'GET /sites/capabilities': ['whoever reads sites', '200'],
-  'GET /sites/{id}': ['whoever reads sites', '404 site_not_found'],
-  'GET /sites/{id}/actions': ['whoever reads sites', '404 site_not_found'],
-  'PATCH /sites/{id}': ['whoever changes sites', '404 site_not_found', { name: 'new' }],
-  'DELETE /sites/{id}': ['whoever changes sites', '404 site_not_found'],
-  'PUT /sites/{id}/content': ['whoever changes sites', '404 site_not_found'],
-  'POST /sites/{id}/extend': ['whoever changes sites', '404 site_not_found'],
-  'POST /sites/{id}/restore': ['whoever changes sites', '404 site_not_found'],
-  'GET /sites/{id}/versions': ['whoever reads sites', '404 site_not_found'],
-  'GET /sites/{id}/versions/{number}': ['whoever reads sites', '404 site_not_found'],
-  'GET /sites/{id}/versions/{number}/changes': ['whoever reads sites', '404 site_not_found'],
-  'POST /sites/{id}/uploads': ['whoever changes sites', '404 site_not_found', { files: {} }],
-  'GET /sites/{id}/uploads/{upload}': ['whoever changes sites', '404 site_not_found'],
-  'PUT /sites/{id}/uploads/{upload}/blobs': ['whoever changes sites', '415 unsupported_media_type'],
-  'PUT /sites/{id}/uploads/{upload}/blobs/{sha256}': ['whoever changes sites', '415 unsupported_media_type'],
-  'POST /sites/{id}/uploads/{upload}/publish': ['whoever changes sites', '404 site_not_found'],
-  'POST /sites/{id}/versions/{number}/publish': ['whoever changes sites', '404 site_not_found'],
-  'POST /sites/{id}/versions/{number}/preview': ['whoever changes sites', '404 site_not_found'],
-  'GET /sites/{id}/files': ['whoever reads sites', '404 site_not_found'],
-  'GET /sites/{id}/files/{path*}': ['whoever reads sites', '404 site_not_found'],
+  'GET /sites': ['may read sites', '200'],
+  'POST /sites': ['may change sites', '400 invalid_body', { nonsense: true }],
+  'GET /sites/capabilities': ['may read sites', '200'],
+  'GET /sites/{id}': ['may read sites', '404 site_not_found'],
+  'GET /sites/{id}/actions': ['may read sites', '404 site_not_found'],
+  'PATCH /sites/{id}': ['may change sites', '404 site_not_found', { name: 'new' }],
+  'DELETE /sites/{id}': ['may change sites', '404 site_not_found'],
+  'PUT /sites/{id}/content': ['may change sites', '404 site_not_found'],
+  'POST /sites/{id}/extend': ['may change sites', '404 site_not_found'],
+  'POST /sites/{id}/restore': ['may change sites', '404 site_not_found'],
+  'GET /sites/{id}/versions': ['may read sites', '404 site_not_found'],
+  'GET /sites/{id}/versions/{number}': ['may read sites', '404 site_not_found'],
+  'GET /sites/{id}/versions/{number}/changes': ['may read sites', '404 site_not_found'],
+  'POST /sites/{id}/uploads': ['may change sites', '404 site_not_found', { files: {} }],
+  'GET /sites/{id}/uploads/{upload}': ['may change sites', '404 site_not_found'],
+  'PUT /sites/{id}/uploads/{upload}/blobs': ['may change sites', '415 unsupported_media_type'],
+  'PUT /sites/{id}/uploads/{upload}/blobs/{sha256}': ['may change sites', '415 unsupported_media_type'],
+  'POST /sites/{id}/uploads/{upload}/publish': ['may change sites', '404 site_not_found'],
+  'POST /sites/{id}/versions/{number}/publish': ['may change sites', '404 site_not_found'],
+  'POST /sites/{id}/versions/{number}/preview': ['may change sites', '404 site_not_found'],
+  'GET /sites/{id}/files': ['may read sites', '404 site_not_found'],
+  'GET /sites/{id}/files/{path*}': ['may read sites', '404 site_not_found'],
   'GET /sites/{id}/access': ['a session', '404 site_not_found'],
   'DELETE /sites/{id}/grants': ['a session', '404 site_not_found'],
   'POST /sites/{id}/take-down': ['an administrator’s session', '404 site_not_found', { reason: 'x' }],
@@ -309,7 +309,7 @@ const keyCallers: readonly CallerName[] = [
 const deadCallers: readonly CallerName[] = ['a revoked key', 'an expired key', 'an unknown key'];
 const sessionCallers: readonly CallerName[] = ['a user’s session', 'an administrator’s session'];
 
-/** The contract in words: what this caller with these scopes gets. `in` = admitted. */
+/** The rule of the contract: what this caller with these scopes gets. `in`: admitted. */
 function expected(who: Who, caller: CallerName, scopes: readonly string[]): string {
   if (who === 'anyone') return 'in';
   if (who === 'a git server' || who === 'a pod') return '401 invalid_credential';
@@ -327,18 +327,18 @@ function expected(who: Who, caller: CallerName, scopes: readonly string[]): stri
     case 'an administrator’s session or token':
       if (keyCallers.includes(caller)) return '403 interactive_auth_required';
       return caller.startsWith('an administrator’s') ? 'in' : '403 forbidden_role';
-    case 'whoever reads sites':
-    case 'whoever reads environments':
-    case 'whoever reads repositories': {
+    case 'may read sites':
+    case 'may read environments':
+    case 'may read repositories': {
       const resource = requiredScope(who)?.split(':')[0];
       const isGranted = scopes.includes(`${resource}:read`) || scopes.includes(`${resource}:write`);
       return isSession || isGranted ? 'in' : '403 forbidden_scope';
     }
-    case 'whoever changes sites':
+    case 'may change sites':
       return isSession || scopes.includes('sites:write') ? 'in' : '403 forbidden_scope';
-    case 'whoever changes environments':
+    case 'may change environments':
       return isSession || scopes.includes('env:write') ? 'in' : '403 forbidden_scope';
-    case 'whoever changes repositories': {
+    case 'may change repositories': {
       if (!isSession && !scopes.includes('repos:write')) return '403 forbidden_scope';
       return caller.includes('a user’s') ? '403 forbidden_role' : 'in';
     }
@@ -430,7 +430,7 @@ function outcomeOf(answer: Answer): string {
   return answer.status < 400 ? String(answer.status) : `${answer.status} ${answer.error.code}`;
 }
 
-/** RFC 6750 section 3: a challenge for whoever sent nothing, a bad bearer value, or too small a scope. */
+/** RFC 6750 section 3: a challenge for a request without credentials, with a bad bearer value, or with too small a scope. */
 function challengeOf(outcome: string, scope: string | undefined): string | undefined {
   if (outcome === '401 authentication_required') return 'Bearer realm="postern"';
   if (outcome === '401 invalid_credential') return 'Bearer realm="postern", error="invalid_token"';
@@ -441,12 +441,12 @@ function challengeOf(outcome: string, scope: string | undefined): string | undef
 
 function requiredScope(who: Who): string | undefined {
   const scopeOf: { readonly [W in Who]?: string } = {
-    'whoever reads repositories': 'repos:read',
-    'whoever reads environments': 'env:read',
-    'whoever changes environments': 'env:write',
-    'whoever changes repositories': 'repos:write',
-    'whoever reads sites': 'sites:read',
-    'whoever changes sites': 'sites:write',
+    'may read repositories': 'repos:read',
+    'may read environments': 'env:read',
+    'may change environments': 'env:write',
+    'may change repositories': 'repos:write',
+    'may read sites': 'sites:read',
+    'may change sites': 'sites:write',
   };
   return scopeOf[who];
 }
@@ -466,7 +466,7 @@ describe('who may call what', () => {
   });
 
   test.each(names)(
-    'SC-01 SO-01 %s lets in whom the contract names; others change nothing and are audited',
+    'SC-01 SO-01 %s admits the callers that the contract names; others change nothing and are audited',
     { tags: 'flood' },
     async (name) => {
       const [who, admitted] = table[name] as Line;
@@ -523,7 +523,7 @@ describe('who may call what', () => {
     ['GET /audit/export', 'GET /schema/postern.json', 'GET /environment-files'].includes(name) ||
     name.endsWith('{path*}');
   test.each(names.filter((name) => name.startsWith('GET ') && !isFile(name)))(
-    'SC-01 HEAD of %s is no way round its rule',
+    'SC-01 HEAD of %s does not bypass its rule',
     { tags: 'flood' },
     async (name) => {
       const path = absentPath(name.slice('GET '.length));
@@ -589,7 +589,7 @@ describe('every set of scopes', () => {
   }
 
   test.each(['a user’s key', 'an administrator’s key', 'a service key'] as const)(
-    'SC-01 %s with any set of scopes is let in exactly where the scope or its write form is present',
+    'SC-01 %s with any set of scopes is admitted exactly where the scope or its write form is present',
     { tags: 'flood' },
     async (caller) => {
       const before = (await contents(h))['repositories'];
@@ -607,7 +607,7 @@ describe('every set of scopes', () => {
     ['a user’s access token', 'Ada'],
     ['an administrator’s access token', 'Root'],
   ] as const)(
-    'SC-01 %s with any set of scopes is let in exactly where the scope or its write form is present',
+    'SC-01 %s with any set of scopes is admitted exactly where the scope or its write form is present',
     { tags: 'flood' },
     async (caller, name) => {
       const program = commandLine(h, name);

@@ -38,7 +38,7 @@ async function isAllowed(key: TestKey, scope: Scope, repository?: string): Promi
 }
 
 describe('scopes', () => {
-  test('SC-02 a key for environments or sites is refused on repositories and told which scope it lacks', async () => {
+  test('SC-02 a key for environments or sites is refused on repositories, and the answer names the missing scope', async () => {
     for (const scope of ['env:read', 'env:write', 'sites:read', 'sites:write'] as const) {
       const answer = await h.call('GET', '/repositories', { as: await h.serviceKey({ scopes: [scope] }) });
       expect([answer.status, answer.error.code]).toEqual([403, 'forbidden_scope']);
@@ -182,7 +182,7 @@ describe('a selection of repositories', () => {
     expect(await namesSeen(key, { page: '3' })).toEqual({ names: [], items: 2 });
   });
 
-  test('SC-07 for every verb, a repository out of reach and one that is not there are the same bytes', async () => {
+  test('SC-07 for every verb, a repository out of reach and a missing one get the same bytes', async () => {
     const key = await h.serviceKey({
       scopes: ['repos:write'],
       repositoryAccess: selected('acme/website'),
@@ -282,7 +282,7 @@ describe('a selection of repositories', () => {
     expect((await namesSeen(key)).items).toBe(1);
   });
 
-  test('SC-07 what one process deletes or renames, another knows as soon as it reads the change feed', async () => {
+  test('SC-07 another process knows a deletion or a rename as soon as it reads the change feed', async () => {
     const other = await h.another();
     await h.repository('pair/one');
     await h.repository('pair/two');

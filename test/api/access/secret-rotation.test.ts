@@ -9,23 +9,23 @@ const fresh = (name: string) => `a-new-value-of-${name}-for-this-test-0123456789
 const older = settings.grantSecrets;
 let h: Harness;
 let ada: Person;
-const others: Harness[] = [];
+const peers: Harness[] = [];
 beforeAll(async () => {
   h = await openHarness({ changesPerMinute: 10_000 });
   ada = await h.person('Ada');
 });
 afterAll(async () => {
-  for (const one of others) await one.close();
+  for (const one of peers) await one.close();
   await h.close();
 });
 
 async function another(secrets: NonNullable<Parameters<Harness['another']>[0]>['secrets'] = {}) {
   const made = await h.another({ secrets });
-  others.push(made);
+  peers.push(made);
   return made;
 }
 
-test('SE-03 keys never notice; GRANT_SECRET: in the order of the guide nobody waits before a private site, and the older value is refused at the end', async () => {
+test('SE-03 keys work throughout; GRANT_SECRET: in the order of the guide every private site stays open, and the older value is refused at the end', async () => {
   const site = await privateSite(h, ada);
   const browser = browserOf(h, ada);
   expect((await browser.open(site.url)).status).toBe(200);

@@ -43,7 +43,7 @@ const cookieOf = (person: Person) => `${sessionName}=${person.cookie}`;
 const minimal = { name: 'a key', scopes: ['repos:read'], repositoryAccess: { mode: 'all' } };
 
 describe('one credential', () => {
-  test('SO-02 a key together with a session is refused on every route, whichever of the two would do', async () => {
+  test('SO-02 a key together with a session is refused on every route, even if one of them would suffice', async () => {
     const before = await contents(h);
     for (const route of h.app.routes.filter(({ policy }) => typeof policy.callers !== 'string')) {
       const answer = await h.call(route.method, absentPath(route.path), {
@@ -59,7 +59,7 @@ describe('one credential', () => {
     expect(await contents(h)).toEqual(before);
   });
 
-  test('SO-02 a good session does not rescue a bad Authorization header, nor a good key a bad session', async () => {
+  test('SO-02 a valid session does not replace a bad Authorization header, nor a valid key a bad session', async () => {
     for (const [authorization, cookie] of [
       ['Basic YWRhOmFkYQ==', cookieOf(ada)],
       ['Bearer nothing', cookieOf(ada)],
@@ -74,7 +74,7 @@ describe('one credential', () => {
 });
 
 describe('roles are read live', () => {
-  test('SO-03 a user’s session reads and changes nothing of the administrator’s, whatever it names', async () => {
+  test('SO-03 a user’s session reads and changes nothing that belongs to administrators', async () => {
     const service = await h.serviceKey();
     const before = await contents(h);
     for (const [method, path, body] of [
@@ -116,7 +116,7 @@ describe('roles are read live', () => {
     await other.close();
   });
 
-  test('SO-05 an administrator by way of a group is one no longer when the group loses the role', async () => {
+  test('SO-05 an administrator through a group loses the role with the group', async () => {
     const group = await h.call('POST', '/groups', {
       as: root,
       body: { name: 'Operators', roles: ['admin'] },
@@ -290,7 +290,7 @@ describe('requests of other pages', () => {
     return { path: absentPath(path), body, who };
   }
 
-  test('CS-01 no write with a session’s cookie is taken from a page that is not ours', {
+  test('CS-01 no write with a session’s cookie is accepted from a foreign page', {
     tags: 'flood',
   }, async () => {
     for (const route of h.app.routes.filter(isSessionWrite)) {
@@ -329,7 +329,7 @@ describe('requests of other pages', () => {
 
   const successOf = ({ success }: Route) => success.status;
 
-  test('CS-01 what a plain form can send is refused from our own origin too, before it is read as JSON', {
+  test('CS-01 content types of plain forms are refused from our own origin too, before the body is parsed as JSON', {
     tags: 'flood',
   }, async () => {
     for (const route of h.app.routes.filter(isSessionWrite)) {
@@ -356,7 +356,7 @@ describe('requests of other pages', () => {
     }
   });
 
-  test('CS-01 signing out and the first administrator’s form are our own pages’ alone', async () => {
+  test('CS-01 signing out and the first administrator’s form work only from our own pages', async () => {
     const lea = await h.person('Lea');
     for (const url of ['/auth/logout', '/auth/setup']) {
       for (const [what, headers] of foreign) {
@@ -457,7 +457,7 @@ describe('cookies', () => {
     for (const line of browser.setCookies) holdToRules(line);
   });
 
-  test('CS-04 the session id changes at login; an id planted before it is worth nothing', async () => {
+  test('CS-04 the session id changes at login; an id planted before it is useless', async () => {
     const mallory = new Browser(h.app.web);
     await signIn(mallory);
     const planted = mallory.cookies.get(sessionName) ?? '';
@@ -471,7 +471,7 @@ describe('cookies', () => {
     expect([await status(own), await status(planted)]).toEqual([200, 401]);
   });
 
-  test('CS-04 a session that was signed out is dead at once, and on the other process within a second', async () => {
+  test('CS-04 a signed-out session is refused at once, and on the other process within a second', async () => {
     const other = await h.another();
     const browser = new Browser(h.app.web);
     await signIn(browser);

@@ -52,7 +52,7 @@ test('an installation starts with 60 a minute, with Keycloak with 600', async ()
   expect(defaultAccessConfig({ isKeycloak: true })).toEqual({ signInsPerAddressPerMinute: 600 });
 });
 
-test('what an administrator sets holds on every process within a second, for each address by itself', async () => {
+test('an administrator’s limit applies on every process within a second, for each address separately', async () => {
   const other = await h.another();
   expect((await put(3)).status).toBe(200);
   await other.app.services.feed.poll();
@@ -137,13 +137,16 @@ test('a dry run compares the limit with the sign-ins of the last 24 hours and ch
   expect((await tried(2)).dryRun).toEqual({ addressesOverLimit: 0, mostFromOneAddress: 0 });
 });
 
-test.each([0, 100_001, 1.5, '60', null])('%j is no limit, and the answer names the field', async (value) => {
-  const refused = await put(value);
-  expect([refused.status, refused.error.code]).toEqual([422, 'config_invalid']);
-  expect(refused.error.details.fields).toMatchObject([{ field: 'signInsPerAddressPerMinute' }]);
-});
+test.each([0, 100_001, 1.5, '60', null])(
+  '%j is not a limit, and the answer names the field',
+  async (value) => {
+    const refused = await put(value);
+    expect([refused.status, refused.error.code]).toEqual([422, 'config_invalid']);
+    expect(refused.error.details.fields).toMatchObject([{ field: 'signInsPerAddressPerMinute' }]);
+  },
+);
 
-test('nobody but an administrator reads or changes it', async () => {
+test('only an administrator reads or changes the limit', async () => {
   const ada = await h.person('Ada');
   const key = await h.key(ada);
   for (const [method, path] of [

@@ -30,7 +30,7 @@ async function begin(path: string, headers: string[], body: object) {
   const admitted = new Promise<void>((resolve) => h.app.web.server.once('request', () => resolve()));
   socket.write(`${head.join('\r\n')}\r\n\r\n${text.slice(0, 1)}`);
   await admitted;
-  // What admits a request is done before its body is looked at; one answer to someone else proves that it had its turn.
+  // A request is authorized before its body is read; an answer to another client proves that this has happened.
   await h.call('GET', '/me/tokens', { as: boss });
   return async (): Promise<number> => {
     let answer = '';
@@ -47,7 +47,7 @@ const sessionOf = (person: Person) => [
 ];
 const wish = { name: 'left behind', scopes: ['env:write'], repositoryAccess: { mode: 'all' } };
 
-test('SO-05 an administrator who is disabled while a request is under way gets nothing from it', async () => {
+test('SO-05 an administrator who is disabled during a request gets nothing from it', async () => {
   const mallory = await h.person('Mallory', { admin: true });
   const finish = await begin('/tokens', sessionOf(mallory), wish);
   await h.app.services.identity.accounts.change(systemAuditContext, mallory.user.id, { enabled: false });
@@ -68,7 +68,7 @@ test('a key that is narrowed while its request is under way writes nothing', asy
   expect((await h.call('GET', '/repositories', { as: boss })).data).toEqual([]);
 });
 
-test('a request whose rights stay is answered when its body comes', async () => {
+test('a request that keeps its rights is answered when its body arrives', async () => {
   const finish = await begin('/tokens', sessionOf(boss), wish);
   expect(await finish()).toBe(201);
 });

@@ -64,7 +64,7 @@ const changing = () =>
     ({ method, path }) => method !== 'GET' && /^\/(?:environments|builds)\b/.test(path),
   );
 
-test('AU-01 every route that changes an Environment or a build is held to it', () => {
+test('AU-01 this suite covers every route that changes an Environment or a build', () => {
   const names = changing().map(({ operationId }) => operationId);
   expect(names.toSorted()).toEqual(Object.keys(lines).toSorted());
 });

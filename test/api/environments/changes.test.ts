@@ -66,7 +66,7 @@ services:
   expect(await opened()).toBe(',other,,d,https://two.example.com\n');
 });
 
-test('a change of access deploys again what reads an address, with the new one', async () => {
+test('after a change of access, services that read an address are deployed again with the new one', async () => {
   const file = `version: 1
 services:
   web:
@@ -85,7 +85,7 @@ services:
   expect((await shop.fetch(`${url}/`)).body).toBe(`${url}\n`);
 });
 
-test('beside stored secrets nobody chooses variables or URLs, once the file was read', async () => {
+test('with stored secrets, variables and URLs cannot be chosen once the file was read', async () => {
   const file = `version: 1
 services:
   api:

@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => shop.close());
 
-test('with a domain of its own, an Environment names that domain in its row, its builds and its processes, and sites do not', async () => {
+test('with a separate domain, an Environment names it in its row, its builds and its processes, and sites do not', async () => {
   const { data } = await shop.create({ branch: 'own', access: 'public' });
   const { services, link, statusMessage } = await shop.settle(data.id);
   const [web, api] = services;

@@ -26,7 +26,7 @@ async function triggersAfterRound(id: string): Promise<string[]> {
 let count = 0;
 const push = () => shop.repository.commit({ 'index.html': page(`commit ${(count += 1)}`) }, 'main');
 
-test('while its creator is disabled or without the role, new commits wait; afterwards the newest is deployed', async () => {
+test('while the creator is disabled or lacks the role, new commits wait; afterwards the newest is deployed', async () => {
   const ben = await shop.h.person('Ben');
   const change = async (body: object) =>
     expect((await shop.call('PATCH', `/users/${ben.user.id}`, { body })).status).toBe(200);
@@ -42,7 +42,7 @@ test('while its creator is disabled or without the role, new commits wait; after
   expect((await shop.call('GET', `/environments/${id}`)).data).toMatchObject({ status: 'deployed', sha });
 });
 
-test('after its creator is deleted, it is not deployed by itself; others deploy it until the end of its lease', async () => {
+test('after its creator is deleted, an Environment is not deployed automatically; other members deploy it until its lease ends', async () => {
   const cleo = await shop.h.person('Cleo');
   const id = await following(cleo);
   push();
@@ -52,7 +52,7 @@ test('after its creator is deleted, it is not deployed by itself; others deploy 
   expect(await triggersAfterRound(id)).toEqual(['api', 'api']);
 });
 
-test('after the service key that created it is revoked, it is not deployed by itself', async () => {
+test('after its service key is revoked, an Environment is not deployed automatically', async () => {
   const key = await shop.h.serviceKey({ scopes: ['env:read', 'env:write'] });
   const id = await following(key);
   push();
@@ -62,7 +62,7 @@ test('after the service key that created it is revoked, it is not deployed by it
   expect(await triggersAfterRound(id)).toEqual(['push', 'api']);
 });
 
-test('after its service key was rotated, it is deployed by itself, until the successor is revoked', async () => {
+test('after its service key was rotated, an Environment is deployed automatically until the successor is revoked', async () => {
   const key = await shop.h.serviceKey({ scopes: ['env:read', 'env:write'] });
   const id = await following(key);
   const rotated = await shop.call('POST', `/tokens/${key.id}/rotate`, { body: { graceSeconds: 0 } });
@@ -77,7 +77,7 @@ test('after its service key was rotated, it is deployed by itself, until the suc
   expect(await triggersAfterRound(id)).toEqual(['push', 'api']);
 });
 
-test('the successor of a service key has the Environments of its predecessors as its own', async () => {
+test('the successor of a service key owns the Environments of its predecessors', async () => {
   await shop.change({ maxPerOwner: 1, allowedAccess: ['owner', 'members', 'public'] });
   const key = await shop.h.serviceKey({ scopes: ['env:read', 'env:write'] });
   const body = { access: 'members', idempotencyKey: 'once' };

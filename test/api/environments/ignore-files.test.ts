@@ -29,7 +29,7 @@ async function deployed(branch: string, file: string) {
   };
 }
 
-test('a push of ignored files alone deploys nothing; the next push of another file deploys both', async () => {
+test('a push of ignored files only deploys nothing; the next push of another file deploys both', async () => {
   const { push, deploys } = await deployed('documented', ignoring('docs/**', '*.md'));
   expect(await push({ 'docs/deep/guide.txt': 'one' })).toBe('ignored');
   expect(await push({ 'README.md': 'two' })).toBe('ignored');
@@ -39,14 +39,14 @@ test('a push of ignored files alone deploys nothing; the next push of another fi
   expect(await deploys()).toBe(3);
 });
 
-test('a change of postern.yaml always deploys, and what it says from then on counts', async () => {
+test('a change of postern.yaml always deploys, and its new content applies', async () => {
   const { push } = await deployed('configured', ignoring('*.yaml', '*.md'));
   expect(await push({ 'other.yaml': 'a: 1' })).toBe('ignored');
   expect(await push({ 'postern.yaml': configurationFile })).toBe('deployed');
   expect(await push({ 'README.md': 'now it counts' })).toBe('deployed');
 });
 
-test('a branch that lost the commit that is served is deployed', async () => {
+test('a branch that lost the served commit is deployed', async () => {
   const { push } = await deployed('rewritten', ignoring('*.md'));
   shop.repository.git('commit', '--quiet', '--amend', '--message', 'rewritten');
   expect(await push({ 'README.md': 'on another commit' })).toBe('deployed');

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => shop.close());
 
-test('a branch is built, deployed, and used again by the next Environment of it', async () => {
+test('a branch is built and deployed, and its next Environment reuses the builds', async () => {
   const { data: created, status } = await shop.create({ name: 'first-shop' });
   expect(status).toBe(202);
   expect(created).toMatchObject({ uuid: 'first-shop', status: 'queued', replayed: false });
@@ -98,7 +98,7 @@ test('a branch is built, deployed, and used again by the next Environment of it'
   expect(said(whyAgain)).toBe('0 built, 1 cached.');
 });
 
-test('each change leads to the next step: a deploy ends without the periodic rounds', async () => {
+test('each change starts the next step: a deploy ends without the periodic rounds', async () => {
   const { app } = shop.h;
   // Everything that is due now. The clock stands still, so no round becomes due again.
   await app.jobs.tick();
@@ -128,8 +128,8 @@ test('the log is a stream too: it continues after an event, and ends with the bu
   expect((await shop.call('GET', '/builds/bld_none/logs', { headers })).status).toBe(404);
 });
 
-describe('what is wrong is said in words, and what was served is still served', () => {
-  test('a file with problems', async () => {
+describe('a failed deploy explains itself, and the version before is still served', () => {
+  test('after a file with problems', async () => {
     shop.repository.commit({ 'postern.yaml': 'version: 1\nservices: {}\nserviecs: {}\n' }, 'broken');
     const { data } = await shop.create({ branch: 'broken' });
     const environment = await shop.settle(data.id);
@@ -142,7 +142,7 @@ describe('what is wrong is said in words, and what was served is still served', 
     expect(why[0].problems).toEqual(build.problems);
   });
 
-  test('a build that fails, after one that did not', async () => {
+  test('after a build that fails', async () => {
     shop.repository.commit({ 'postern.yaml': configurationFile, 'index.html': page('good') }, 'turns-bad');
     const { data } = await shop.create({ branch: 'turns-bad' });
     const good = await shop.settle(data.id);
@@ -200,7 +200,7 @@ describe('what is wrong is said in words, and what was served is still served', 
   test.each([
     ['a pointer of Git LFS', 'is stored in Git LFS', 'film.mp4'],
     ['a submodule', 'is a submodule', 'module'],
-  ])('%s among the inputs of a build', async (_, words, path) => {
+  ])('with %s among the inputs of a build', async (_, words, path) => {
     const pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n';
     const isSubmodule = path === 'module';
     const files = isSubmodule ? {} : { [path]: pointer };
@@ -227,7 +227,7 @@ describe('what is wrong is said in words, and what was served is still served', 
     expect(why[0].fix).toContain('build.inputs');
   });
 
-  test('a branch that was deleted meanwhile', async () => {
+  test('after the branch was deleted', async () => {
     shop.repository.commit({ 'postern.yaml': configurationFile }, 'short-lived');
     const { data } = await shop.create({ branch: 'short-lived' });
     shop.repository.git('switch', '--quiet', 'main');
@@ -251,7 +251,7 @@ describe('what is wrong is said in words, and what was served is still served', 
       'The git server has no such repository, or hides it from this credential.',
       'Check the clone URL, and that the credential may read the repository.',
     ],
-  ])('a repository that %s', async (_, leave, words, fix) => {
+  ])('with a repository that %s', async (_, leave, words, fix) => {
     const leaving = newRepository();
     onTestFinished(() => leaving.remove());
     leaving.commit({ 'postern.yaml': configurationFile, 'index.html': page('leaving') });
@@ -291,7 +291,7 @@ describe('a deploy', () => {
     expect(newest).toMatchObject({ trigger: 'retry', status: 'deployed' });
   });
 
-  test('ends as superseded when a newer one is asked for', async () => {
+  test('ends as superseded when a newer one is requested', async () => {
     const { data } = await shop.create();
     await shop.call('POST', `/environments/${data.id}/deploy`, { body: {} });
     await shop.settle(data.id);
@@ -310,7 +310,7 @@ describe('a deploy', () => {
     expect(await shop.settle(data.id)).toMatchObject({ status: 'deployed' });
   });
 
-  test('that is over shows again what it came to, after deploys were paused', async () => {
+  test('that has ended shows its result again, after deploys were paused', async () => {
     const { data } = await shop.create({ name: 'resting' });
     const { status, statusMessage, services } = await shop.settle(data.id);
     const paused = await change(data.id, { deployEnabled: false });
@@ -380,7 +380,7 @@ describe('a deploy', () => {
     expect(await follows({ branch: 'quiet', autoTrack: true })).toBe(true);
   });
 
-  test('that is the first and failed is tried again at each push, until one succeeds', async () => {
+  test('that fails as the first is retried at each push, until one succeeds', async () => {
     const broken = 'version: 1\nservices:\n  web: { build: { outptu: dist } }\n';
     const good = configurationFile.replace(
       'services:',
@@ -429,7 +429,7 @@ describe('a deploy', () => {
     await shop.call('DELETE', `/environments/${data.id}`);
   });
 
-  test('of a push is not lost when the access changes while it is under way', async () => {
+  test('of a push is not lost when the access changes during it', async () => {
     shop.repository.commit({ 'postern.yaml': configurationFile, 'index.html': page('one') }, 'contested');
     const { data } = await shop.create({ branch: 'contested', autoTrack: true, access: 'owner' });
     await shop.settle(data.id);
@@ -440,7 +440,7 @@ describe('a deploy', () => {
     await shop.call('DELETE', `/environments/${data.id}`);
   });
 
-  test('begins at most 65 seconds after a push, also without a webhook', async () => {
+  test('begins at most 65 seconds after a push, even without a webhook', async () => {
     const { app, clock } = shop.h;
     const { data } = await shop.create({ autoTrack: true });
     await shop.settle(data.id);
@@ -524,7 +524,7 @@ describe('after a webhook, an Environment that follows its branch', () => {
   });
 });
 
-test('a teardown ends everything, and asking twice is asking once', async () => {
+test('a teardown ends everything, and a second request changes nothing', async () => {
   const { data } = await shop.create({ name: 'going' });
   await shop.settle(data.id);
   const removed = await shop.call('DELETE', '/environments/going');
@@ -554,7 +554,7 @@ test('a repeated request with the same key creates nothing; another body with it
   expect([ofAnother.status, ofAnother.data.replayed]).toEqual([202, false]);
 });
 
-test('the order of variables does not make another body', async () => {
+test('bodies that differ only in the order of variables are the same', async () => {
   const [env, initEnv] = [
     { A: '1', B: '2' },
     { C: '3', D: '4' },
@@ -586,7 +586,7 @@ test('two requests at once with the same key at the last place of the quota crea
   expect(one.data.id).toBe(other.data.id);
 });
 
-test('who chooses variables cannot do so for an Environment that uses stored secrets', async () => {
+test('variables cannot be chosen for an Environment that uses stored secrets', async () => {
   const text = `${configurationFile}  api:
     build: { image: 'node:24' }
     run: { command: node server.js, port: 80 }
@@ -616,7 +616,7 @@ describe('the lease', () => {
     await shop.change({});
   });
 
-  test('of the file counts when nobody chose one', async () => {
+  test('of the file applies when the request has none', async () => {
     const text = configurationFile.replace(
       'services:',
       'environment: { ttlHours: 7, access: owner }\nservices:',
@@ -656,7 +656,7 @@ describe('the lease', () => {
     expect([status, expiresAt]).toEqual(['deployed', before.expiresAt]);
   });
 
-  test('ends with a teardown; the name is free, and the id tells for 30 days', async () => {
+  test('ends with a teardown; the name is free, and the id answers for 30 days', async () => {
     const { data } = await shop.create({ name: 'leased', ttlHours: 1 });
     await shop.settle(data.id);
     shop.h.clock.advance(hour + 1);
@@ -675,7 +675,7 @@ describe('the lease', () => {
     expect((await shop.call('GET', `/environments/${data.id}`, { as: ada })).status).toBe(404);
   });
 
-  test('is announced to the creator a day and an hour before its end, and at the end; again when it was extended', async () => {
+  test('notifies the creator a day and an hour before its end, and at the end; again after an extension', async () => {
     const creator = await shop.h.person('Noor');
     const heard = async () => {
       await shop.h.app.jobs.runNow('environment-notices');

@@ -125,7 +125,7 @@ describe.each([
   ['the log of processes', withProcess],
   // Last, because nothing settles beside a build that does not end.
   ['the log of a build', withEndlessBuild],
-] as const)('a live reader of %s is cut off when', (_, open) => {
+] as const)('a live reader of %s is disconnected when', (_, open) => {
   let environment: { id: string; log: string };
   beforeAll(async () => {
     environment = await open();

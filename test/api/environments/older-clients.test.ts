@@ -164,9 +164,9 @@ const writes = [
   ['PUT', '/destroy', undefined],
 ] as const;
 
-describe('the rights are those of the Environment', () => {
+describe('an older client has the rights of the Environment', () => {
   test('SC-01 SC-02 reading needs env:read, and changing env:write', async () => {
-    // With a build of its own: a result that is used again has none.
+    // The new commit needs a build: a reused result has none.
     const files = { 'postern.yaml': built('echo scoped'), 'index.html': page('scoped') };
     shop.repository.commit(files, 'scoped');
     const { id, uuid } = await deployed('scoped', { branch: 'scoped' });
@@ -193,7 +193,7 @@ describe('the rights are those of the Environment', () => {
     }
   });
 
-  test('a name that no Environment has is 404, and so is that of one that was torn down', async () => {
+  test('an unknown name is 404, and so is the name of a torn-down Environment', async () => {
     const { id, uuid } = await deployed('soon-gone');
     await shop.call('PUT', `/builds/${uuid}/destroy`);
     const ending = await shop.call('PUT', `/builds/${uuid}/redeploy`);
@@ -217,8 +217,8 @@ describe('the rights are those of the Environment', () => {
     }
   });
 
-  test('an Environment of its owner alone does not exist for others, and an administrator sees its row', async () => {
-    // A build of its own.
+  test('an Environment for its owner only does not exist for other people, and an administrator sees its row', async () => {
+    // This one has its own build.
     shop.repository.commit({ 'postern.yaml': configurationFile, 'index.html': page('of Ben') }, 'of-ben');
     const { data } = await shop.create({ name: 'of-ben', branch: 'of-ben', access: 'owner' }, ben);
     const own = await shop.settle(data.id);
@@ -277,7 +277,7 @@ describe('what older clients read', () => {
     });
   });
 
-  test('a build that fails says why, in the build, its deploy and its job', async () => {
+  test('the reason of a failed build is in the build, its deploy and its job', async () => {
     shop.repository.commit({ 'postern.yaml': built('echo no; exit 7'), 'index.html': page('bad') }, 'fails');
     const { uuid } = await deployed('fails', { branch: 'fails' });
     const why = expect.stringMatching(/^web: The command exited with 7 after/);
@@ -292,7 +292,7 @@ describe('what older clients read', () => {
     expect(log.data).toMatchObject({ status: 'Archived', error: why, archivedLogs: /\nno\n/ });
   });
 
-  test('a build under way shows what it has written, and where the rest comes', async () => {
+  test('a running build shows its output so far, and where the rest will be', async () => {
     const mayEnd = join(shop.folder, 'may-end');
     const waits = built(`until [ -e ${mayEnd} ]; do sleep 0.1; done`);
     shop.repository.commit({ 'postern.yaml': waits, 'index.html': page('waits') }, 'under-way');
@@ -321,7 +321,7 @@ describe('what older clients read', () => {
     expect(await log()).not.toHaveProperty('message');
   });
 
-  test('of a long log its last MiB, in whole lines', async () => {
+  test('a long log has its last MiB, in whole lines', async () => {
     const long = built('for n in $(seq 1000 1199); do printf %8000d $n; echo; done');
     shop.repository.commit({ 'postern.yaml': long, 'index.html': page('long') }, 'writes');
     const { uuid } = await deployed('writes', { branch: 'writes' });

@@ -43,7 +43,7 @@ beforeAll(async () => {
 });
 afterAll(() => shop.close());
 
-test('processes start in the order of their needs, answer behind the front end, and end with the Environment', async () => {
+test('processes start in the order of their dependencies, answer behind the front end, and end with the Environment', async () => {
   const { data } = await shop.create({ branch: 'two', access: 'public' });
   const environment = await shop.settle(data.id);
   expect(environment).toMatchObject({
@@ -86,7 +86,7 @@ test('processes start in the order of their needs, answer behind the front end, 
   expect((await shop.fetch(`${api.url}/`)).status).toBe(410);
 });
 
-test('a service starts when those that it requires are ready, although it reads no address of them', async () => {
+test('a service starts when its required services are ready, although it reads no address of them', async () => {
   const slow = `
 const { existsSync } = require('node:fs');
 const server = require('node:http').createServer((request, response) => response.end('ready'));
@@ -169,7 +169,7 @@ test('after a first deploy that failed, nothing runs, and each service says so',
   await shop.call('DELETE', `/environments/${data.id}`);
 });
 
-test('a process that does not start fails its deploy in words, and the one before is brought back', async () => {
+test('a process that does not start fails its deploy with a reason, and the previous deploy is restored', async () => {
   const { data } = await shop.create({ branch: 'two', access: 'public' });
   const before = await shop.settle(data.id);
   expect((await shop.fetch(`${before.services[1].url}/`)).body).toMatch(/^from two with/);
@@ -190,7 +190,7 @@ test('a process that does not start fails its deploy in words, and the one befor
   expect((await shop.fetch(`${back.services[1].url}/`)).body).toMatch(/^from two with/);
 });
 
-test('a deploy that is overtaken while its processes start gives way to what was served, until the newer one is built', async () => {
+test('while a newer deploy is built, a superseded one that was starting gives way to the previous version', async () => {
   const files = { 'postern.yaml': file, 'web/index.html': page('front'), 'back/server.js': server("'back'") };
   shop.repository.commit({ ...files, 'api/server.js': server("'first'") }, 'overtaken');
   const { data } = await shop.create({ branch: 'overtaken', access: 'public' });
@@ -255,7 +255,7 @@ test('a service that was switched off is shown as inactive, and runs again when 
   await shop.call('DELETE', path);
 });
 
-test('what runs for no Environment is ended and removed while the worker runs, and nothing else', async () => {
+test('the worker ends and removes exactly the processes that belong to no Environment', async () => {
   const [lost, kept] = [
     await shop.create({ branch: 'left', access: 'public' }),
     await shop.create({ branch: 'left', access: 'public' }),

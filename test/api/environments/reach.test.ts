@@ -73,7 +73,7 @@ const ofOlderBuild: readonly Asked[] = [
   ['GET', '/services/web/build-jobs/bld_00000000000000000000', {}],
 ];
 
-describe('SC-07 what a key does not reach is the same bytes as what does not exist', () => {
+describe('SC-07 an object out of a key’s reach gets the same bytes as a missing one', () => {
   const absent = '0'.repeat(20);
   test.each(ofEnvironment)('%s /environments/{id}%s, by id and by name', async (method, path, options) => {
     const before = await contents(shop.h, 'environment%');
@@ -103,7 +103,7 @@ describe('SC-07 what a key does not reach is the same bytes as what does not exi
     expect(await contents(shop.h, 'environment%')).toEqual(before);
   });
 
-  test('the log of a build of an Environment out of reach, asked for by way of one within reach', async () => {
+  test('the log of a build out of reach, requested through an Environment within reach', async () => {
     const asked = (job: string) =>
       bytes('GET', `/builds/${reached.id}/services/web/build-jobs/${job}`, { as: limited });
     const missing = await asked(`bld_${absent}`);
@@ -138,7 +138,7 @@ describe('SC-07 what a key does not reach is the same bytes as what does not exi
   });
 });
 
-test('SC-07 lists and their counts hold only what the key reaches, whatever they are filtered by', async () => {
+test('SC-07 lists and their counts hold only what the key reaches, with any filter', async () => {
   const seen = async (path: string, query: Record<string, string> = {}) => {
     const { data, metadata } = await shop.call('GET', path, { as: limited, query });
     return [data.map(({ id }: { id: string }) => id), metadata.pagination.items];

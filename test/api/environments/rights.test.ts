@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => shop.close());
 
-describe('a creation that is refused says why', () => {
+describe('a refused creation names its reason', () => {
   test.each([
     ['a repository that is not registered', { repository: 'acme/other' }, 404, 'repo_not_onboarded'],
     ['a branch that does not exist', { branch: 'nothing' }, 400, 'invalid_branch'],
@@ -46,7 +46,7 @@ describe('a creation that is refused says why', () => {
     expect([answer.status, answer.error.code]).toEqual([status, code]);
   });
 
-  test('the policy that switches Environments off', async () => {
+  test('Environments are switched off by the policy', async () => {
     await shop.change({ enabled: false });
     const refused = await shop.create();
     expect(refused.error).toMatchObject({
@@ -56,7 +56,7 @@ describe('a creation that is refused says why', () => {
     await shop.change({});
   });
 
-  test('the installation that has no engine', async () => {
+  test('the installation has no engine', async () => {
     const h = await openHarness();
     onTestFinished(() => h.close());
     await h.repository('acme/shop');
@@ -68,12 +68,12 @@ describe('a creation that is refused says why', () => {
     ]);
   });
 
-  test('a name that is taken', async () => {
+  test('the name is taken', async () => {
     expect((await shop.create({ name: 'taken' })).status).toBe(202);
     expect((await shop.create({ name: 'taken' })).error.code).toBe('name_conflict');
   });
 
-  test('more Environments than an owner, or everyone, may have', async () => {
+  test('the quota of the owner, or of everyone, is used up', async () => {
     await shop.change({ maxPerOwner: 1 });
     expect((await shop.create({}, ben)).status).toBe(202);
     expect((await shop.create({}, ben)).error).toMatchObject({
@@ -88,7 +88,7 @@ describe('a creation that is refused says why', () => {
 });
 
 describe('what a caller may not see does not exist', () => {
-  test('an Environment of its owner alone', async () => {
+  test('an Environment for its owner only', async () => {
     const { data } = await shop.create({ access: 'owner', name: 'mine-alone' });
     const missing = await shop.call('GET', '/environments/env_0000000000000000000', { as: ben });
     for (const [method, path, body] of [
@@ -120,7 +120,7 @@ describe('what a caller may not see does not exist', () => {
     expect(builds.data.map(({ id }: { id: string }) => id)).not.toContain(build.id);
   });
 
-  test('an administrator sees the row of such an Environment and tears it down, and does nothing else with it', async () => {
+  test('an administrator only sees the row of such an Environment and tears it down', async () => {
     const { data } = await shop.create({ access: 'owner', name: 'of-ben-alone' }, ben);
     const [build] = (await shop.call('GET', '/builds', { as: ben, query: { environment: data.id } })).data;
     const path = `/environments/${data.id}`;
@@ -177,7 +177,7 @@ describe('what a caller may not see does not exist', () => {
 });
 
 describe('who may open an Environment', () => {
-  test('only its creator may let more people in; anyone who may change it may let fewer in', async () => {
+  test('only its creator may widen the access; anyone who may change it may narrow it', async () => {
     const { data } = await shop.create({ access: 'members' });
     await shop.change({ allowedAccess: ['owner', 'members', 'public'] });
     const path = `/environments/${data.id}`;
@@ -199,7 +199,7 @@ describe('who may open an Environment', () => {
     expect(after.status).toBe('deployed');
   });
 
-  test('a service key cannot keep one for itself', async () => {
+  test('a service key cannot keep an Environment for itself', async () => {
     const key = await shop.h.serviceKey({ scopes: ['env:read', 'env:write'] });
     expect((await shop.create({ access: 'owner' }, key)).error.code).toBe('override_not_allowed');
     const { data } = await shop.create({}, key);
@@ -230,7 +230,7 @@ test('lists are filtered', async () => {
   expect(wrong.error.code).toBe('invalid_query');
 });
 
-test('lists keep apart what is ready and what is not, and what created it', async () => {
+test('lists filter by readiness and by creator', async () => {
   const names = async (query: Record<string, string>) => {
     const { data } = await shop.call('GET', '/environments', { query: { search: 'apart-', ...query } });
     return data.map(({ uuid }: { uuid: string }) => uuid);
@@ -246,7 +246,7 @@ test('lists keep apart what is ready and what is not, and what created it', asyn
   expect(await names({ trigger: 'push' })).toEqual([]);
 });
 
-test('an older key without a user has no Environments of its own, and works with those of members', async () => {
+test('an older key without a user owns no Environments, and works with those of members', async () => {
   const value = `app_pat_${'0123456789abcdef'.repeat(3).slice(0, 40)}`;
   await shop.h.app.services.importKeys([
     JSON.stringify({

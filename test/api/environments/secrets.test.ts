@@ -74,7 +74,7 @@ test('a branch that may not use the secrets cannot find their values by guessing
   expect(await inBuild()).toEqual(guesses);
 });
 
-test('a new value of a secret is in no later line of another service either', async () => {
+test('a new value of a secret is in no later log line of another service either', async () => {
   shop.repository.commit({ 'printed.txt': 'It is the next value.\n' }, 'main');
   const { id, atRunTime } = await deployed('main');
   expect(await atRunTime()).toEqual(['It is the next value.']);

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => shop.close());
 
-test('what was deployed is served at its address until the teardown, and at a new address after a change', async () => {
+test('a deployed version is served at its address until the teardown, and at a new address after a change of access', async () => {
   const { data } = await shop.create({ access: 'public' });
   const { services } = await shop.settle(data.id);
   const [{ url }] = services;
@@ -39,7 +39,7 @@ test('what was deployed is served at its address until the teardown, and at a ne
   expect((await shop.h.open(`${again.services[0].url}/`)).statusCode).toBe(410);
 });
 
-test('the policy switches everything off at once', async () => {
+test('the policy stops serving all Environments at once', async () => {
   const { data } = await shop.create({ access: 'public' });
   const { services } = await shop.settle(data.id);
   const [{ url }] = services;

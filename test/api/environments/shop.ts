@@ -21,7 +21,7 @@ export type Shop = {
   readonly h: Harness;
   readonly ada: Person;
   readonly repository: TestRepository;
-  /** Of the builds, the processes and the secrets. */
+  /** Holds the builds, the processes and the secrets. */
   readonly folder: string;
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   create(body?: Record<string, unknown>, as?: CallOptions['as']): Promise<Answer>;

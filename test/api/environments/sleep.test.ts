@@ -90,7 +90,7 @@ const read = async (path: string, query = {}) =>
   (await shop.call('GET', path, { as: await shop.h.person(`Visitor ${(visitors += 1)}`), query })).data;
 const fetched = () => read(`/environments/${id}`);
 
-test('what nobody uses for the time of the policy falls asleep: its processes end, its files are served', async () => {
+test('an Environment that is unused for the time of the policy falls asleep: its processes end, its files are served', async () => {
   const pid = await apiPid();
   await rest(sleepAfterMinutes - 1);
   expect(await apiPid()).toBe(pid);
@@ -114,7 +114,7 @@ test('what nobody uses for the time of the policy falls asleep: its processes en
   expect(event).toMatchObject({ event: 'environment.fell_asleep' });
 });
 
-test('requests wait for it, all for one start, and go through; more than may wait are asked to come back', async () => {
+test('requests to a sleeping Environment wait for one start and succeed; those over the limit must retry', async () => {
   const answers = await during(Promise.all(Array.from({ length: 40 }, () => shop.fetch(`${front}/api`))));
   const statuses = Map.groupBy(answers, ({ status }) => status);
   expect([statuses.get(200)?.length, statuses.get(503)?.length]).toEqual([32, 8]);
@@ -130,7 +130,7 @@ test('requests wait for it, all for one start, and go through; more than may wai
   );
 });
 
-test('a deploy of what is asleep wakes what was served, which answers while the deploy builds', async () => {
+test('a deploy of a sleeping Environment wakes the served version, which answers while the deploy builds', async () => {
   const pid = await apiPid();
   await rest(sleepAfterMinutes + 1);
   expect((await fetched()).status).toBe('asleep');
@@ -151,7 +151,7 @@ test('a deploy of what is asleep wakes what was served, which answers while the 
   expect((await shop.call('POST', `/builds/${data.deployId}/cancel`, { as })).status).toBe(202);
 });
 
-test('what is looked after while it falls asleep gets no address back', async () => {
+test('an Environment that is reconciled while it falls asleep gets no address back', async () => {
   // The cancelled deploy changed its row, so the worker looks at its processes in the same round.
   await rest(sleepAfterMinutes + 1);
   expect(await fetched()).toMatchObject({
@@ -160,7 +160,7 @@ test('what is looked after while it falls asleep gets no address back', async ()
   });
 });
 
-test('a change of access while requests wait lets none of them through', async () => {
+test('a change of access while requests wait refuses all of them', async () => {
   const waiting = shop.fetch(`${front}/api`).then(
     ({ status }) => status,
     () => 'cut',

@@ -173,7 +173,7 @@ async function fetched(url: string): Promise<{ status: number; body: string }> {
   return { status: answer.statusCode ?? 0, body: await text(answer) };
 }
 
-test('what is created through web, the worker deploys and the gateway serves', async () => {
+test('an Environment that web creates is deployed by the worker and served by the gateway', async () => {
   expect(shown).toMatchObject({
     namespace: 'environments',
     services: [
@@ -188,7 +188,7 @@ test('what is created through web, the worker deploys and the gateway serves', a
   expect(data.isolation).toEqual({ kind: 'kubernetes', isComplete: true, message: 'In pods.' });
 });
 
-test('web reads the log of a service, page after page, from what the worker copied', async () => {
+test('web reads the log of a service page by page from the worker’s copy', async () => {
   await fetched(`${shown.services[1].url}/first`);
   await fetched(`${shown.services[1].url}/second`);
   const logOf = (query: Record<string, string> = {}) =>
@@ -204,7 +204,7 @@ test('web reads the log of a service, page after page, from what the worker copi
   expect([...first.data, ...next.data]).toEqual(lines.slice(0, 2));
 });
 
-test('sleep and wake go through the key-value store, to the worker alone', async () => {
+test('sleep and wake reach only the worker, through the key-value store', async () => {
   web.clock.advance(61 * minute);
   // A session ends in that time.
   visitor = await web.person('Ben');
@@ -222,7 +222,7 @@ test('sleep and wake go through the key-value store, to the worker alone', async
   expect(await answer).toEqual({ status: 200, body: 'hello' });
 });
 
-test('while the engine is away, Environments are created, say so, and go on when it is back', async () => {
+test('while the engine is unavailable, Environments are created and say so, and continue when it is back', async () => {
   repository.commit({ 'api/server.js': `${server}// Built again.\n` }, 'next');
   away = new EngineUnavailable('no connection to the API server');
   const started = await create();
@@ -280,7 +280,7 @@ test('a service that the engine lost and cannot start again is not served, says 
   expect(await fetched(url)).toEqual({ status: 200, body: 'hello' });
 });
 
-test('pods get their files at a port of its own, which answers nothing else, and at no other', async () => {
+test('pods get their files at a dedicated port, which answers nothing else', async () => {
   const ask = async (path: string) =>
     (await web.app.files?.inject({ url: path, headers: { host: 'localhost:3000' } }))?.statusCode;
   expect(await ask('/api/v2/environment-files')).toBe(401);
@@ -317,7 +317,7 @@ test('a deploy that meets a defect of Postern several times in a row fails', asy
   away = undefined;
 });
 
-test('while the engine is away, a teardown says so, and ends when it is back', async () => {
+test('while the engine is unavailable, a teardown says so, and ends when it is back', async () => {
   away = new EngineUnavailable('no connection to the API server');
   expect((await call('DELETE', `/environments/${shown.id}`)).status).toBe(202);
   const waiting = await until(

@@ -20,7 +20,7 @@ beforeAll(async () => {
   root = await h.person('Root', { admin: true });
   await h.person('Deputy', { admin: true });
 });
-// Each test has names of its own.
+// Each test has separate names.
 beforeEach(async () => {
   alone += 1;
   ada = await h.person(`Ada${alone}`);
@@ -162,7 +162,7 @@ const drills: Record<string, Drill> = {
   revokeAllMyKeys: {
     event: 'api_key.revoked',
     async prepare() {
-      // Of someone with a single key: each key leaves an event of its own.
+      // For a person with a single key: each key leaves a separate event.
       const solo = await h.person(`Solo${alone}`);
       const { id } = await h.key(solo);
       const body = { confirm: 'revoke all' };
@@ -538,7 +538,7 @@ async function eventsOf(requestId: string) {
 }
 
 describe('AU-01 a change leaves one event', () => {
-  test('AU-01 every route that changes something is held to it', () => {
+  test('AU-01 this suite covers every route that changes something', () => {
     const changing = h.app.routes
       .filter(({ method }) => method !== 'GET')
       // Held to it in audited.test.ts of test/api/sites and test/api/environments.

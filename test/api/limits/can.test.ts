@@ -55,7 +55,7 @@ async function credentialOf(one: Caller): Promise<NonNullable<CallOptions['as']>
   return one.kind === 'service key' ? await h.serviceKey(options) : await h.key(people[one.owner], options);
 }
 
-test('what ?can= says of a repository is what the routes then do, for every caller, scope and selection', {
+test('the routes do what ?can= says of a repository, for every caller, scope and selection', {
   tags: 'flood',
 }, async () => {
   await fc.assert(

@@ -51,7 +51,7 @@ async function anotherSession(person: Person): Promise<Person> {
 const nowhere = { requestId: null, address: null, agent: null };
 
 describe('changes by people', () => {
-  test('RL-03 the 121st change of a minute is refused and told the figure and the wait, after which it is made', async () => {
+  test('RL-03 the 121st change of a minute is refused with the limit and the wait, and succeeds after it', async () => {
     for (let count = 1; count <= 120; count += 1) {
       expect((await rename(`name ${count}`)).status).toBe(200);
       if (count % 10 === 0) h.clock.advance(second);
@@ -90,7 +90,7 @@ describe('changes by people', () => {
     await other.close();
   });
 
-  test('RL-03 one person at the limit keeps nobody else from anything', async () => {
+  test('RL-03 one person at the limit does not affect another', async () => {
     const bob = await h.person('Bob');
     expect(passed(await changes(130, ada))).toBe(120);
     expect(passed(await changes(120, bob))).toBe(120);
@@ -119,13 +119,13 @@ describe('changes by people', () => {
     expect((await change(root)).status).toBe(401);
   });
 
-  test('RL-03 revocations use up nothing: after 200 of them every change is still there', async () => {
+  test('RL-03 revocations do not count: after 200 of them every change is still available', async () => {
     for (let count = 1; count <= 200; count += 1)
       expect((await h.call('DELETE', `/me/tokens/${adas.id}`, { as: ada })).status).toBe(200);
     expect(passed(await changes(120, ada))).toBe(120);
   });
 
-  test('RL-03 keys and people spend apart: neither uses up the other’s limit', async () => {
+  test('RL-03 keys and people have separate limits', async () => {
     const root = await h.person('Root', { admin: true });
     const key = await h.key(root, { scopes: ['repos:write'] });
     const register = (as: TestKey | Person) => h.call('POST', '/repositories', { as, body: {} });
@@ -156,7 +156,7 @@ describe('changes by people', () => {
     ]);
   });
 
-  test('only revoking a key is left out of what people may change in a minute', () => {
+  test('of all changes of people, only the revocation of a key does not count', () => {
     const leftOut = h.app.routes
       .filter((route) => route.method !== 'GET' && typeof route.policy.callers !== 'string')
       .filter((route) => !isLimitedChange(route))
@@ -170,7 +170,7 @@ describe('changes by people', () => {
   });
 });
 
-test('RL-06 while the shared counter is away a process goes on counting a person’s changes by itself', async () => {
+test('RL-06 while the shared counter is unavailable, each process counts a person’s changes itself', async () => {
   const counter = { isCut: false };
   const cut = await openHarness({
     limitSource: fallibleSource(memorySource({ clock: new FakeClock() }), counter),

@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => h.close());
 
-/** As an older deployment minted them: 40 hexadecimal characters, no checksum. */
+/** A key of an older deployment: 40 hexadecimal characters, no checksum. */
 const olderValue = (type: 'pat' | 'svc', seed: string) =>
   `app_${type}_${createHash('sha256').update(seed).digest('hex').slice(0, 40)}`;
 
@@ -68,7 +68,7 @@ test('imported keys work with their older values, under ids of ours, and are aud
   expect(JSON.stringify(await imported())).not.toContain(bound.slice(20));
 });
 
-test('a record that ended before it began is refused', async () => {
+test('a record that expired before its creation is refused', async () => {
   const wrong = record(olderValue('pat', 'one'), { expiresAt: '2025-05-31T23:59:59Z' });
   expect(await h.app.services.importKeys(lines(wrong))).toEqual({
     kind: 'refused',
@@ -142,7 +142,7 @@ test.each([
   ['a time without a zone', record('app_pat_x', { createdAt: '2025-06-01T00:00:00' }), /^createdAt: /],
   ['an unknown repository', record('app_pat_x', { repositories: ['acme/none'] }), /^repositories: /],
   ['an empty selection', record('app_pat_x', { repositories: [] }), /^repositories: /],
-])('a file with %s is refused whole, and the line is named', async (_what, bad, problem) => {
+])('a file with %s is refused as a whole, and the line is named', async (_what, bad, problem) => {
   const good = record(olderValue('pat', 'good'));
   const file = [
     ...lines(good),
@@ -156,19 +156,19 @@ test.each([
   expect(await imported()).toEqual([]);
 });
 
-test('a digest that stands twice in a file is imported once or refuses the file, never half', async () => {
+test('a digest that is twice in a file is imported once, or the whole file is refused', async () => {
   const twice = record(olderValue('pat', 'twice'));
   const result = await h.app.services.importKeys(lines(twice, { ...twice, name: 'again' }));
   expect(result).toEqual({ kind: 'imported', count: 1, alreadyThere: 1, owners: [] });
   expect(await imported()).toHaveLength(1);
 });
 
-test('every bad line is named, not only the first', async () => {
+test('every invalid line is named, not only the first', async () => {
   const result = await h.app.services.importKeys(['{', '', ...lines(record('app_pat_x')), '[]']);
   expect(result).toMatchObject({ kind: 'refused', problems: [{ line: 1 }, { line: 4 }] });
 });
 
-test('every problem of a line is named, in words of ours', async () => {
+test('every problem of a line is named, in a message of Postern', async () => {
   const { name: _name, ...nameless } = record('app_pat_x');
   const bad = { ...nameless, digest: 'abc', prefix: 'old_pat_', scopes: ['root'], ttl: 1, secret: 'x' };
   expect(await h.app.services.importKeys(lines(bad))).toEqual({
@@ -199,7 +199,7 @@ test('an owner is named once, with the first line that names it', async () => {
   });
 });
 
-test('the sweep leaves an imported key alone whose owner has no account here', async () => {
+test('the sweep skips an imported key whose owner has no account', async () => {
   const value = olderValue('pat', 'someone elsewhere');
   expect(
     await h.app.services.importKeys(lines(record(value, { owner: 'subject-of-another-provider' }))),

@@ -99,7 +99,7 @@ function setUp(stateOf: (nth: number, ask: number) => OwnerState, askMs = 10) {
 
 const disabled = (is: boolean): OwnerState => (is ? 'disabled' : 'active');
 
-test('20,000 owners are asked about in turns of twenty seconds, eight at once, each once; who is disabled loses the keys when all are known', async () => {
+test('20,000 owners are checked once each, eight at a time, in turns of twenty seconds; disabled owners lose their keys when all are known', async () => {
   const directory = setUp((nth) => disabled(nth % 1_000 === 1));
   const result = await directory.pass(async () => {
     const isWhole = directory.asked.size === count;
@@ -137,7 +137,7 @@ test.each<[string, (nth: number) => OwnerState, { suspending: number; revoking: 
   },
 );
 
-test('a directory that breaks in the middle of a pass costs nobody a key, also of those it was asked about before', async () => {
+test('a directory that fails in the middle of a pass costs no owner a key, even if that owner was already checked', async () => {
   let isBroken = false;
   const directory = setUp((nth) => disabled(isBroken || nth % 2_000 === 1));
   const result = await directory.pass(async () => void (isBroken = directory.asked.size > count / 2));
@@ -145,7 +145,7 @@ test('a directory that breaks in the middle of a pass costs nobody a key, also o
   expect(await changed()).toEqual({ suspended: [], revoked: [] });
 });
 
-test('who is no longer disabled or deleted when asked again keeps the keys, and who is by then was not judged', async () => {
+test('an owner who is enabled again at the second check keeps the keys, and one who is disabled only then is not yet affected', async () => {
   const states: Record<number, [OwnerState, OwnerState]> = {
     1: ['disabled', 'active'],
     2: ['deleted', 'unknown'],
@@ -158,7 +158,7 @@ test('who is no longer disabled or deleted when asked again keeps the keys, and 
   expect(await changed()).toEqual({ suspended: [4], revoked: [5] });
 });
 
-test('a run that is given up stops at once, and the next goes on where it was', async () => {
+test('an aborted run stops at once, and the next one continues where it stopped', async () => {
   const controller = new AbortController();
   const directory = setUp((nth) => {
     if (nth === 1_000) controller.abort();
@@ -170,7 +170,7 @@ test('a run that is given up stops at once, and the next goes on where it was', 
   expect(new Set(directory.asked.values())).toEqual(new Set([1]));
 });
 
-test('a run that is given up while it acts takes no further key, and the next acts on the rest', async () => {
+test('a run that is aborted while it suspends keys suspends no further key, and the next one handles the rest', async () => {
   const controller = new AbortController();
   const directory = setUp((nth, ask) => {
     if (nth === 20 && ask === 2) controller.abort();
@@ -182,7 +182,7 @@ test('a run that is given up while it acts takes no further key, and the next ac
   expect((await changed()).suspended).toHaveLength(50);
 });
 
-test('a restart in the middle begins again and does nothing twice; so does a pass that lay still for long', async () => {
+test('a restart in the middle starts again and repeats no change; so does a pass that stalled for long', async () => {
   const directory = setUp((nth) => disabled(nth % 1_000 === 1));
   expect(await directory.turn()).toBe('unfinished');
   const before = directory.asked.size;
@@ -198,7 +198,7 @@ test('a restart in the middle begins again and does nothing twice; so does a pas
   expect(await directory.pass()).toMatchObject({ owners: count, suspended: 20 });
 });
 
-test('the database that fails in the middle of a pass ends that turn alone', async () => {
+test('a database failure in the middle of a pass ends only that turn', async () => {
   let isAway = false;
   const directory = setUp((nth) => {
     if (isAway && nth === 300) throw new Error('away');
@@ -211,7 +211,7 @@ test('the database that fails in the middle of a pass ends that turn alone', asy
   expect(directory.asked.get(idOf(1))).toBe(1);
 });
 
-test('a pass that outlasts its turn goes on at the next tick of the process, not five minutes later', async () => {
+test('a pass that outlasts its turn continues at the next tick of the process, not five minutes later', async () => {
   let askMs = 0;
   const slow = await openHarness({
     directory: (builtin) => ({

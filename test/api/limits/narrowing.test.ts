@@ -76,7 +76,7 @@ function wished(before: Rights, asked: Edit, now: number): Rights {
   };
 }
 
-test('a lifetime beyond the key’s own is called a widening, also where it is beyond the policy as well', async () => {
+test('a lifetime beyond the key’s own is refused as a widening, even if it also exceeds the policy', async () => {
   const key = await h.key(ada, { ttlHours: 500 });
   for (const ttlHours of [600, 900]) {
     const { status, error } = await h.call('PATCH', `/me/tokens/${key.id}`, { as: ada, body: { ttlHours } });
@@ -89,7 +89,7 @@ test('a lifetime beyond the key’s own is called a widening, also where it is b
   }
 });
 
-test('whatever edits are accepted, a key only ever gets narrower; and every edit that narrows is accepted', {
+test('accepted edits only narrow a key, and every edit that narrows is accepted', {
   tags: 'flood',
 }, async () => {
   await fc.assert(

@@ -6,7 +6,7 @@ import type { Database } from '../../../src/platform/database/database.ts';
 export type Switch = { isCut: boolean };
 
 export function fallibleSource(source: LimitSource, outage: Switch): LimitSource {
-  // As redis-source.ts fails: after a while, with the code of a store that is away.
+  // Fails like redis-source.ts: after a while, with the code of an unavailable store.
   const guarded =
     <A extends unknown[], T>(work: (...args: A) => T | Promise<T>) =>
     async (...args: A): Promise<T> => {

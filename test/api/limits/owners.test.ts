@@ -31,7 +31,7 @@ const changeQuietly = async ({ subject }: Person, change: RawBuilder<unknown>) =
 };
 
 describe('an owner who is disabled', () => {
-  test('has keys that answer 403 user_disabled at once, stay active and counted, and come back by themselves', async () => {
+  test('has keys that answer 403 user_disabled at once, stay active and counted, and later work again', async () => {
     const ada = await h.person('Ada');
     const key = await h.key(ada);
     expect((await list(key)).status).toBe(200);
@@ -50,23 +50,23 @@ describe('an owner who is disabled', () => {
     ]);
   });
 
-  test('loses them on every process within a second, with one event though every process looks', async () => {
-    const others = [await h.another(), await h.another()];
+  test('loses the keys on every process within a second, with one event although every process checks', async () => {
+    const peers = [await h.another(), await h.another()];
     const ada = await h.person('Ada');
     const key = await h.key(ada);
-    for (const on of [h, ...others]) expect((await list(key, on)).status).toBe(200);
+    for (const on of [h, ...peers]) expect((await list(key, on)).status).toBe(200);
     await enable(ada, false);
     h.clock.advance(250);
-    await Promise.all(others.map(async (on) => await on.app.jobs.runNow('change-feed')));
-    await Promise.all([h, ...others].map(async (on) => await on.settle()));
+    await Promise.all(peers.map(async (on) => await on.app.jobs.runNow('change-feed')));
+    await Promise.all([h, ...peers].map(async (on) => await on.settle()));
     h.clock.advance(250);
-    for (const on of others) await on.app.jobs.runNow('change-feed');
-    for (const on of [h, ...others]) expect((await list(key, on)).error.code).toBe('user_disabled');
+    for (const on of peers) await on.app.jobs.runNow('change-feed');
+    for (const on of [h, ...peers]) expect((await list(key, on)).error.code).toBe('user_disabled');
     expect(await eventsOf(key, 'api_key.suspended')).toHaveLength(1);
-    for (const on of others) await on.close();
+    for (const on of peers) await on.close();
   });
 
-  test('hears of it in a notice', async () => {
+  test('gets a notice', async () => {
     const ada = await h.person('Ada');
     const key = await h.key(ada);
     await enable(ada, false);
@@ -87,7 +87,7 @@ describe('an identity check that finds an owner disabled', () => {
       await h.key(person, { scopes: ['repos:read'] }),
     ] as const;
 
-  test('suspends every key of the owner at once, and one that finds the owner enabled lifts that', async () => {
+  test('suspends every key of the owner at once, and reinstates them when it finds the owner enabled', async () => {
     const ada = await h.person('Ada');
     const [asking, silent] = await twoKeys(ada);
     for (const key of [asking, silent]) expect((await list(key)).status).toBe(200);
@@ -140,7 +140,7 @@ describe('an identity check that finds an owner disabled', () => {
 });
 
 describe('an owner who lost the role that lets a person use Postern', () => {
-  test('has keys that are suspended by the sweep, and lifted by it when the role is back', async () => {
+  test('has keys that the sweep suspends, and reinstates when the role is back', async () => {
     const ada = await h.person('Ada');
     const key = await h.key(ada, { scopes: ['repos:read', 'sites:read'] });
     await changeQuietly(ada, sql`roles = '[]'`);
@@ -172,8 +172,8 @@ describe('an owner who lost the role that lets a person use Postern', () => {
       const person = await h.person(`Person${at}`);
       people.push({ person, key: await h.key(person) });
     }
-    const [disabled, ...others] = people;
-    for (const { person } of others.slice(0, 6)) await changeQuietly(person, sql`roles = '[]'`);
+    const [disabled, ...enabled] = people;
+    for (const { person } of enabled.slice(0, 6)) await changeQuietly(person, sql`roles = '[]'`);
     await changeQuietly(disabled?.person ?? root, sql`enabled = false`);
     await h.app.jobs.runNow('owner-sweep');
     const outcomes = await Promise.all(people.map(async ({ key }) => (await list(key)).status));
@@ -184,7 +184,7 @@ describe('an owner who lost the role that lets a person use Postern', () => {
 });
 
 describe('an owner who is deleted', () => {
-  test('leaves revoked keys behind, once each, also with two processes looking', async () => {
+  test('has keys that are revoked once each, even by two processes', async () => {
     const other = await h.another();
     const ada = await h.person('Ada');
     const key = await h.key(ada);
@@ -220,7 +220,7 @@ describe('the sweep', () => {
   const suspended = async (key: TestKey) =>
     (await h.call('GET', `/tokens/${key.id}`, { as: root })).data.suspended as boolean;
 
-  test('finds within its five minutes what nobody told', async () => {
+  test('finds an unreported change within its five minutes', async () => {
     const people = await owners(5);
     await h.app.jobs.tick();
     await setQuietly(
@@ -232,7 +232,7 @@ describe('the sweep', () => {
     for (const { key } of people) expect(await suspended(key)).toBe(true);
   });
 
-  test('finds it within a minute where that is configured', async () => {
+  test('finds it within a minute if that is configured', async () => {
     const quick = await openHarness({ ownerSweepMinutes: 1 });
     const ada = await quick.person('Ada');
     const key = await quick.key(ada);
@@ -245,7 +245,7 @@ describe('the sweep', () => {
     await quick.close();
   });
 
-  test('that would suspend more than a tenth and more than five of the owners is held, logged and audited', async () => {
+  test('is held, logged and audited if it would suspend more than a tenth and more than five of the owners', async () => {
     const people = await owners(7);
     const six = people.slice(0, 6).map(({ person }) => person);
     await setQuietly(six, false);
@@ -261,7 +261,7 @@ describe('the sweep', () => {
     for (const { key } of people.slice(1, 6)) expect(await suspended(key)).toBe(true);
   });
 
-  test('by two processes at the same moment suspends, lifts and revokes once', async () => {
+  test('suspends, reinstates and revokes once, even by two processes at the same time', async () => {
     const other = await h.another();
     const [{ person, key } = { person: root, key: await h.key(root) }] = await owners(1);
     const both = () =>
@@ -287,7 +287,7 @@ describe('the sweep', () => {
     await other.close();
   });
 
-  test('changes nothing for an owner the directory cannot tell about', async () => {
+  test('changes nothing for an owner whose state the directory cannot tell', async () => {
     const { read, tx, clock, log } = h.app.services;
     const ada = await h.person('Ada');
     const key = await h.key(ada);

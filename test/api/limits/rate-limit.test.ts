@@ -23,7 +23,7 @@ const statuses = async (count: number, as: TestKey, on: Harness = h) =>
 const served = (all: readonly number[]) => all.filter((status) => status === 200).length;
 
 describe('the rolling limit', () => {
-  test('RL-01 600 requests of a key are served in a minute; the next one is told the exact wait', async () => {
+  test('RL-01 600 requests of a key are served in a minute; the answer to the next has the exact wait', async () => {
     const key = await h.key(ada);
     const first = await ask(key);
     expect(first.headers['ratelimit-policy']).toBe('"default";q=600;w=60');
@@ -73,7 +73,7 @@ describe('the rolling limit', () => {
     await other.close();
   });
 
-  test('RL-03 browser sessions never spend, and every owner has a budget of its own', async () => {
+  test('RL-03 browser sessions do not count, and every owner has a separate budget', async () => {
     const bob = await h.person('Bob');
     const [mine, his, one, another] = [
       await h.key(ada),
@@ -112,7 +112,7 @@ describe('the rolling limit', () => {
     await other.close();
   });
 
-  test('RL-04 a process that cannot hear of changes asks the database after a second', async () => {
+  test('RL-04 a process without the change feed reads the database after a second', async () => {
     const other = await h.another();
     const key = await h.serviceKey();
     await ask(key, other);
@@ -122,7 +122,7 @@ describe('the rolling limit', () => {
     await other.close();
   });
 
-  test('a key that is over its limit can still destroy itself', async () => {
+  test('a key over its limit can still revoke itself', async () => {
     await setPolicy(h, { rateLimitPerMinute: 1 });
     const key = await h.key(ada);
     await ask(key);
@@ -142,7 +142,7 @@ describe('guessing', () => {
     });
   const broken = (at: number) => `app_pat_${String(at).padStart(50, '0')}`;
 
-  test('RL-05 self-revocation answers the same for a key and for what is none, however many were sent', async () => {
+  test('RL-05 self-revocation answers the same for a key and for another value, after any number of requests', async () => {
     const key = await h.key(ada);
     const revoke = (value: string) =>
       h.app.web.inject({
@@ -163,7 +163,7 @@ describe('guessing', () => {
     expect((await guess(key.value, '192.0.2.31')).statusCode).toBe(401);
   });
 
-  test('RL-05 bad credentials are throttled per address, and a valid key from the same address is never hurt', async () => {
+  test('RL-05 bad credentials are throttled per address, and a valid key from the same address is not affected', async () => {
     const key = await h.key(ada);
     for (let at = 0; at < 120; at += 1) expect((await guess(broken(at))).statusCode).toBe(401);
     const refused = await guess(broken(121));
@@ -182,7 +182,7 @@ describe('guessing', () => {
   });
 
   const guesses = process.env['CI'] === 'true' ? 100_000 : 10_000;
-  test(`RL-05 ${guesses} different bad keys from many addresses leave the counters of owners as they were`, {
+  test(`RL-05 ${guesses} different bad keys from many addresses do not change the counters of owners`, {
     tags: 'flood',
   }, async () => {
     const key = await h.key(ada);
@@ -202,7 +202,7 @@ describe('guessing', () => {
   });
 });
 
-describe('the shared counter is away', () => {
+describe('while the shared counter is unavailable', () => {
   let counter: Switch;
   let store: Switch;
   beforeEach(async () => {
@@ -218,7 +218,7 @@ describe('the shared counter is away', () => {
 
   const metric = () => h.app.services.metrics.registry.getSingleMetricAsString('postern_limiter_local_total');
 
-  test('RL-06 requests go on under the same limit in this process, and the metric says so', async () => {
+  test('RL-06 requests continue under the same limit in this process, and the metric says so', async () => {
     const key = await h.key(ada);
     expect(served(await statuses(100, key))).toBe(100);
     expect(await metric()).toMatch(/postern_limiter_local_total 0$/m);
@@ -248,7 +248,7 @@ describe('the shared counter is away', () => {
     await other.close();
   });
 
-  test('RL-06 with the database gone as well the answer is 503, never a yes that nobody can vouch for', async () => {
+  test('RL-06 without the database, too, the answer is 503 and never an unverified yes', async () => {
     const key = await h.key(ada);
     expect((await ask(key)).status).toBe(200);
     counter.isCut = true;
@@ -261,7 +261,7 @@ describe('the shared counter is away', () => {
     expect((await ask(key)).status).toBe(200);
   });
 
-  test('RL-06 with only the database gone a key that is known goes on for a minute at most', async () => {
+  test('RL-06 without the database only, a known key works for at most a minute', async () => {
     const key = await h.key(ada);
     const unknown = await h.key(ada);
     expect((await ask(key)).status).toBe(200);

@@ -49,7 +49,7 @@ describe('revocation', () => {
     expect(answers.some((one) => one.status === 200)).toBe(true);
   });
 
-  test('RV-01 narrowing holds in the same way: a dropped scope is gone on every process at the next request', async () => {
+  test('RV-01 the same holds for narrowing: a dropped scope is refused on every process at the next request', async () => {
     await h.repository('acme/website');
     const key = await h.key(ada, { scopes: ['repos:read', 'sites:read'] });
     for (const on of [h, other])
@@ -59,7 +59,7 @@ describe('revocation', () => {
       expect((await on.call('GET', '/repositories', { as: key })).error.code).toBe('forbidden_scope');
   });
 
-  test('RV-04 a leaked key is replaced step by step, and its story names both keys', async () => {
+  test('RV-04 a leaked key is replaced step by step, and its timeline names both keys', async () => {
     const leaked = await h.key(ada, { name: 'deploy' });
     expect(await status(leaked)).toBe(200);
     // 1 the leak is noticed: the value stands in an address
@@ -99,7 +99,7 @@ describe('revocation', () => {
 });
 
 describe('clocks', () => {
-  test('EX-03 two processes whose own clocks are two minutes off agree on the second a key ends', async () => {
+  test('EX-03 two processes whose clocks differ by two minutes agree on the second at which a key expires', async () => {
     const early = await h.another({ clockOffBy: -120 * second });
     const late = await h.another({ clockOffBy: 120 * second });
     const key = await h.key(ada, { ttlHours: 1 });
@@ -143,7 +143,7 @@ describe('clocks', () => {
     await restarted.close();
   });
 
-  test('EX-02 a key whose expiry the job recorded stays expired too', async () => {
+  test('EX-02 a key whose expiry the job recorded also stays expired', async () => {
     const key = await h.key(ada, { ttlHours: 0.5 });
     h.clock.advance(1_801 * second);
     await h.app.jobs.runNow('key-expiry');

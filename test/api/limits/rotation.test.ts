@@ -44,8 +44,8 @@ async function pair(options: KeyOptions = {}, body: object = {}) {
   return { old, next: answer.data as { id: string; token: string; expiresAt: string | null }, answer };
 }
 
-describe('when the predecessor ends', () => {
-  test('both keys work until the successor is used; then the predecessor has its grace and not a second more', async () => {
+describe('when the predecessor expires', () => {
+  test('both keys work until the successor is used; then the predecessor works exactly for its grace', async () => {
     const { old, next } = await pair({}, { graceSeconds: 60 });
     h.clock.advance(5 * hour);
     expect(await works(old.value)).toBe(true);
@@ -58,7 +58,7 @@ describe('when the predecessor ends', () => {
     expect((await read(old.id)).status).toBe('expired');
   });
 
-  test('a grace of nothing ends it at the first use', async () => {
+  test('a grace of zero ends the predecessor at the first use', async () => {
     const { old, next } = await pair({}, { graceSeconds: 0 });
     expect(await works(old.value)).toBe(true);
     expect(await works(next.token)).toBe(true);
@@ -73,7 +73,7 @@ describe('when the predecessor ends', () => {
     expect(await works(old.value)).toBe(true);
   });
 
-  test('a check of the successor is no use of it: the predecessor keeps working, and the usage shows the request', async () => {
+  test('a check of the successor is not a use: the predecessor keeps working, and the usage shows the request', async () => {
     const { old, next } = await pair({}, { graceSeconds: 0 });
     const query = { check: 'true' };
     for (const more of [{}, { can: 'repos:read' }]) {
@@ -91,7 +91,7 @@ describe('when the predecessor ends', () => {
     expect(await works(old.value)).toBe(false);
   });
 
-  test('no other route takes a check, so nothing can be done with a key without its first use', async () => {
+  test('no other route accepts a check, so every other request is a use', async () => {
     const { old, next } = await pair({}, { graceSeconds: 0 });
     const query = { check: 'true' };
     const refused = await h.call('GET', '/repositories', { as: `Bearer ${next.token}`, query });
@@ -102,7 +102,7 @@ describe('when the predecessor ends', () => {
     expect(await works(old.value)).toBe(true);
   });
 
-  test('only the first use counts: later ones do not move the end', async () => {
+  test('only the first use counts: later ones do not move the expiry', async () => {
     const { old, next } = await pair({}, { graceSeconds: 60 });
     await works(next.token);
     const { expiresAt } = await read(old.id);
@@ -111,7 +111,7 @@ describe('when the predecessor ends', () => {
     expect((await read(old.id)).expiresAt).toBe(expiresAt);
   });
 
-  test('a successor that nobody uses ends its predecessor at the deadline all the same', async () => {
+  test('the predecessor of an unused successor still expires at the deadline', async () => {
     const { old, next, answer } = await pair({}, { deadlineHours: 2 });
     expect(answer.data.predecessorEndsAt).toBe(iso(h.clock.now() + 2 * hour));
     h.clock.advance(2 * hour - second);
@@ -128,7 +128,7 @@ describe('when the predecessor ends', () => {
     expect((await read(old.id)).expiresAt).toBe(iso(h.clock.now() + 300 * second));
   });
 
-  test('a grace that starts just before the deadline ends with it', async () => {
+  test('a grace that starts just before the deadline ends at the deadline', async () => {
     const { old, next } = await pair({}, { deadlineHours: 1, graceSeconds: 3_600 });
     h.clock.advance(hour - minute);
     await works(next.token);
@@ -148,7 +148,7 @@ describe('when the predecessor ends', () => {
   });
 
   test.each([{ deadlineHours: 0.5 }, { deadlineHours: 169 }, { graceSeconds: -1 }, { graceSeconds: 3_601 }])(
-    '%j is refused, and nothing is made',
+    '%j is refused, and no key is created',
     async (body) => {
       const old = await h.key(ada);
       expect((await rotate(old.id, body)).error.code).toBe('invalid_body');
@@ -178,7 +178,7 @@ describe('a pair', () => {
     expect(policy.data.activeKeys).toEqual({ count: 1, limit: 1 });
   });
 
-  test('cannot be rotated again from either side while both live; then its survivor can', async () => {
+  test('cannot be rotated again while both work; then the remaining one can', async () => {
     const { old, next } = await pair();
     for (const id of [old.id, next.id])
       expect((await rotate(id)).error).toMatchObject({ code: 'state_conflict' });
@@ -193,7 +193,7 @@ describe('a pair', () => {
     expect(answers.filter(({ status }) => status === 409)).toHaveLength(19);
   });
 
-  test('whose answer was lost: the old key still works, and revoking the successor lets it rotate again', async () => {
+  test('whose answer was lost can be repeated: the old key still works, and rotates again once the successor is revoked', async () => {
     const { old, next } = await pair();
     // Nobody saw `next.token`; the owner finds the successor in the list.
     expect(await works(old.value)).toBe(true);
@@ -204,7 +204,7 @@ describe('a pair', () => {
     expect((await rotate(old.id)).status).toBe(201);
   });
 
-  test('of a revoked or an expired key there is none', async () => {
+  test('is refused for a revoked or an expired key', async () => {
     const [revoked, expired] = [await h.key(ada), await h.key(ada, { ttlHours: 1 })];
     await h.call('DELETE', `/me/tokens/${revoked.id}`, { as: ada });
     h.clock.advance(hour);
@@ -213,7 +213,7 @@ describe('a pair', () => {
 });
 
 describe('what the successor gets', () => {
-  test('the same name, rights and original duration, with a value of its own', async () => {
+  test('the same name, rights and original duration, with a new value', async () => {
     const { old, next } = await pair({
       name: 'deploy',
       scopes: ['repos:read', 'sites:write'],
@@ -230,7 +230,7 @@ describe('what the successor gets', () => {
     expect(next.token).not.toBe(old.value);
   });
 
-  test('the original duration, not what is left of it nor what an edit left', async () => {
+  test('the original duration, not the remaining or the edited one', async () => {
     const old = await h.key(ada, { ttlHours: 100 });
     await h.call('PATCH', `/me/tokens/${old.id}`, { as: ada, body: { ttlHours: 10 } });
     h.clock.advance(5 * hour);
@@ -261,7 +261,7 @@ describe('what the successor gets', () => {
     });
   });
 
-  test('only what the policy of today allows', async () => {
+  test('only what the current policy allows', async () => {
     const eternal = await h.key(ada, { scopes: ['repos:write'] });
     const long = await h.key(ada, { ttlHours: 700 });
     const { lifetime, repositories, scopes } = defaultKeyPolicy;
@@ -282,7 +282,7 @@ describe('what the successor gets', () => {
     expect(await works(eternal.value)).toBe(true);
   });
 
-  test('a rotated service key is a new key, and its rotation is in both stories', async () => {
+  test('a rotated service key is a new key, and both timelines have the rotation', async () => {
     await setPolicy(h, noLimits);
     const root = await h.person(`Root${people}`, { admin: true });
     const old = await h.serviceKey({ name: 'robot' });

@@ -39,7 +39,7 @@ describe('usage', () => {
     ]);
   });
 
-  test('is written at most 60 seconds late while the jobs run, last use as well', async () => {
+  test('is written at most 60 seconds late while the jobs run, with the last use', async () => {
     const key = await h.key(ada);
     const lastUsed = async () => (await h.call('GET', `/me/tokens/${key.id}`, { as: ada })).data.lastUsedAt;
     await h.app.jobs.tick();
@@ -54,7 +54,7 @@ describe('usage', () => {
     expect(await lastUsed()).toBe(usedAt);
   });
 
-  test('where a key was used from last is its network and program, never the address', async () => {
+  test('the last use of a key has its network and program, never the address', async () => {
     const key = await h.key(ada, { scopes: ['repos:read'] });
     const from = async () => (await h.call('GET', `/me/tokens/${key.id}`, { as: ada })).data.lastUsedFrom;
     const useFrom = async (address: string, agent: string) => {
@@ -71,7 +71,7 @@ describe('usage', () => {
     expect(await from()).toEqual({ network: '198.51.100.0/24', program: null });
   });
 
-  test('an earlier use that is written later changes nothing of the last one', async () => {
+  test('an earlier use that is written later does not change the last use', async () => {
     const key = await h.key(ada, { scopes: ['repos:read'] });
     const other = await h.another();
     const useOn = async (on: Harness, agent: string) =>
@@ -88,7 +88,7 @@ describe('usage', () => {
     ]);
   });
 
-  test('nothing of it is lost at an orderly stop', async () => {
+  test('an orderly stop loses no usage', async () => {
     const other = await h.another();
     const key = await h.key(ada);
     for (let count = 0; count < 5; count += 1) await other.call('GET', '/repositories', { as: key });
@@ -105,7 +105,7 @@ describe('usage', () => {
     await other.close();
   });
 
-  test('limited and failed requests are told from denied ones', async () => {
+  test('limited, failed and denied requests are counted separately', async () => {
     const key = await h.serviceKey();
     const root = await h.person('Root', { admin: true });
     const { headers, data } = await h.call('GET', '/config/api-keys', { as: root });
@@ -143,7 +143,7 @@ describe('a dead key that is still used', () => {
     );
 
   test.each(['revoked', 'expired'] as const)(
-    'shows in usage, in one event a minute with a count, and once to its owner, when it was %s',
+    'appears in the usage, in one event a minute with a count, and in one notice, when it was %s',
     async (end) => {
       const key = await h.key(ada, { ttlHours: 1 });
       if (end === 'revoked') await h.call('DELETE', `/me/tokens/${key.id}`, { as: ada });
@@ -165,7 +165,7 @@ describe('a dead key that is still used', () => {
     },
   );
 
-  test('is written at most a minute after its first use, by the jobs alone', async () => {
+  test('is recorded by the jobs at most a minute after its first use', async () => {
     const key = await h.key(ada);
     await h.call('DELETE', `/me/tokens/${key.id}`, { as: ada });
     await h.app.jobs.tick();
@@ -201,7 +201,7 @@ describe('a key in an address', () => {
     expect((await use(key)).status).toBe(200);
   });
 
-  test('KF-05 a revoked key is refused there as well, and nobody is told to revoke it', async () => {
+  test('KF-05 a revoked key is also refused there, and no one is asked to revoke it', async () => {
     const key = await h.key(ada);
     await h.call('DELETE', `/me/tokens/${key.id}`, { as: ada });
     expect((await h.call('GET', `/auth/context?token=${key.value}`)).error.code).toBe('credential_in_url');
@@ -209,7 +209,7 @@ describe('a key in an address', () => {
     expect((await h.call('GET', '/me/notices', { as: ada })).data).toEqual([]);
   });
 
-  test('KF-05 a value that is no key of ours is refused and told to nobody', async () => {
+  test('KF-05 a value that is no key of Postern is refused without a notice', async () => {
     const { value } = h.app.services.format.generate('personal', h.app.services.random);
     expect((await h.call('GET', `/auth/context?token=${value}`)).error.code).toBe('credential_in_url');
     await h.app.jobs.runNow('alarms');
@@ -217,7 +217,7 @@ describe('a key in an address', () => {
   });
 });
 
-test('the timeline of a key tells its whole life, newest first', async () => {
+test('the timeline of a key has all its events, newest first', async () => {
   const key = await h.call('POST', '/me/tokens', {
     as: ada,
     body: { name: 'a', scopes: ['repos:write'], repositoryAccess: { mode: 'all' } },

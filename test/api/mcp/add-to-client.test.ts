@@ -49,7 +49,7 @@ test('that client redirects to the same machine only', async () => {
     expect(await redirectedTo(redirect)).toBeUndefined();
 });
 
-test('everyone reads the files of a definition; one that does not exist, or an unknown client, has none', async () => {
+test('everyone reads the files of a definition; an unknown definition or client has none', async () => {
   const { data: made } = await h.call('POST', '/config/agents/definitions', {
     as: root,
     body: {

@@ -147,7 +147,7 @@ test('only the person decides, in the browser: no other person, no administrator
   expect((await read(id)).data.status).toBe('waiting');
 });
 
-test('a refused call stays refused, and its agent is told', async () => {
+test('a refused call stays refused, and its agent gets the refusal', async () => {
   const siteId = await site();
   const id = await ask('delete_site', { siteId });
   expect((await decide(id, 'refuse')).data).toMatchObject({ status: 'refused' });
@@ -189,14 +189,14 @@ test('the approval of a call that destroys takes the place of its confirmation',
   });
 });
 
-test('a call with wrong arguments, or of something that the person does not see, asks nobody', async () => {
+test('a call with wrong arguments, or for something that the person cannot see, requests no approval', async () => {
   const others = await site(bea);
   expect((await agent.refusal('update_site', { siteId: others, name: 'Mine' })).code).toBe('site_not_found');
   expect((await agent.refusal('update_site', { name: 'Mine' })).code).toBe('invalid_body');
   expect((await h.call('GET', path, { as: ada })).data).toMatchObject({ approvals: [] });
 });
 
-test('KF-03 a call with an API key in its arguments is refused, and asks nobody', async () => {
+test('KF-03 a call with an API key in its arguments is refused, and requests no approval', async () => {
   const { value } = await h.key(ada);
   const refused = await agent.refusal('update_site', { siteId: await site(), name: value });
   expect(refused).toMatchObject({ code: 'invalid_body', message: expect.stringContaining('API key') });
@@ -300,7 +300,7 @@ test.each([
   expect(await nameOf(siteId)).toBe('Handbook');
 });
 
-test('a tool that only reads can ask, too', async () => {
+test('a tool that only reads can also require approval', async () => {
   const rules: Record<string, ToolRule> = { list_sites: 'ask' };
   await asking(rules);
   const id = await ask('list_sites', { mine: true });
@@ -321,7 +321,7 @@ test.each<[string, () => Promise<unknown>]>([
   ],
   ['the person disconnects the client', () => h.call('DELETE', '/me/clients/postern-mcp', { as: ada })],
   ['an administrator blocks the client', () => setClient('blocked')],
-])('when %s, no call waits any more, and none can be approved', async (_title, end) => {
+])('when %s, no call waits, and none can be approved', async (_title, end) => {
   const siteId = await site();
   const ids = [
     await ask('update_site', { siteId, name: 'First' }),

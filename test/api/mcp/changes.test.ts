@@ -58,7 +58,7 @@ describe('the policy', () => {
     expect((await h.call('GET', `/sites/${id}`, { as: ada })).data.status).toBe('active');
   });
 
-  test('allowChanges alone allows none of them: each needs a rule for its name', async () => {
+  test('allowChanges alone allows no such tool: each needs a rule for its name', async () => {
     await allowing([]);
     expect(await listed()).not.toContain('update_site');
     await allowing(['update_site']);
@@ -118,7 +118,7 @@ describe('changes', () => {
     expect(changes.data[0].actor.credential).toBe('postern-mcp');
   });
 
-  test('publishing for everyone asks the person, unless an administrator allows it or forbids it', async () => {
+  test('publishing for everyone needs the person’s approval, unless an administrator allows it or forbids it', async () => {
     const [own, open] = [await site(ada), await site(ada, 'public')];
     const files = [{ path: 'index.html', content: '<!doctype html><title>x</title>' }];
     const publicly = [
@@ -170,12 +170,12 @@ describe('changes', () => {
     expect(await refused({ siteId: others.id })).toBe('not_owner');
   });
 
-  test('no agent changes what is another’s', async () => {
+  test('no agent changes another person’s objects', async () => {
     const others = await site(bea, 'public');
     expect((await agent.refusal('update_site', { siteId: others.id, name: 'Mine' })).code).toBe('not_owner');
   });
 
-  test('create_environment needs an idempotencyKey, and is refused as its route is', async () => {
+  test('create_environment needs an idempotencyKey, and is refused like its route', async () => {
     const input = { repository: 'acme/none', branch: 'main' };
     expect((await agent.refusal('create_environment', input)).code).toBe('invalid_body');
     expect((await agent.refusal('create_environment', { ...input, idempotencyKey: 'key-12345' })).code).toBe(
@@ -184,7 +184,7 @@ describe('changes', () => {
   });
 });
 
-test('publish_site takes 200 KiB in a call, however they are written, and says what to do with more', async () => {
+test('publish_site takes 200 KiB in a call, in any encoding, and says what to do with more', async () => {
   const fileOf = (bytes: number, content: (bytes: number) => Record<string, string>) => ({
     name: 'Large',
     files: [{ path: 'index.html', ...content(bytes) }],
@@ -204,7 +204,7 @@ test('publish_site takes 200 KiB in a call, however they are written, and says w
   expect([code, message]).toEqual(['invalid_body', expect.stringContaining('send a manifest')]);
 });
 
-describe('what is destroyed', () => {
+describe('tools that destroy', () => {
   type First = { done: boolean; confirmation: string };
   const ask = async (siteId: string, by = agent) => (await by.use('delete_site', { siteId })) as First;
 
@@ -225,7 +225,7 @@ describe('what is destroyed', () => {
     expect((await calls()).at(-1)).toMatchObject({ tool: 'delete_site', code: null, step: null });
   });
 
-  test('a client that can ask the person does so, and no agent answers for the person', async () => {
+  test('a client that can ask the person asks, and no agent answers for the person', async () => {
     const { id } = await site(ada);
     const asked: string[] = [];
     let answer: { action: 'accept' | 'decline'; content?: Record<string, boolean> } = { action: 'decline' };

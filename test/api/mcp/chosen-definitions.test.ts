@@ -12,7 +12,7 @@ let h: Harness;
 let root: Person;
 let ada: Person;
 let siteId: string;
-/** As other providers name the consent behind a token: by the session there. */
+/** The name of the consent behind a token at other providers: their session. */
 let sid: string | null = null;
 const path = '/config/agents/definitions';
 /** The subjects behind the tokens of browser sessions. */
@@ -125,7 +125,7 @@ describe('at consent', () => {
     expect((await h.call('GET', '/me/clients', { as: ada })).data).toEqual(before);
   });
 
-  test('the definition of the client wins, over a choice made before and over one that is sent', async () => {
+  test('the definition of the client takes precedence over an earlier choice and over a new one', async () => {
     const id = await define('Sites');
     const agent = await connectAgent(h, 'Ada', { definition: id });
     expect(await mayUpdate(agent)).toBe(true);
@@ -140,7 +140,7 @@ describe('at consent', () => {
     expect(await mayUpdate(again)).toBe(false);
   });
 
-  test('what administrators do with the definition holds from the next call on', async () => {
+  test('an administrator’s change of the definition applies from the next call on', async () => {
     const id = await define('Sites');
     const agent = await connectAgent(h, 'Ada', { definition: id });
     const at = `${path}/${id}`;
@@ -161,7 +161,7 @@ describe('at consent', () => {
 });
 
 describe('in Settings', () => {
-  test('the person chooses for a consent whose provider has no page of ours, and takes it back', async () => {
+  test('the person chooses for a consent of another provider, and removes the choice', async () => {
     sid = 'session-of-keycloak';
     const id = await define('Sites');
     const agent = await connectAgent(h, 'Ada');
@@ -180,7 +180,7 @@ describe('in Settings', () => {
     expect(await mayUpdate(agent)).toBe(false);
   });
 
-  test('nobody chooses for another person, what is not offered, a pinned client, or an ended consent', async () => {
+  test('no choice is possible for another person, of an unoffered definition, for a pinned client, or for an ended consent', async () => {
     sid = 'to-be-refused';
     const id = await define('Sites');
     const closed = await define('Closed', { isOffered: false });
@@ -203,7 +203,7 @@ describe('in Settings', () => {
     expect((await access()).map((one: { sessionId: string }) => one.sessionId)).not.toContain(sessionId);
   });
 
-  test('a consent that the provider does not name has no choice', async () => {
+  test('a consent that the provider does not name allows no choice', async () => {
     sid = '';
     const id = await define('Sites');
     const agent = await connectAgent(h, 'Ada');
@@ -213,7 +213,7 @@ describe('in Settings', () => {
     expect(await mayUpdate(agent)).toBe(false);
   });
 
-  test('a choice is kept while calls of its consent are, and forgotten 90 days later', async () => {
+  test('a choice is kept while calls of its consent are stored, and for 90 days', async () => {
     const id = await define('Sites');
     const { feed, grantDefinitions, read } = h.app.services;
     const grant = { issuer: 'https://id.example', subject: 'gone', clientId: 'postern-mcp', grantId: 'old' };

@@ -28,7 +28,7 @@ beforeAll(async () => {
   root = await h.person('Root', { admin: true });
   await h.person('Ada');
 });
-/** The library remembers documents, so each test has clients of its own. */
+/** The library caches documents, so each test has separate clients. */
 let count = 0;
 let id = '';
 beforeEach(async () => {
@@ -131,7 +131,7 @@ test('with approval, a client that a person allows again while clients are remov
   await isRefused();
 });
 
-test('nothing is read of a host that is not listed, while the registration is closed, or while /mcp is off', async () => {
+test('no document is read from an unlisted host, while the registration is closed, or while /mcp is off', async () => {
   describes();
   for (const [change, isNamed] of [
     [() => listing({ metadataHosts: [] }), undefined],
@@ -164,7 +164,7 @@ test.each([
   ['http://client.example/a.json'],
   ['https://127.0.0.1/a.json'],
   [`https://client.example/${'x'.repeat(300)}`],
-])('MC-07 nothing is read for the client id %s', async (clientId) => {
+])('MC-07 no document is read for the client id %s', async (clientId) => {
   describes({}, clientId);
   expect((await start({ client_id: clientId })).status).toBe(400);
   expect(fetched).toEqual([]);

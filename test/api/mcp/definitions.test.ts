@@ -44,14 +44,14 @@ afterAll(async () => {
   await h.close();
 });
 
-test('MC-06 a client without a definition only reads, whatever the policy allows', async () => {
+test('MC-06 a client without a definition only reads, even if the policy allows more', async () => {
   expect(await listed()).toContain('get_site');
   expect(await listed()).not.toContain('update_site');
   expect((await agent.refusal('update_site', { siteId, name: 'Other' })).code).toBe('tool_hidden');
   expect(await agent.use('get_context')).toMatchObject({ mayChange: false });
 });
 
-test('a definition gives a client the tools that it names, of those that the policy allows, at its next call', async () => {
+test('a definition gives a client the tools that it names, within the policy, at its next call', async () => {
   const tools = { get_site: 'allow', list_sites: 'allow', update_site: 'allow', delete_site: 'allow' };
   const body = {
     name: 'Sites',
@@ -116,7 +116,7 @@ test('the stricter of policy and definition decides whether the person is asked'
   await asRoot('DELETE', `${path}/${data.id}`);
 });
 
-test('a name and a client belong to one definition each', async () => {
+test('a name and a client each belong to one definition', async () => {
   const body = { name: 'One', purpose: 'Nothing', tools: {}, clients: ['a-client'] };
   const { data } = await asRoot('POST', path, body);
   expect((await asRoot('POST', path, { ...body, clients: [] })).error.code).toBe('name_conflict');
@@ -143,7 +143,7 @@ describe('models', () => {
     });
   };
 
-  test('a definition names one of the models, or none; a model that one names stays', async () => {
+  test('a definition names one of the models, or none; a named model cannot be removed', async () => {
     const body = { name: 'Modelled', purpose: 'Names a model', tools: {}, clients: [], model: 'large-1' };
     const refused = await asRoot('POST', path, body);
     expect([refused.status, refused.error]).toMatchObject([
@@ -180,7 +180,7 @@ describe('models', () => {
     await asRoot('DELETE', `${path}/${data.id}`);
   });
 
-  test('of a definition that names a model and a change that removes it, at once, one is refused', async () => {
+  test('if a definition names a model while a change removes it, one of them is refused', async () => {
     await put(['large-1']);
     const body = { name: 'Race', purpose: 'Names a model', tools: {}, clients: [], model: 'large-1' };
     const [added, removed] = await Promise.all([asRoot('POST', path, body), put([])]);
@@ -233,7 +233,7 @@ test('everyone reads the definitions, without their clients; a key only the name
 describe('instructions', () => {
   const body = { name: 'Told', purpose: 'Is told', tools: { get_site: 'allow' }, clients: ['postern-mcp'] };
 
-  test('agents read them as a prompt, too: those of the policy, then those of the definition or the default', async () => {
+  test('agents also read them as a prompt: the policy’s, then the definition’s or the default', async () => {
     const { data } = await asRoot('POST', path, body);
     const promptOf = async (of: Agent) => {
       const { prompts } = await of.client.listPrompts();
@@ -257,7 +257,7 @@ describe('instructions', () => {
     await expect(agent.client.getPrompt({ name: 'instructions' })).rejects.toMatchObject({ code: -32_602 });
   });
 
-  test('those written against another default than that of this version are stale until they are sent again', async () => {
+  test('instructions written against the default of another version are stale until they are sent again', async () => {
     const { data } = await asRoot('POST', path, body);
     expect(data).toMatchObject({ instructionsStatus: 'default', instructionsDefault: null });
     const at = `${path}/${data.id}`;

@@ -49,7 +49,7 @@ const send = async (
 const bodyOf = async (response: Response) => (await response.json()) as any;
 const codeOf = async (response: Response) => (await bodyOf(response)).error?.code as unknown;
 
-describe('while it is off', () => {
+describe('while /mcp is off', () => {
   test.each([
     ['POST', '/mcp'],
     ['GET', '/mcp'],
@@ -78,7 +78,7 @@ describe('while it is off', () => {
     await other.close();
   });
 
-  test('the identity provider issues no token for it, and renews none', async () => {
+  test('the identity provider issues and renews no token for it', async () => {
     await setMcpPolicy(h, { enabled: false });
     const form = { client_id: 'postern-mcp', grant_type: 'refresh_token', refresh_token: agent.refreshToken };
     const program = { origin: '', accept: 'application/json' };
@@ -157,7 +157,7 @@ describe('tokens', () => {
     expect([answer.status, answer.headers.get('access-control-allow-methods')]).toEqual([204, 'POST']);
   });
 
-  test('MC-02 refuses API keys with a sentence, and every token that is not for it', async () => {
+  test('MC-02 API keys are refused with a sentence, and so is every token for something else', async () => {
     const key = await h.key(ada, { scopes: ['sites:read'] });
     const refused = await send(key.value);
     expect(refused.status).toBe(401);
@@ -198,7 +198,7 @@ describe('tokens', () => {
     expect(userinfo.status).toBe(403);
   });
 
-  test('an MCP client gets a token for nothing but this resource, and other clients get none for it', async () => {
+  test('an MCP client gets tokens only for this resource, and other clients get none for it', async () => {
     expect(await authorizationError({})).toBe('invalid_target');
     expect(await authorizationError({ resource: `${uiOrigin}/api/v2` })).toBe('invalid_target');
     expect(await authorizationError({ resource: `${uiOrigin}/mcp`, scope: 'openid sites:write' })).toBe(
@@ -247,7 +247,7 @@ describe('tokens', () => {
     }
   });
 
-  test('a disabled person’s agent is refused at once', async () => {
+  test('the agent of a disabled person is refused at once', async () => {
     const bea = await h.person('Bea');
     const hers = await connectAgent(h, 'Bea');
     await hers.use('get_context');
@@ -293,7 +293,7 @@ describe('requests that are not what the protocol says', () => {
     expect((await bodyOf(answer)).error).toBeDefined();
   });
 
-  test('an unknown revision names those that it speaks', async () => {
+  test('the answer to an unknown revision names the supported ones', async () => {
     const meta = {
       'io.modelcontextprotocol/protocolVersion': '2099-01-01',
       'io.modelcontextprotocol/clientInfo': { name: 'x', version: '1' },
@@ -337,7 +337,7 @@ describe('requests that are not what the protocol says', () => {
     ]);
   });
 
-  test('no revision reads a promise to announce changed lists', async () => {
+  test('no revision is promised notices of changed lists', async () => {
     for (const era of ['older', 'newer'] as const) {
       const params = {
         protocolVersion: '2025-06-18',
@@ -429,24 +429,24 @@ describe.each(['older', 'newer'] as const)('clients of the %s revisions', (era) 
     ],
     ['resources/read', {}, 'params.uri: expected string, received undefined'],
     ['prompts/get', { name: null }, 'params.name: expected string, received undefined'],
-  ])('read in words what is wrong with %s %j', async (method, params, words) => {
+  ])('read what is wrong with %s %j', async (method, params, words) => {
     const { error } = await messageOf(await send(agent.accessToken, requestOf(era, method, params)));
     expect(error).toEqual({ code: -32_602, message: `The request is not valid. ${words}.` });
   });
 });
 
-test('params that are null are left out', async () => {
+test('params that are null are ignored', async () => {
   const answer = await send(agent.accessToken, requestOf('older', 'tools/list', null));
   expect((await messageOf(answer)).result.tools).not.toEqual([]);
 });
 
-test('a batch of an older revision is answered as a list to a client that accepts JSON alone', async () => {
+test('a batch of an older revision is answered as a list to a client that accepts only JSON', async () => {
   const body = JSON.stringify([listTools, { ...listTools, id: 2 }]);
   const answer = await send(agent.accessToken, { body, headers: { accept: 'application/json' } });
   expect((await bodyOf(answer)).map(({ id }: { id: number }) => id)).toEqual([1, 2]);
 });
 
-test('arguments as a whole that break a rule are named so', async () => {
+test('the answer to arguments that break a rule as a whole says so', async () => {
   await setMcpPolicy(h, { callsPerMinute: 1_000 });
   const refused = await agent.refusal('get_logs', {});
   expect(refused.message).toBe('The arguments: must have either environmentId or buildId');

@@ -6,7 +6,7 @@ import { createGuardedFetch } from '../../../src/platform/guarded-fetch.ts';
 import { createOutbound } from '../../../src/platform/outbound.ts';
 import type { Harness, Person } from '../../harness.ts';
 
-/** A real external MCP server, written with the SDK, on a port of its own. */
+/** A real external MCP server, written with the SDK, on a separate port. */
 export type ExternalServer = {
   readonly url: string;
   /** What it lists; a test changes it. */

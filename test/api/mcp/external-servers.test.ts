@@ -158,7 +158,7 @@ describe('servers', () => {
 });
 
 describe('connections', () => {
-  test('a person connects an account with a header value, which is stored encrypted and reaches this server alone', async () => {
+  test('a person connects an account with a header value, which is stored encrypted and reaches only this server', async () => {
     server.accepts = (authorization) => authorization === 'Bearer value-of-ada';
     await addServer(h, root, server, { auth: 'header' });
     expect((await connect()).error).toMatchObject({ code: 'invalid_body' });
@@ -188,7 +188,7 @@ describe('connections', () => {
     expect((await start()).error.message).toContain('needs a value');
   });
 
-  test('KF-03 an API key of Postern is no value for another server', async () => {
+  test('KF-03 an API key of Postern is refused as a value for another server', async () => {
     await addServer(h, root, server, { auth: 'header' });
     const key = await h.key(ada);
     expect((await connect(ada, `Bearer ${key.value}`)).error.code).toBe('invalid_body');
@@ -226,7 +226,7 @@ describe('connections', () => {
     expect((await connect(bea, 'Bearer value-of-bea')).status).toBe(200);
   });
 
-  test('a value is gone with the person', async () => {
+  test('the value is removed with the person', async () => {
     await addServer(h, root, server, { auth: 'header' });
     const gone = await h.person('Gone');
     await connect(gone, 'Bearer value-of-gone');
@@ -420,7 +420,7 @@ describe('tools', () => {
     expect(await names()).toEqual([]);
   });
 
-  test('a tool counts as one that changes something, unless an administrator says that it only reads', async () => {
+  test('a tool counts as one that changes something, unless an administrator marks it as read-only', async () => {
     await ready();
     await setMcpPolicy(h, { allowChanges: false, callsPerMinute: 10_000 });
     expect(await names()).toEqual(['tracker__search_issues']);
@@ -502,7 +502,7 @@ describe('tools', () => {
     expect(server.calls).toEqual([]);
   });
 
-  test('an account that the server no longer accepts is broken, and its tools are gone until it is connected again', async () => {
+  test('an account that the server no longer accepts is broken, and has no tools until it is connected again', async () => {
     await ready({ auth: 'header' }, 'Bearer old');
     server.accepts = (authorization) => authorization === 'Bearer new';
     expect((await agent.refusal('tracker__search_issues')).code).toBe('connection_broken');
@@ -574,7 +574,7 @@ describe('tools', () => {
   });
 });
 
-test('an agent that lists often makes Postern look less often, and the last listing is followed by a look', async () => {
+test('frequent listings of an agent refresh the tools less often, and the last listing is followed by a refresh', async () => {
   const slow = await openFrozenHarness({ outboundFetch: loopbackFetch, externalLookMs });
   const admin = await slow.person('Admin', { admin: true });
   const cy = await slow.person('Cy');
@@ -602,7 +602,7 @@ test('an agent that lists often makes Postern look less often, and the last list
 });
 
 describe('an unusual server', () => {
-  test('one that speaks an older revision, with sessions and event streams, is used and its sessions are ended', async () => {
+  test('a server with an older revision, sessions and event streams is used, and its sessions are ended', async () => {
     const seenThere: string[] = [];
     server.instead = (request, response) => {
       void request.toArray().then((parts: Buffer[]) => {
@@ -632,7 +632,7 @@ describe('an unusual server', () => {
     expect(seenThere).not.toContain('GET');
   });
 
-  test('T61 one that is slow delays no call of another', async () => {
+  test('T61 a slow server delays no call of another', async () => {
     const other = await openExternalServer();
     await ready();
     await addServer(h, root, other, { slug: 'other', tools: { search_issues: 'allow' } });
@@ -683,7 +683,7 @@ describe('an unusual server', () => {
     expect(second).toMatchObject({ isError: false, structuredContent: value });
   });
 
-  test('one that asks the person or a language model for something gets nothing', async () => {
+  test('a server that asks the person or a language model for something gets nothing', async () => {
     await ready();
     const params = {
       mode: 'form',
@@ -798,27 +798,24 @@ describe('a server that does not behave', () => {
     ],
   ];
 
-  test.each(ways)(
-    'one that %s is refused with 503, and is no reason for a wait or a 401',
-    async (_way, instead) => {
-      await readyFor();
-      const sent = server.authorizations.length;
-      server.instead = instead;
-      expect((await hers.refusal(search)).code).toBe('external_server_unavailable');
-      expect(server.authorizations.length).toBeGreaterThan(sent);
-      // tools/list answers from what is stored.
-      expect((await hers.client.listTools()).tools.map(({ name }) => name)).toContain(search);
-      const { data } = await hasty.call('GET', '/me/connections', { as: cy });
-      expect(data.connections[0].status).toBe('connected');
-      expect(await start(hasty)).toMatchObject({
-        status: 503,
-        error: { code: 'external_server_unavailable' },
-      });
-      expect((await hasty.call('GET', '/me/connections', { as: cy })).data.connections[0].status).toBe(
-        'connected',
-      );
-    },
-  );
+  test.each(ways)('a server that %s is answered with 503, without a wait or a 401', async (_way, instead) => {
+    await readyFor();
+    const sent = server.authorizations.length;
+    server.instead = instead;
+    expect((await hers.refusal(search)).code).toBe('external_server_unavailable');
+    expect(server.authorizations.length).toBeGreaterThan(sent);
+    // tools/list answers from what is stored.
+    expect((await hers.client.listTools()).tools.map(({ name }) => name)).toContain(search);
+    const { data } = await hasty.call('GET', '/me/connections', { as: cy });
+    expect(data.connections[0].status).toBe('connected');
+    expect(await start(hasty)).toMatchObject({
+      status: 503,
+      error: { code: 'external_server_unavailable' },
+    });
+    expect((await hasty.call('GET', '/me/connections', { as: cy })).data.connections[0].status).toBe(
+      'connected',
+    );
+  });
 
   test.each([
     ['pages without an end', (id: number) => ({ id, result: { tools: [], nextCursor: `page-${++pages}` } })],

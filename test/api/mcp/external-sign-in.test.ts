@@ -147,7 +147,7 @@ const later = (ms: number) => {
 };
 const server = async () => (await h.call('GET', '/config/mcp/servers', { as: root })).data.servers[0];
 
-test('a person connects an account by a sign-in there, and agents use it with a token for this resource alone', async () => {
+test('a person connects an account by a sign-in at its server, and agents use it with a token for only this resource', async () => {
   const { data } = await begin();
   const address = new URL(data.authorizationUrl);
   expect(address.origin).toBe(origin);
@@ -177,7 +177,7 @@ test('a person connects an account by a sign-in there, and agents use it with a 
   expect(await comeBack(callback)).toContain('problem=state_conflict');
 });
 
-test('an access token that ended is refreshed once, however many calls need it, in however many processes', async () => {
+test('an expired access token is refreshed once, for any number of calls and processes', async () => {
   await connect();
   const first = tracker.authorizations.at(-1);
   later(10 * minute);
@@ -193,7 +193,7 @@ test('an access token that ended is refreshed once, however many calls need it, 
   expect(await status()).toBe('connected');
 });
 
-test('a token that was revoked before its time is refreshed, and an account that was removed there is broken', async () => {
+test('a token that was revoked early is refreshed, and an account that its server removed is broken', async () => {
   await connect();
   const token = tracker.authorizations.at(-1)?.replace('Bearer ', '') ?? '';
   tracker.acceptsLater = async (authorization) => authorization !== `Bearer ${token}`;
@@ -204,7 +204,7 @@ test('a token that was revoked before its time is refreshed, and an account that
   expect(await status()).toBe('broken');
 });
 
-test('an authorization server that is away breaks no connection; one that refuses the refresh token does', async () => {
+test('an unavailable authorization server breaks no connection; one that refuses the refresh token does', async () => {
   await connect();
   later(10 * minute);
   agent = await connectAgent(h, 'Ada');
@@ -246,7 +246,7 @@ const endings: [string, (person: Person) => Promise<unknown>][] = [
 ];
 let leavers = 0;
 
-test.each(endings)('tokens are revoked there when %s', async (_when, end) => {
+test.each(endings)('tokens are revoked at their server when %s', async (_when, end) => {
   const name = `Leaving${(leavers += 1)}`;
   const leaving = await h.person(name);
   await there.person(name);
@@ -289,7 +289,7 @@ test('a change does not wait for the authorization server', async () => {
   await h.settle();
 });
 
-test('an authorization server that is away fails no change; the log says what was lost', async () => {
+test('an unavailable authorization server fails no change; the log says what was lost', async () => {
   await connect();
   const token = sentToken();
   isAway = true;
@@ -302,7 +302,7 @@ test('an authorization server that is away fails no change; the log says what wa
   expect(await stateOf(token)).toBe('active');
 });
 
-test('tokens go to the authorization server of the moment at which the account is removed', async () => {
+test('tokens are revoked at the authorization server that was in use when the account was removed', async () => {
   await connect();
   const token = sentToken();
   const { mcpServers } = h.app.services.read;
@@ -358,7 +358,7 @@ test.each([
   expect(await status()).toBe('disconnected');
 });
 
-test('a person who lost the role meanwhile connects nothing; nor does anyone while the directory is away', async () => {
+test('a person who lost the role meanwhile connects nothing; nor does anyone while the directory is unavailable', async () => {
   const { data } = await begin(bea);
   const callback = await allow(data.authorizationUrl, 'Bea');
   const outage = vi.spyOn(h.app.services.identity.directory, 'principal');
@@ -384,7 +384,7 @@ test.each([{ url: 'https://next.example/mcp' }, { auth: 'header' }])(
   },
 );
 
-test('T62 a server that was replaced while it was asked names no issuer for the next one', async () => {
+test('T62 a server that was replaced during a request names no issuer for the next one', async () => {
   meanwhile = {
     path: '/.well-known/oauth-protected-resource',
     happens: () => patch({ url: 'https://next.example/mcp' }),
@@ -460,7 +460,7 @@ test('T62 a first issuer at another origin than the server is used once an admin
   expect((await begin()).status).toBe(200);
 });
 
-test('a client that the operator of the server gave is used in place of a registration, and its secret shown to nobody', async () => {
+test('a client from the operator of the server is used in place of a registration, and its secret is never shown', async () => {
   const made = await fetch(`${origin}/identity/reg`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -515,7 +515,7 @@ test('T62 a client secret reaches only the authorization server that an administ
   expect([error.code, error.message]).toEqual(['state_conflict', expect.stringContaining('cannot decrypt')]);
 });
 
-test('T62 an issuer that was there before the client secret waits for an administrator, too', async () => {
+test('T62 an issuer that was known before the client secret also waits for an administrator', async () => {
   const issuer = `${origin}/identity`;
   await connect();
   expect(await server()).toMatchObject({ issuer, changedIssuer: null });
@@ -539,7 +539,7 @@ test.each([
   ],
   ['no authorization server', { resource: 'HERE', authorization_servers: [] }],
   ['nonsense', { a: 1 }],
-])('metadata that names %s is refused, and nobody is sent there', async (_what, written) => {
+])('metadata that names %s is refused, and no person is sent there', async (_what, written) => {
   const text = JSON.stringify(written)
     .replace('HERE', `${origin}/mcp`)
     .replace('ISSUER', `${origin}/identity`);

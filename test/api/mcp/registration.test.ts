@@ -38,7 +38,7 @@ const endpointIn = async (path: string) =>
   ((await (await fetchOf(h)(uiOrigin + path)).json()) as { registration_endpoint?: string })
     .registration_endpoint;
 
-test('a client registers itself, a person sees that nobody checked its name, and it then reads for the person', async () => {
+test('a client registers itself, a person sees that its name is unverified, and it then reads for the person', async () => {
   const agent = await connectAgent(h, 'Ada', { registersAs: 'Totally Official Postern' });
   expect(agent.clientId).toMatch(/^mcp_/);
   expect(agent.consent).toContain('Nobody has checked this name.');
@@ -52,7 +52,7 @@ test('a client registers itself, a person sees that nobody checked its name, and
   expect((await connectAgent(h, 'Ada', { client: agent.clientId })).accessToken).not.toBe('');
 });
 
-test('whatever it asks for, a client gets the MCP endpoint only, and no secret', async () => {
+test('a client gets access to the MCP endpoint only, and no secret, whatever it requests', async () => {
   const answer = await register({
     redirect_uris: [redirect, 'https://client.example/callback'],
     client_name: 'x',
@@ -148,7 +148,7 @@ describe('administrators', () => {
   test.each([
     ['once it hears of it', (other: Harness) => other.app.services.feed.poll()],
     ['once it has heard nothing for a second', async () => h.clock.advance(second + 1)],
-  ])('block a client in another process, too, %s', async (_when, pass) => {
+  ])('block a client in another process as well, %s', async (_when, pass) => {
     const { accessToken, clientId } = await connectAgent(h, 'Ada', { registersAs: 'Elsewhere' });
     const other = await h.another();
     const statusThere = async () => {
@@ -163,7 +163,7 @@ describe('administrators', () => {
     await other.close();
   });
 
-  test('allow each new client themselves when the policy says so; those from before go on', async () => {
+  test('must allow each new client if the policy requires it; earlier clients keep their access', async () => {
     const before = await connectAgent(h, 'Ada', { registersAs: 'From before' });
     await setMcpPolicy(h, { clients: { registration: 'approval', metadataHosts: [] } });
     await before.use('get_context');
@@ -223,7 +223,7 @@ describe('administrators', () => {
 
 const nothing = { clientsInUse: async () => [], removeClient: async () => undefined };
 
-test('closed, off or at first, nothing can be registered, and no metadata names the endpoint', async () => {
+test('while it is closed, off or not yet set, no client can register, and no metadata names the endpoint', async () => {
   const paths = [
     '/identity/.well-known/openid-configuration',
     '/.well-known/oauth-authorization-server/identity',
@@ -240,7 +240,7 @@ test('closed, off or at first, nothing can be registered, and no metadata names 
   }
 });
 
-test('a client that nobody allowed anything is gone after an hour, and at most 200 of them wait', async () => {
+test('a client without a consent is removed after an hour, and at most 200 of them wait', async () => {
   const { register: directly } = h.app.services.provider ?? {};
   if (directly === undefined) throw new Error('No built-in provider.');
   const first = (await directly({ redirect_uris: [redirect] })) as { client_id: string };
@@ -276,7 +276,7 @@ test.each([
 );
 
 test.each(['', 'unknown'])(
-  'a program that asks for the scope "%s" is refused before anyone sees a page',
+  'a program that asks for the scope "%s" is refused before a page is shown',
   async (scope) => {
     const query = new URLSearchParams({
       client_id: 'postern-cli',
@@ -291,7 +291,7 @@ test.each(['', 'unknown'])(
   },
 );
 
-test('no client has an address of Postern itself as its redirect, whatever its port', async () => {
+test('no client can redirect to an address of Postern itself, on any port', async () => {
   for (const path of ['/auth/callback', '/anywhere']) {
     const answer = await register({ redirect_uris: [redirect, uiOrigin + path] });
     expect([answer.status, await answer.json()]).toMatchObject([400, { error: 'invalid_redirect_uri' }]);

@@ -51,7 +51,7 @@ test('every call is recorded in its order, answered or refused', async () => {
   ]);
 });
 
-test('a session names the definition of its newest call, as it was named then', async () => {
+test('a session has the definition of its newest call, with its name at that time', async () => {
   await agent.use('get_context');
   const [before] = (await h.call('GET', '/me/agents/sessions', { as: ada })).data;
   expect(before.definition).toBeNull();
@@ -146,7 +146,7 @@ test('a call that changed something names the request of its audit events, and t
   ]);
 });
 
-test('KF-03 no table has what agents may not leave there: keys, contents, halves of characters', async () => {
+test('KF-03 no table stores keys, contents or halves of characters from agents', async () => {
   const key = await h.key(ada);
   await agent.refusal('list_sites', { search: key.value });
   await agent.use('validate_configuration', { content: 'version: 1 # a secret of the file' });
@@ -166,7 +166,7 @@ test('KF-03 no table has what agents may not leave there: keys, contents, halves
   expect(data[1]).toMatchObject({ arguments: [{ name: 'content', characters: 35 }] });
 });
 
-describe('ending', () => {
+describe('ending a session', () => {
   const end = (path: string, as: Person) => h.call('POST', `${path}/end`, { as });
   /** One call of a new client of Bea; resolves with the path of its session. */
   async function called() {
@@ -228,7 +228,7 @@ describe('ending', () => {
     expect(await statusWith(renewed.access_token)).toBe(401);
   });
 
-  test('calls whose consent the identity provider does not name cannot be ended here', async () => {
+  test('the access behind calls without a known consent cannot be ended', async () => {
     const { hers, path } = await called();
     await sql`update agent_sessions set grant_id = ''`.execute(h.database.sql);
     expect((await end(path, root)).error.code).toBe('state_conflict');
@@ -242,7 +242,7 @@ test('the policy can keep arguments out of the record', async () => {
   expect(await callsOf(ada)).toMatchObject([{ tool: 'list_sites', arguments: {} }]);
 });
 
-test('sessions are removed after the days that the policy says', async () => {
+test('sessions are removed after the days of the policy', async () => {
   await setMcpPolicy(h, { sessionReview: { keepDays: 2, arguments: 'redacted' } });
   await agent.use('get_context');
   const { sessions } = { sessions: h.app.services.agentSessions };
@@ -258,7 +258,7 @@ test('sessions are removed after the days that the policy says', async () => {
   expect(await list(ada)).toEqual([]);
 });
 
-test('a dry run of the policy says whose calls it would stop', async () => {
+test('a dry run of the policy names the people whose calls it would stop', async () => {
   await agent.use('get_context');
   await agent.use('list_sites');
   await agent.use('list_sites');

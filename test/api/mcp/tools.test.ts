@@ -103,7 +103,7 @@ function objectsIn(schema: unknown): object[] {
 }
 
 describe('reading', () => {
-  test('get_context says for whom the agent acts and what it may do', async () => {
+  test('get_context shows for whom the agent acts and what it may do', async () => {
     expect(await agent.use('get_context')).toMatchObject({
       person: { id: ada.user.id, name: 'Ada' },
       client: 'postern-mcp',
@@ -128,7 +128,7 @@ describe('reading', () => {
     expect(await agent.use('list_environments')).toEqual({ environments: [], nextCursor: null });
   });
 
-  test('another’s private site does not exist, by list and by id', async () => {
+  test('another person’s private site does not exist, in lists and by id', async () => {
     const own = await site(ada, 'Handbook', 'private');
     const shown = await site(bea, 'Open', 'public');
     const hidden = await site(bea, 'Secret plans', 'private');

@@ -155,7 +155,7 @@ test('an address is given only for a site of the person', async () => {
   expect((await agent.refusal('publish_site', input)).code).toBe('not_owner');
 });
 
-test('a token is good once: a replay is refused, and of two at once one publishes', async () => {
+test('a token works once: a replay is refused, and of two parallel uploads one publishes', async () => {
   const address = await offered();
   expect((await put(address)).status).toBe(200);
   expect(await put(address)).toMatchObject({ status: 401, code: 'invalid_credential' });
@@ -165,7 +165,7 @@ test('a token is good once: a replay is refused, and of two at once one publishe
   expect(await sites()).toBe(2);
 });
 
-test('a token opens its own address only, in the Authorization header only, by PUT only, for ten minutes', async () => {
+test('a token works for ten minutes, only at its own address, in the Authorization header, and with PUT', async () => {
   const [one, two] = [await offered(), await offered()];
   const anonymous = { authorization: '' };
   expect((await put({ url: two.url, token: one.token })).status).toBe(401);
@@ -214,7 +214,7 @@ test('only the announced files are published: other content, other names, more a
   expect(await sites()).toBe(0);
 });
 
-test('a body that is larger than the announced files is refused before it is read, and while it is', async () => {
+test('a body that is larger than the announced files is refused before and while it is read', async () => {
   const address = await offered();
   const large = Buffer.alloc(200_000);
   expect((await put(address, { bytes: large })).code).toBe('upload_too_large');
@@ -284,7 +284,7 @@ describe('an upload passes every check again', () => {
     expect(await sites()).toBe(0);
   });
 
-  test('of a person who is disabled or lost the role; and while the directory is away it is 503', async () => {
+  test('of a person who is disabled or lost the role; while the directory is unavailable it is 503', async () => {
     const address = await offered();
     const outage = vi.spyOn(h.app.services.identity.directory, 'principal');
     outage.mockReturnValue({ kind: 'unavailable', reason: 'refused' });
@@ -311,7 +311,7 @@ describe('an upload passes every check again', () => {
     expect(await put(deleted)).toMatchObject({ status: 409, code: 'state_conflict' });
   });
 
-  test('also while its bytes arrive: a client that is blocked meanwhile publishes nothing', async () => {
+  test('even while its bytes arrive: a client that is blocked meanwhile publishes nothing', async () => {
     const { bytes } = await archiveOf(page);
     const decide = (status: 'allowed' | 'blocked') =>
       h.app.services.mcpClients.decide(systemAuditContext, 'postern-mcp', status);
@@ -328,7 +328,7 @@ describe('an upload passes every check again', () => {
     expect(await sites()).toBe(0);
   });
 
-  test('also while its bytes arrive: a workspace that is closed meanwhile gets nothing published', async () => {
+  test('even while its bytes arrive: a workspace that is closed meanwhile publishes nothing', async () => {
     const { bytes } = await archiveOf(page);
     const { agentDefinitions } = h.app.services;
     const pinned = (await agentDefinitions.list()).find(({ clients }) => clients.includes('postern-mcp'));
@@ -367,7 +367,7 @@ test('the approval of the call covers its upload: of this manifest and no other,
   expect((await put(address)).data).toMatchObject({ name: 'Asked', version: 1 });
 });
 
-test('publishing for everyone asks also for an upload', async () => {
+test('publishing for everyone needs approval for an upload, too', async () => {
   await allowing({ publicSites: 'ask' });
   const input = { manifest: manifestOf(page), visibility: 'public' };
   expect((await agent.refusal('publish_site', input)).code).toBe('approval_required');

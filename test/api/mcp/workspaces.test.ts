@@ -99,7 +99,7 @@ describe('repositories', () => {
     expect(Object.keys({ ...refused, ...answered }).toSorted()).toEqual(toolNames.toSorted());
   });
 
-  test('resources say what the workspace is, and nothing of sites that it leaves out', async () => {
+  test('resources describe the workspace, and omit sites that it excludes', async () => {
     await give({ ...selected('acme/shop'), maxEnvironments: 2, maySites: 'none' });
     const read = async (name: string) => {
       const [content] = (await agent.client.readResource({ uri: `postern://${name}` })).contents;
@@ -116,7 +116,7 @@ describe('repositories', () => {
     expect(await read('capabilities')).toMatchObject({ sites: { enabled: true } });
   });
 
-  test('a repository stays the same when it is renamed, and a deleted one leaves none, not all', async () => {
+  test('a renamed repository stays in the workspace, and a deleted one leaves none, not all', async () => {
     await shop.call('POST', '/repositories', {
       body: { fullName: 'acme/brief', cloneUrl: shop.repository.url },
     });
@@ -197,7 +197,7 @@ describe('sites', () => {
 });
 
 describe('Environments', () => {
-  test('of two creations at once at the limit, one gets the last place; the person’s own places stay free', async () => {
+  test('of two parallel creations at the limit, one gets the last place; the person’s own places stay free', async () => {
     await give({ maxEnvironments: 2 });
     const first = creation();
     const created = (await agent.use('create_environment', first)) as { id: string };
@@ -219,7 +219,7 @@ describe('Environments', () => {
     expect(await agent.use('create_environment', creation())).toMatchObject({ replayed: false });
   });
 
-  test('no agent gets a longer lease than its workspace allows, neither by choice nor by extension', async () => {
+  test('no agent gets a longer lease than its workspace allows, at creation or by extension', async () => {
     await give({ environmentTtlHours: 4 });
     expect(await agent.refusal('create_environment', creation({ ttlHours: 5 }))).toMatchObject({
       code: 'lifetime_too_long',

@@ -19,7 +19,7 @@ const actions = (id: string, as: Parameters<typeof upload>[1] = ada) =>
   h.call('GET', `/sites/${id}/actions`, { as });
 const files = { 'index.html': page('one'), 'same.html': page('same'), 'gone.html': page('gone') };
 
-test('an owner hears what may be done with a site now, and what an extension would come to', async () => {
+test('an owner reads which actions a site allows now, and the result of an extension', async () => {
   const { data } = await upload(h, ada, files, { ttlHours: '24' });
   const open = await actions(data.id);
   expect(open.data.reasons).toEqual({
@@ -37,7 +37,7 @@ test('an owner hears what may be done with a site now, and what an extension wou
   expect(extended.data.expiresAt).toBe(open.data.extendsTo);
 });
 
-test('every reason is the one that the verb would refuse with', async () => {
+test('every reason is the one with which the verb would refuse', async () => {
   const { data } = await upload(h, ada, files, { visibility: 'public', ttlHours: '8760' });
   expect((await actions(data.id)).data.reasons.extend).toContain('as far ahead as allowed');
   expect((await h.call('POST', `/sites/${data.id}/extend`, { as: ada })).error.code).toBe('expiry_conflict');
@@ -55,7 +55,7 @@ test('every reason is the one that the verb would refuse with', async () => {
   expect((await replace(h, ada, short.data.id, files)).error.code).toBe('site_expired');
 });
 
-test('others hear whose it is, a reading key which scope it lacks, and of what they may not see nothing', async () => {
+test('other people read who owns a site, a reading key which scope it lacks, and neither reads anything of hidden sites', async () => {
   const own = await upload(h, ada, files, { visibility: 'public' });
   expect((await actions(own.data.id, eve)).data.reasons.publish).toBe('Only its owner can change it.');
   const reader = await h.key(ada, { scopes: ['sites:read'] });
@@ -98,7 +98,7 @@ test('a version is compared with the live one, file by file and page by page', a
   expect((await h.call('GET', `/sites/${data.id}/versions/9/changes`, { as: ada })).status).toBe(404);
 });
 
-test('the files of a site are found by a part of their path', async () => {
+test('a search finds the files of a site by a part of their path', async () => {
   const { data } = await upload(h, ada, files);
   const found = await h.call('GET', `/sites/${data.id}/files`, { as: ada, query: { search: 'AM' } });
   expect(found.data.map(({ path }: { path: string }) => path)).toEqual(['same.html']);

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => h.close());
 
-test('T47 deleting a site is no way round taking it down: restored, it is still down', async () => {
+test('T47 deletion does not undo a take-down: the restored site is still down', async () => {
   const made = await upload(h, key, { 'index.html': page('phish') });
   const { id, url } = made.data;
   await h.call('DELETE', `/sites/${id}`, { as: key });
@@ -61,7 +61,7 @@ test('administrators are notified of a take-down of a service key’s site', asy
   expect(data).toContainEqual(expect.objectContaining({ kind: 'site_taken_down', siteId: made.data.id }));
 });
 
-test('what has expired takes no new content, also when it was taken down', async () => {
+test('an expired site accepts no new content, even if it was taken down', async () => {
   const made = await upload(h, key, { 'index.html': page('x') }, { ttlHours: '1' });
   await h.call('POST', `/sites/${made.data.id}/take-down`, { as: boss, body: { reason: 'phishing' } });
   h.clock.advance(3_600_000);

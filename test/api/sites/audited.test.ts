@@ -7,7 +7,7 @@ import { type Answer, type CallOptions, type Harness, openHarness, type Person }
 import { contents } from '../access/cast.ts';
 import { announced, archiveOf, page, replace, send, sha256, start, upload } from './uploads.ts';
 
-/** As test/api/limits/audited.test.ts, for what changes sites and their configuration. */
+/** Like test/api/limits/audited.test.ts, for changes of sites and their configuration. */
 let h: Harness;
 let root: Person;
 let ada: Person;
@@ -115,7 +115,7 @@ const eventsOf = async (answer: Answer) =>
     .events;
 
 describe('AU-01 a change of a site leaves one event', () => {
-  test('AU-01 every route that changes something is held to it', () => {
+  test('AU-01 this suite covers every route that changes a site', () => {
     const names = changing().map(({ operationId }) => operationId);
     expect(sorted(names)).toEqual(sorted([...Object.keys(drills), ...unaudited]));
   });
@@ -148,7 +148,7 @@ describe('AU-01 a change of a site leaves one event', () => {
     },
   );
 
-  test('AU-01 a change by a key names the key, and what changes nothing leaves nothing', async () => {
+  test('AU-01 the event of a change by a key names the key, and a request without a change leaves no event', async () => {
     const key = await h.serviceKey({ scopes: ['sites:write'], name: 'deployer' });
     const made = await upload(h, key, files);
     expect(await eventsOf(made)).toMatchObject([
@@ -164,7 +164,7 @@ describe('AU-01 a change of a site leaves one event', () => {
     expect([(await eventsOf(first)).length, (await eventsOf(second)).length]).toEqual([1, 0]);
   });
 
-  test('AU-01 a step of an upload leaves no event: nothing is there to see before the publish', async () => {
+  test('AU-01 a step of an upload leaves no event: nothing is visible before the publication', async () => {
     const id = await site();
     const content = { 'index.html': page('in a tar'), 'b.html': page('alone') };
     const begun = await start(h, ada, id, content);
@@ -205,7 +205,7 @@ describe('AU-03 a change of a site whose event cannot be written', () => {
   );
 });
 
-describe('the name of a site is its owner’s', () => {
+describe('the name of a site belongs to its owner', () => {
   const secret = 'Merger with Contoso';
   const shown = async (id: string) => {
     await h.app.services.denials.flush({ all: true });
@@ -221,7 +221,7 @@ describe('the name of a site is its owner’s', () => {
     return { events: list.data, text: [list, one, ...exports].map(({ text }) => text).join('\n') };
   };
 
-  test('no event of a site’s whole life names it', async () => {
+  test('no event of a site’s whole life has its name', async () => {
     const { data } = await upload(h, ada, files, { name: secret });
     const at = `/sites/${data.id}`;
     await h.call('PATCH', at, { as: ada, body: { name: `${secret}, 2` } });
@@ -251,7 +251,7 @@ describe('the name of a site is its owner’s', () => {
     expect(stored.rows[0]?.found).toBe(0);
   });
 
-  test('an event of an earlier build that names it is shown without the name, and says so', async () => {
+  test('an event of an earlier build with the name is shown without it, and says so', async () => {
     const id = 'k3v9x0q2m7';
     const facts = { name: secret, visibility: 'private' };
     await h.app.services.tx(({ audit }) =>

@@ -49,7 +49,7 @@ async function eventsOf(id: string): Promise<string[]> {
   return rows.map(({ event }) => event);
 }
 
-test('bytes that nothing needs are removed an hour after they came, and not before', async () => {
+test('unused bytes are removed an hour after they arrived, and not before', async () => {
   await upload(h, key, { 'index.html': page('kept') });
   const refused = await upload(h, key, { 'index.html': page('refused'), '.env': 'A=1' });
   expect(refused.status).toBe(422);
@@ -87,7 +87,7 @@ test('T49 content is kept while any version of anyone points to it', async () =>
   expect(await stored()).toEqual(new Set());
 });
 
-test('a deleted site is there for its owner until the last moment of its days', async () => {
+test('the owner of a deleted site can restore it until its last moment', async () => {
   const made = await upload(h, key, { 'index.html': page('back') });
   await h.call('DELETE', `/sites/${made.data.id}`, { as: key });
   h.clock.advance(7 * day - 1);
@@ -96,7 +96,7 @@ test('a deleted site is there for its owner until the last moment of its days', 
   expect(back.data.status).toBe('active');
 });
 
-test('an expired site can be extended for its days and is removed for good after them', async () => {
+test('an expired site can be extended for the restore period and is then removed permanently', async () => {
   const made = await upload(h, key, { 'index.html': page('late') }, { ttlHours: '1' });
   h.clock.advance(hour + 7 * day - 1);
   await cleanUp();
@@ -106,7 +106,7 @@ test('an expired site can be extended for its days and is removed for good after
   expect((await h.call('GET', `/sites/${made.data.id}`, { as: key })).status).toBe(404);
 });
 
-test('versions beyond those to keep go when their hashed files are out of reach, the live one never', async () => {
+test('versions over the limit are removed when their hashed files are out of reach, but never the live one', async () => {
   await configure((config) => ({ ...config, versions: { retain: 2, skewGraceMinutes: 60 } }));
   const { id } = (await upload(h, key, { 'index.html': page('1') })).data;
   for (const text of ['2', '3', '4']) await replace(h, key, id, { 'index.html': page(text) });
@@ -126,7 +126,7 @@ test('versions beyond those to keep go when their hashed files are out of reach,
   expect((await h.call('GET', `/sites/${id}/files/index.html`, { as: key })).text).toBe(page('1'));
 });
 
-test('UP-05 what an upload announced is kept until the upload ends, and then swept', async () => {
+test('UP-05 announced contents are kept until the upload ends, and then removed', async () => {
   const site = (await h.call('POST', '/sites', { as: key, body: {} })).data.id;
   const begun = await start(h, key, site, { 'index.html': page('half') });
   const path = `/sites/${site}/uploads/${begun.data.id}`;
@@ -141,7 +141,7 @@ test('UP-05 what an upload announced is kept until the upload ends, and then swe
   expect(await readdir(h.incoming)).toEqual([]);
 });
 
-test('a removal that a dying process left is finished, and until then nobody publishes those bytes', async () => {
+test('a removal that a killed process left is finished, and until then those bytes cannot be published', async () => {
   const content = page('going');
   await h.blobs.write(Readable.from([Buffer.from(content)]));
   await h.database.tx(async (tx) => {
@@ -159,7 +159,7 @@ test('a removal that a dying process left is finished, and until then nobody pub
   expect((await h.call('GET', `/sites/${made.data.id}/files/index.html`, { as: key })).text).toBe(content);
 });
 
-test('an upload that counted on bytes which were removed while it ran publishes nothing', async () => {
+test('an upload whose known bytes were removed while it ran publishes nothing', async () => {
   const content = page('raced');
   const { sites } = h.app.services.sitesServices;
   const caller = { kind: 'session', user: ada.user, sessionId: ada.sessionId, expiresAt: 0 } as const;
@@ -196,7 +196,7 @@ test('the job keeps to the configured interval', async () => {
   expect(await isThere()).toBe(false);
 });
 
-test('an expiry leaves one event, and its owner hears of it 7 days and 1 day before and at the end', async () => {
+test('an expiry leaves one event, and its owner gets notices 7 days and 1 day before, and at the expiry', async () => {
   const made = await upload(h, key, { 'index.html': page('x') }, { ttlHours: String(24 * 10) });
   const robot = await h.serviceKey({ scopes: ['sites:write'] });
   await upload(h, robot, { 'index.html': page('x') }, { visibility: 'public', ttlHours: String(24 * 10) });
@@ -252,7 +252,7 @@ async function counts() {
   return { counted: counted.rows, held: held.rows };
 }
 
-test('whatever is published, rolled back, deleted and purged, what an owner keeps is what the versions hold', {
+test('after any publications, rollbacks, deletions and purges, an owner’s storage is the content of the versions', {
   tags: 'flood',
 }, async () => {
   await configure((config) => ({
@@ -304,7 +304,7 @@ test('whatever is published, rolled back, deleted and purged, what an owner keep
   );
 });
 
-test('a site that never got a version goes a day after its last change, and one that is uploaded to stays', async () => {
+test('a site without a version is removed a day after its last change, unless an upload is open', async () => {
   const empty = async () => (await h.call('POST', '/sites', { as: key, body: {} })).data.id as string;
   const [left, renamed, waiting, filled, stopped] = [
     await empty(),

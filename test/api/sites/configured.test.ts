@@ -7,7 +7,7 @@ import { formOf, page, replace, upload } from './uploads.ts';
 
 /** What an administrator allows and how long things last, as whoever publishes meets it. */
 let h: Harness;
-/** Of a person, and of nobody. */
+/** A personal key and a service key. */
 let mine: TestKey;
 let service: TestKey;
 beforeAll(async () => {
@@ -30,7 +30,7 @@ async function configure(change: Partial<SitesConfig>): Promise<void> {
 describe('where no new public sites are allowed', () => {
   const closed = { visibility: { allowPublic: false, allowPrivate: true } };
 
-  test('none is made and none becomes public, by a person or a service key', async () => {
+  test('neither a person nor a service key creates or makes a public site', async () => {
     const hidden = await upload(h, mine, files);
     await configure(closed);
     const refused = [
@@ -48,14 +48,14 @@ describe('where no new public sites are allowed', () => {
     expect(after.data).toMatchObject({ visibility: 'private', url: hidden.data.url });
   });
 
-  test('whoever uploads is told before, and private sites are made as ever', async () => {
+  test('the upload is refused before it is read, and private sites work as before', async () => {
     await configure(closed);
     const { data } = await h.call('GET', '/sites/capabilities', { as: mine });
     expect([data.allowedVisibility, Object.keys(data.visibilityReasons)]).toEqual([['private'], ['public']]);
     expect((await upload(h, mine, files)).data.visibility).toBe('private');
   });
 
-  test('a site that is public already is served and takes new content', async () => {
+  test('a site that is already public is served and accepts new content', async () => {
     const open = await upload(h, service, files);
     await configure(closed);
     expect((await replace(h, service, open.data.id, { 'index.html': page('newer') })).status).toBe(200);
@@ -66,7 +66,7 @@ describe('where no new public sites are allowed', () => {
 describe('where sites do not expire', () => {
   const endless = { ttl: { ...defaultSitesConfig.ttl, enabled: false } };
 
-  test('a new site has no end, and a lifetime that is asked for is refused', async () => {
+  test('a new site has no expiry, and a requested lifetime is refused', async () => {
     await configure(endless);
     const made = await upload(h, service, files);
     expect([made.status, made.data.expiresAt]).toEqual([201, null]);
@@ -86,7 +86,7 @@ describe('where sites do not expire', () => {
     expect((await h.open(made.data.url)).statusCode).toBe(200);
   });
 
-  test('none is extended: not one without an end, and one from before keeps the end it has', async () => {
+  test('no site is extended: an earlier one keeps its expiry', async () => {
     const before = await upload(h, service, files, { ttlHours: '24' });
     await configure(endless);
     const without = await upload(h, service, files);
@@ -105,7 +105,7 @@ describe('where sites do not expire', () => {
     expect((await h.open(without.data.url)).statusCode).toBe(200);
   });
 
-  test('a site from then gets no end when sites expire again, and is not extended', async () => {
+  test('a site without an expiry gets none when sites expire again, and is not extended', async () => {
     await configure(endless);
     const made = await upload(h, service, files);
     await configure({});
@@ -116,7 +116,7 @@ describe('where sites do not expire', () => {
 });
 
 describe('a deleted site', () => {
-  test('comes back until the time that its deletion named, and from then on not', async () => {
+  test('can be restored until the time that its deletion named', async () => {
     await configure({ deletion: { restoreDays: 3 } });
     const restore = (id: string) => h.call('POST', `/sites/${id}/restore`, { as: service });
     const [saved, lost] = [await upload(h, service, files), await upload(h, service, files)];

@@ -45,7 +45,7 @@ const publish = (as: Person | TestKey | string, path: string, body: object = {},
 const problemsOf = ({ error }: Answer): [string, string][] =>
   error.details.files.map((file: { path: string; code: string }) => [file.path, file.code]);
 
-test('a new version is announced, what is missing is sent, and it goes live as announced', async () => {
+test('a new version is announced, missing contents are sent, and it goes live as announced', async () => {
   const files = { 'index.html': page('one'), 'a/b.css': 'p{}', 'a/same.css': 'p{}', empty: '' };
   const { site, path, answer } = await begun(files);
   expect(answer.status).toBe(201);
@@ -76,7 +76,7 @@ test('P8 with one of many files changed, one body is sent', async () => {
   expect((await publish(ada, path)).data.version.number).toBe(2);
 });
 
-test('many contents come in one tar, named by their SHA-256, and an upload goes on where it stopped', async () => {
+test('many contents arrive in one tar, named by their SHA-256, and an upload resumes where it stopped', async () => {
   const contents = Array.from({ length: 300 }, (_, at) => `body ${at}`);
   const { path } = await begun(Object.fromEntries(contents.map((text, at) => [`${at}.txt`, text])));
   const parts = contents.map((content) => ({ name: sha256(content), content }));
@@ -91,7 +91,7 @@ test('many contents come in one tar, named by their SHA-256, and an upload goes 
   expect((await publish(key, path)).data.fileCount).toBe(300);
 });
 
-test('T50 what another owner keeps is missing all the same, and so is what nobody keeps any more', async () => {
+test('T50 contents of another owner count as missing, and so do removed ones', async () => {
   const content = page('of Ada alone');
   await upload(h, ada, { 'index.html': content });
   const bob = await h.person('Bob');
@@ -104,7 +104,7 @@ test('T50 what another owner keeps is missing all the same, and so is what nobod
   }
 });
 
-test('UP-01 T38 T42 T43 names, kinds and sizes are judged by the same rules as in an archive', async () => {
+test('UP-01 T38 T42 T43 names, kinds and sizes follow the same rules as in an archive', async () => {
   const site = await emptySite();
   const files = {
     '../evil.html': 'a',
@@ -142,7 +142,7 @@ test('UP-01 T38 T42 T43 names, kinds and sizes are judged by the same rules as i
   expect(shape.error.code).toBe('invalid_body');
 });
 
-test('UP-05 a wrong hash, a wrong length and what was not announced are refused, and nothing of it is kept', async () => {
+test('UP-05 a wrong hash, a wrong length and an unannounced content are refused and not stored', async () => {
   const [one, two] = [randomBytes(40_000), randomBytes(40_000)];
   const { path } = await begun({ 'one.bin.png': one, 'two.png': two });
   const swapped = await send(h, ada, path, two, sha256(one));
@@ -168,7 +168,7 @@ test('UP-05 a wrong hash, a wrong length and what was not announced are refused,
   expect(await readdir(h.incoming)).toEqual([]);
 });
 
-test('T37 a key of ours is found in one content and in a tar, and is not kept', async () => {
+test('T37 an API key is found in one content and in a tar, and is not stored', async () => {
   const leak = `token = "${key.value}"`;
   const other = `other = "${key.value}"`;
   const { path } = await begun({ 'index.html': leak, 'js/leak.js': leak, 'js/other.js': other });
@@ -187,7 +187,7 @@ test('T37 a key of ours is found in one content and in a tar, and is not kept', 
   for await (const { digest } of h.blobs.list()) expect(digest).not.toBe(sha256(leak));
 });
 
-test('OW-06 another owner’s upload does not exist, also under one’s own site', async () => {
+test('OW-06 another owner’s upload does not exist, even under one’s own site', async () => {
   const { path } = await begun({ 'index.html': page('mine') });
   const bob = await h.person('Bea');
   const own = await emptySite(bob);
@@ -206,7 +206,7 @@ test('OW-06 another owner’s upload does not exist, also under one’s own site
   }
 });
 
-test('a dry run says what a publish would come to and changes nothing', async () => {
+test('a dry run shows the result of a publication and changes nothing', async () => {
   const { site, path } = await begun({ 'index.html': page('dry') });
   const early = await publish(ada, path, { dryRun: true });
   expect(problemsOf(early)).toEqual([['index.html', 'missing']]);
@@ -222,7 +222,7 @@ test('a dry run says what a publish would come to and changes nothing', async ()
   expect([again.status, again.error.code]).toEqual([409, 'state_conflict']);
 });
 
-test('content that went with its last version after the upload began is asked for at the publish', async () => {
+test('content that was removed with its last version after the upload began is requested at the publication', async () => {
   const kept = page('kept elsewhere');
   const elsewhere = await upload(h, ada, { 'index.html': kept });
   const { path, answer } = await begun({ 'index.html': kept, 'new.css': 'only{here:1}' });
@@ -238,7 +238,7 @@ test('content that went with its last version after the upload began is asked fo
   expect((await publish(ada, path)).status).toBe(200);
 });
 
-test('UP-04 limits that were tightened meanwhile hold at the publish', async () => {
+test('UP-04 limits that were tightened meanwhile apply at the publication', async () => {
   const { path } = await begun({ 'index.html': page('x'.repeat(600)), 'more.css': 'p{}' });
   await send(h, ada, path, page('x'.repeat(600)));
   await send(h, ada, path, 'p{}');
@@ -278,7 +278,7 @@ test('UP-08 more than the quota can neither be announced nor published', async (
   expect((await h.call('GET', `/sites/${site}`, { as: cleo })).data.version.number).toBe(1);
 });
 
-test('with If-Match an upload loses to a publish that came between', async () => {
+test('with If-Match an upload is refused after another publication', async () => {
   const made = await upload(h, ada, { 'index.html': page('seen') });
   const { data } = await start(h, ada, made.data.id, { 'index.html': page('late') });
   const path = `/sites/${made.data.id}/uploads/${data.id}`;
@@ -288,7 +288,7 @@ test('with If-Match an upload loses to a publish that came between', async () =>
   expect((await publish(ada, path, {}, { 'if-match': made.headers['etag'] })).status).toBe(200);
 });
 
-test('RV-02 EX-02 a key that was revoked, or has expired, publishes nothing of what it sent', async () => {
+test('RV-02 EX-02 a key that was revoked, or has expired, publishes none of its uploads', async () => {
   for (const end of ['revoke', 'expire'] as const) {
     const mortal = await h.key(ada, { scopes: ['sites:write'], ttlHours: 1 });
     const { site, path } = await begun({ 'index.html': page(end) }, mortal);

@@ -137,21 +137,21 @@ for (const step of steps) {
   }
 }
 
-test('UP-08 a ZIP that finds no room to lie in while it comes is answered 507, and everything stays as it was', async () => {
+test('UP-08 a ZIP that does not fit on the disk is answered 507, and everything stays as it was', async () => {
   expect(await whileFullAt('temporary file', 0, () => replace(h, ada, site.id, fresh()))).toMatchObject(
     isFull,
   );
   await expectWhole();
 });
 
-test('UP-08 a quota of the disk is answered as a disk that is full', async () => {
+test('UP-08 a quota of the disk is answered like a full disk', async () => {
   disk.code = 'EDQUOT';
   for (const step of ['temporary file', 'writev'])
     expect(await whileFullAt(step, 0, () => replace(h, ada, site.id, fresh()))).toMatchObject(isFull);
   await expectWhole();
 });
 
-test('UP-08 what a disk kept of an upload before it was full is swept', async () => {
+test('UP-08 the part of an upload that a full disk kept is removed', async () => {
   await sweep();
   const before = await stored();
   expect(await whileFullAt('rename', 1, () => replace(h, ada, site.id, fresh()))).toMatchObject(isFull);

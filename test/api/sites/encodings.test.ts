@@ -38,7 +38,7 @@ test('a page gets its compressed forms after the publish, and each holds the sam
   }
 });
 
-test('what is small, compressed already or hardly gets smaller is left as it is', async () => {
+test('files that are small, compressed or hardly compressible are not compressed', async () => {
   const image = 'not really an image '.repeat(100);
   const small = 'x'.repeat(256);
   const files = { 'noise.txt': randomBytes(4_000), 'image.png': image, 'small.txt': small };
@@ -48,7 +48,7 @@ test('what is small, compressed already or hardly gets smaller is left as it is'
   expect((await variantsOf(asked)).size).toBe(0);
 });
 
-test('only a version that may have got forms is announced: the gateways read nothing again without need', async () => {
+test('only a version with new compressed forms is announced: the gateways reread nothing else', async () => {
   const announced = async (files: Record<string, string>) => {
     const { data } = await upload(h, key, files);
     const changes = () => sql`select 1 from changes where subject = ${data.id}`.execute(h.database.sql);
@@ -63,7 +63,7 @@ test('only a version that may have got forms is announced: the gateways read not
 
 const waiting = () => h.app.services.read.sites.waitingForForms([], 10);
 
-test('owners take turns: who publishes much keeps nobody from compressed forms', {
+test('owners take turns: one who publishes much does not delay the compressed forms of another', {
   tags: 'flood',
 }, async () => {
   const other = await h.key(await h.person('Bo'), { scopes: ['sites:write'] });
@@ -82,7 +82,7 @@ test('owners take turns: who publishes much keeps nobody from compressed forms',
   expect(await waiting()).toEqual([]);
 });
 
-test('T50 what someone else keeps is compressed again, so that the time it takes tells nothing', {
+test('T50 content of another owner is compressed again, so that the time reveals nothing', {
   tags: 'flood',
 }, async () => {
   const bo = await h.key(await h.person('Bob'), { scopes: ['sites:write'] });
@@ -96,11 +96,11 @@ test('T50 what someone else keeps is compressed again, so that the time it takes
     }
   };
   const unknown = await runs();
-  // Now it is known, of this owner and of others.
+  // Now the content is stored for this owner and for another.
   expect(await runs()).toBe(unknown);
 });
 
-test('a version whose bytes cannot be read waits, holds up nobody, and gets its forms later', async () => {
+test('a version whose bytes cannot be read waits, delays no other, and gets its forms later', async () => {
   const [broken, fine] = [text('cannot be read'), text('can be read')];
   await upload(h, key, { 'index.html': broken });
   const { read } = h.blobs;
@@ -123,7 +123,7 @@ test('a version whose bytes cannot be read waits, holds up nobody, and gets its 
   expect(await waiting()).toEqual([]);
 });
 
-test('what an earlier version of the site has is not compressed again', async () => {
+test('files of an earlier version of the site are not compressed again', async () => {
   const [kept, added] = [text('kept'), text('added')];
   const made = await upload(h, key, { 'index.html': kept });
   await encode();
@@ -142,7 +142,7 @@ test('what an earlier version of the site has is not compressed again', async ()
   expect(asked).toEqual([sha256(added)]);
 });
 
-test('compressed forms stay while their original is kept, and go with it', async () => {
+test('compressed forms stay while their original is kept, and are removed with it', async () => {
   const html = text('going');
   const made = await upload(h, key, { 'index.html': html });
   await encode();

@@ -31,7 +31,7 @@ const wrong = [
 type Problem = { readonly path: string; readonly code: string };
 const listed = (problems: readonly Problem[]) => problems.map(({ path, code }) => [path, code]);
 
-test('the response to an archive names every bad file, also when it was packed as one folder', async () => {
+test('the response to an archive names every invalid file, even if it was packed as one folder', async () => {
   for (const folder of ['', 'site/']) {
     const packed = Object.fromEntries(Object.entries(files).map(([path, text]) => [folder + path, text]));
     const answer = await upload(h, ada, packed);
@@ -40,7 +40,7 @@ test('the response to an archive names every bad file, also when it was packed a
   }
 });
 
-test('the check without a server says the same', async () => {
+test('the check without a server reports the same', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'postern-check-'));
   const path = join(folder, 'site.zip');
   writeFileSync(path, archiveOf(files).bytes);
@@ -55,30 +55,33 @@ test.each<[string, Partial<SitesConfig['upload']>, object]>([
   ['a kind of file', { allowedExtensions: ['html'] }, refusedFor('extension_not_allowed')],
   ['the number of files and folders', { maxFiles: 3 }, refusedFor('too_many_files')],
   ['the bytes that may be sent', { maxUploadBytes: 10 }, { code: 'upload_too_large' }],
-])('UP-04 %s that was taken away while an archive came is not published', async (_what, limits, expected) => {
-  const { sites, sitesConfig } = h.app.services.sitesServices;
-  const caller = { kind: 'session', user: ada.user, sessionId: ada.sessionId, expiresAt: 0 } as const;
-  const bytes = zipOf([
-    { name: 'index.html', content: 'x' },
-    { name: 'a.pdf', content: 'x' },
-    { name: 'one/', mode: 0o040755 },
-    { name: 'two/', mode: 0o040755 },
-  ]);
-  const received = await sites.receive(caller, systemAuditContext, {
-    kind: 'zip',
-    stream: Readable.from([bytes]),
-    fileName: 'site.zip',
-    left: AbortSignal.any([]),
-  });
-  const before = await sitesConfig.read();
-  const changed = { ...before.value.upload, ...limits };
-  const { etag } = await sitesConfig.put(systemAuditContext, before.etag, {
-    ...before.value,
-    upload: changed,
-  });
-  const refused = await sites
-    .create(caller, systemAuditContext, {}, received)
-    .catch((error: unknown) => error);
-  expect(refused).toMatchObject(expected);
-  await sitesConfig.put(systemAuditContext, etag, before.value);
-});
+])(
+  'UP-04 %s that was disallowed while an archive arrived is not published',
+  async (_what, limits, expected) => {
+    const { sites, sitesConfig } = h.app.services.sitesServices;
+    const caller = { kind: 'session', user: ada.user, sessionId: ada.sessionId, expiresAt: 0 } as const;
+    const bytes = zipOf([
+      { name: 'index.html', content: 'x' },
+      { name: 'a.pdf', content: 'x' },
+      { name: 'one/', mode: 0o040755 },
+      { name: 'two/', mode: 0o040755 },
+    ]);
+    const received = await sites.receive(caller, systemAuditContext, {
+      kind: 'zip',
+      stream: Readable.from([bytes]),
+      fileName: 'site.zip',
+      left: AbortSignal.any([]),
+    });
+    const before = await sitesConfig.read();
+    const changed = { ...before.value.upload, ...limits };
+    const { etag } = await sitesConfig.put(systemAuditContext, before.etag, {
+      ...before.value,
+      upload: changed,
+    });
+    const refused = await sites
+      .create(caller, systemAuditContext, {}, received)
+      .catch((error: unknown) => error);
+    expect(refused).toMatchObject(expected);
+    await sitesConfig.put(systemAuditContext, etag, before.value);
+  },
+);

@@ -27,7 +27,7 @@ const bodies: Record<string, Pick<CallOptions, 'body' | 'raw'>> = {
   putSiteBack: { body: { reason: 'cleaned' } },
 };
 
-/** Those about one site. */
+/** Routes about one site. */
 export function siteRoutes(h: Harness): Route[] {
   return h.app.routes.filter(({ path }) => path.startsWith('/sites/{id}'));
 }

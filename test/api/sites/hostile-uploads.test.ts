@@ -57,7 +57,7 @@ function refusedFor(problem: string) {
 
 const good = { name: 'index.html', content: page('evil') };
 
-describe('T38 UP-01 names that lead elsewhere', () => {
+describe('T38 UP-01 names that lead out of the site are refused', () => {
   test.each([
     '../x.html',
     'a/../../x.html',
@@ -81,7 +81,7 @@ describe('T38 UP-01 names that lead elsewhere', () => {
   });
 });
 
-describe('T39 UP-02 entries that are no plain file', () => {
+describe('T39 UP-02 entries that are not plain files', () => {
   test.each([
     ['symbolic link', 0o120_777],
     ['device', 0o020_666],
@@ -105,8 +105,8 @@ describe('T39 UP-02 entries that are no plain file', () => {
   });
 });
 
-describe('T40 UP-03 archives that unpack to too much', () => {
-  test('a bomb is stopped at the limit of what may be unpacked', { tags: 'flood' }, async () => {
+describe('T40 UP-03 archives that unpack to more than allowed', () => {
+  test('a bomb is stopped at the limit of unpacked bytes', { tags: 'flood' }, async () => {
     const zeros = Buffer.alloc(45 * 1024 * 1024);
     const parts = Array.from({ length: 6 }, (_, at) => ({ name: `${at}.txt`, content: zeros }));
     expect(await outcomeOf(await putZip(parts))).toEqual(refusedFor('upload_too_large'));
@@ -130,7 +130,7 @@ describe('T40 UP-03 archives that unpack to too much', () => {
     expect(await outcomeOf(await putTar(folders))).toEqual(refusedFor('too_many_files'));
   });
 
-  test('an archive in an archive is a file and is not unpacked', async () => {
+  test('an archive in an archive is published as a file and is not unpacked', async () => {
     const inner = zipOf([{ name: '../../x.html', content: 'x' }]);
     const made = await upload(h, key, { 'index.html': page('outer'), 'inner.zip': inner });
     expect(made.data.fileCount).toBe(2);
@@ -138,7 +138,7 @@ describe('T40 UP-03 archives that unpack to too much', () => {
   });
 });
 
-test('T41 archives that readers read differently are refused', async () => {
+test('T41 archives that different programs read differently are refused', async () => {
   const before = await stored();
   const shapes: Answer[] = [
     await putZip([{ ...good, local: { name: 'other.html' } }]),
@@ -153,7 +153,7 @@ test('T41 archives that readers read differently are refused', async () => {
   expect(await stored()).toBe(before);
 });
 
-test('T42 one name twice is refused, also in two forms of Unicode and as a file and a folder', async () => {
+test('T42 a duplicate name is refused, even in two forms of Unicode or as a file and a folder', async () => {
   for (const [one, other] of [
     ['a.html', 'a.html'],
     ['\u00e9.html', 'e\u0301.html'],
@@ -201,7 +201,7 @@ test('a name that is not UTF-8 is refused with that reason and the fix', async (
   ]);
 });
 
-test('names that generators write are published, and served at their address', async () => {
+test('names from site generators are published, and served at their address', async () => {
   const files = {
     'tags/etc./index.html': page('etc'),
     'می\u200cخواهم.html': page('persian'),
@@ -220,7 +220,7 @@ test('names that generators write are published, and served at their address', a
   expect(leaky.error.code).toBe('credential_in_content');
 });
 
-test('T43 UP-06 names of the service, of secrets and of what cannot be seen are refused', async () => {
+test('T43 UP-06 names of the service, names of secrets and invisible names are refused', async () => {
   const names = ['.postern/x.html', '.git/config', '.env', 'a\u202eb.html', 'a\u200bb.html', 'x. '];
   const { error } = await putZip(names.map((name) => ({ name, content: 'x' })));
   expect(error.details.files.map((file: { code: string }) => file.code)).toEqual([
@@ -233,7 +233,7 @@ test('T43 UP-06 names of the service, of secrets and of what cannot be seen are 
   ]);
 });
 
-test('UP-05 of two replacements at once both are whole and one is live', async () => {
+test('UP-05 after two replacements at once, both versions are whole and one is live', async () => {
   const versions = await Promise.all(
     ['left', 'right'].map((side) => replace(h, key, site.id, { 'index.html': page(side), 'side.txt': side })),
   );
@@ -244,7 +244,7 @@ test('UP-05 of two replacements at once both are whole and one is live', async (
   expect(await text('index.html')).toBe(page(await text('side.txt')));
 });
 
-test('T51 fifty slow uploads hold no memory worth speaking of and hold up nobody', {
+test('T51 fifty slow uploads need little memory and delay no other request', {
   tags: 'flood',
 }, async () => {
   await h.app.web.listen({ host: '127.0.0.1', port: 0 });

@@ -71,7 +71,7 @@ const isOpenTo = ({ policy }: Route, way: string) =>
   way === 'session' || (typeof policy.callers !== 'string' && policy.callers.includes('personal_key'));
 const outcome = ({ status, error }: Answer) => `${status} ${error?.code ?? ''}`.trim();
 
-/** Each route by one of the ways; what came of it, without repetition. */
+/** Calls each route in one of the ways; returns the distinct results. */
 async function tryAll({ ways }: Human, way: keyof Human['ways'], at: Target): Promise<Answer[]> {
   const answers = [];
   for (const route of asking().filter((one) => isOpenTo(one, way)))
@@ -87,7 +87,7 @@ async function askForGrant({ person }: Human, url: string) {
 }
 
 test.each(['session', 'token', 'key'] as const)(
-  'a person whom the provider vouches for may do everything with a site by %s',
+  'a person whom the provider confirms may do everything with a site by %s',
   async (way) => {
     const ada = await human('Ada');
     expect(asking().length).toBeGreaterThan(17);
@@ -101,7 +101,7 @@ test.each(['session', 'token', 'key'] as const)(
   },
 );
 
-describe('who is no longer who he was', () => {
+describe('a person whose account has changed', () => {
   const states: [string, (who: Human) => void, Record<keyof Human['ways'], string>][] = [
     [
       'ID-01 a disabled person',
@@ -126,7 +126,7 @@ describe('who is no longer who he was', () => {
   ];
 
   test.each(states)(
-    '%s does nothing with any site by session, token or key, and is let into none; who is in stays until his time',
+    '%s does nothing with any site by session, token or key, and gets no new grant; an existing grant runs out',
     async (_what, become, expected) => {
       const ada = await human('Ada');
       const at = await target(h, ada.person);
@@ -149,7 +149,7 @@ describe('who is no longer who he was', () => {
     },
   );
 
-  test('ID-05 the token behind a session was revoked: the session is over, and the key goes on', async () => {
+  test('ID-05 when the token behind a session is revoked, the session ends, and the key works', async () => {
     const ada = await human('Ada');
     const at = await target(h, ada.person);
     fake.revoke(ada.person.accessToken);
@@ -161,7 +161,7 @@ describe('who is no longer who he was', () => {
     expect((await h.call('GET', '/sites', { as: ada.key })).status).toBe(200);
   });
 
-  test('ID-05 a revoked access token does nothing more, at the next request', async () => {
+  test('ID-05 a revoked access token is refused at the next request', async () => {
     const ada = await human('Ada');
     const at = await target(h, ada.person);
     expect((await h.call('GET', `/sites/${at.id}`, { as: ada.ways.token })).status).toBe(200);
@@ -172,7 +172,7 @@ describe('who is no longer who he was', () => {
     expect(await siteTables(h)).toEqual(before);
   });
 
-  test('ID-11 a session whose token is said to be someone else’s does nothing and opens nothing', async () => {
+  test('ID-11 a session whose token belongs to another person does nothing and opens nothing', async () => {
     const ada = await human('Ada');
     const eve = await human('Eve');
     const at = await target(h, ada.person);
@@ -185,7 +185,7 @@ describe('who is no longer who he was', () => {
     expect(await siteTables(h)).toEqual(before);
   });
 
-  test('ID-04 what a token says of roles counts for nothing: the directory decides, both ways', async () => {
+  test('ID-04 roles in a token are ignored: the directory decides, in both directions', async () => {
     const ada = await human('Ada', ['user']);
     const claims = 'token-that-claims-much';
     const { subject } = ada.person;
@@ -199,7 +199,7 @@ describe('who is no longer who he was', () => {
     expect([outcome(await config()), outcome(await list())]).toEqual(['200', '200']);
   });
 
-  test('ID-01 an administrator who is disabled stops no site and puts none back', async () => {
+  test('ID-01 a disabled administrator takes down and reinstates no site', async () => {
     const ada = await human('Ada');
     const root = await human('Root', ['user', 'admin']);
     const { id } = await target(h, ada.person);
@@ -216,7 +216,7 @@ describe('who is no longer who he was', () => {
   });
 });
 
-describe('a provider that cannot tell', () => {
+describe('while the provider gives no answer', () => {
   test.each<Trouble>(['down', 'slow', 'garbled'])(
     'ID-10 %s: 503 with Retry-After for everything, nothing changed, no grant; who is in stays; then all is well',
     async (trouble) => {
@@ -258,7 +258,7 @@ describe('a provider that cannot tell', () => {
     },
   );
 
-  test('ID-11 one that answers of another issuer is not believed, and nothing is changed', async () => {
+  test('ID-11 an answer about another issuer is not trusted, and changes nothing', async () => {
     const ada = await human('Ada');
     const at = await target(h, ada.person);
     const site = await privateSite(h, ada.person);
@@ -272,7 +272,7 @@ describe('a provider that cannot tell', () => {
     expect(await siteTables(h)).toEqual(before);
   });
 
-  test('ID-13 while a hundred requests wait for it, what needs nobody’s identity is answered', async () => {
+  test('ID-13 while a hundred requests wait for it, requests that need no identity are answered', async () => {
     const ada = await human('Ada');
     const at = await target(h, ada.person);
     const site = await privateSite(h, ada.person);
@@ -300,7 +300,7 @@ describe('a provider that cannot tell', () => {
   });
 });
 
-test('ID-15 a person is issuer and subject: the same subject of another issuer owns nothing and may nothing', async () => {
+test('ID-15 a person is issuer and subject: the same subject of another issuer owns nothing and may do nothing', async () => {
   const ada = await human('Ada');
   const at = await target(h, ada.person);
   const { identity } = h.app.services;
@@ -338,7 +338,7 @@ test('ID-16 an imported personal key without its person is refused on every rout
   expect((await h.call('GET', '/repositories', { as })).status).toBe(200);
 });
 
-describe('while an upload is on its way', () => {
+describe('while an upload arrives', () => {
   const late = page('late');
   const form = formOf([{ name: 'file', fileName: 'index.html', type: 'text/html', value: late }]);
   const tar = Buffer.concat([tarBlocks([{ name: sha256(late), content: late }]), tarEnd]);
@@ -395,7 +395,7 @@ describe('while an upload is on its way', () => {
     return outcome(await h.call(method, to, { as, raw, headers }));
   }
 
-  test('who stays who he is may send and publish it', async () => {
+  test('a person whose account is unchanged may send and publish it', async () => {
     const ada = await human('Ada');
     for (const one of uploads) {
       const came = await sendInHalves(one, await waiting(ada), ada.person, () => undefined);
@@ -439,7 +439,7 @@ describe('while an upload is on its way', () => {
   ];
 
   test.each(ends)(
-    '%s: nothing is published or taken, by session, token or key',
+    '%s: nothing is published or accepted, by session, token or key',
     { tags: 'flood' },
     async (_what, end, expected) => {
       for (const way of ['session', 'token', 'key'] as const) {

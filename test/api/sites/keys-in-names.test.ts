@@ -21,7 +21,7 @@ async function exposuresOf(id: string): Promise<number> {
   return (await h.call('GET', '/audit/events', { as: root, query })).data.length;
 }
 
-test.each(['zip', 'html'])('T37 a form whose file is called like a key, .%s', async (kind) => {
+test.each(['zip', 'html'])('T37 a form whose file is named like a key, .%s, is refused', async (kind) => {
   const key = await h.key(ada);
   const value = kind === 'zip' ? archiveOf({ 'index.html': 'x' }).bytes : 'x';
   const raw = formOf([{ name: 'file', fileName: `backup ${key.value}.${kind}`, value }]);
@@ -38,7 +38,7 @@ test.each(['zip', 'html'])('T37 a form whose file is called like a key, .%s', as
   expect((await h.call('GET', '/sites', { as: ada })).data).toEqual([]);
 });
 
-test('T37 a digest upload that announces a file called like a key', async () => {
+test('T37 a digest upload that announces a file named like a key is refused', async () => {
   const key = await h.key(ada);
   const { id } = (await h.call('POST', '/sites', { as: ada, body: {} })).data;
   const answer = await start(h, ada, id, { 'index.html': 'x', [`${key.value}.html`]: 'y' });
@@ -47,7 +47,7 @@ test('T37 a digest upload that announces a file called like a key', async () => 
   expect(await exposuresOf(key.id)).toBe(1);
 });
 
-test('T37 an imported key of the older form is found in content, in names, and in names that are announced', async () => {
+test('T37 an imported key of the older form is found in content, in names, and in announced names', async () => {
   const value = `app_svc_${randomBytes(20).toString('hex')}`;
   const record = {
     digest: digestOf(value),

@@ -33,7 +33,7 @@ async function names(query: Query, as = ada): Promise<string[]> {
   return data.map(({ name }: { name: string }) => name);
 }
 
-describe('a list of sites', () => {
+describe('the list of sites', () => {
   test.each([
     [{}, ['later', 'menu', 'Atlas', 'notes']],
     [{ order: 'asc' }, ['notes', 'Atlas', 'menu', 'later']],
@@ -42,11 +42,11 @@ describe('a list of sites', () => {
     [{ sort: 'expiresAt' }, ['Atlas', 'menu', 'later', 'notes']],
     [{ sort: 'sizeBytes' }, ['Atlas', 'menu', 'notes', 'later']],
     [{ sort: 'sizeBytes', mine: 'true' }, ['Atlas', 'notes', 'later']],
-  ])('asked by %j is in the order that was meant', async (query, order) => {
+  ])('%j has the expected order', async (query, order) => {
     expect(await names(query)).toEqual(order);
   });
 
-  test.each(siteSorts)('by %s is the same order turned round the other way', async (sort) => {
+  test.each(siteSorts)('descending by %s is ascending reversed', async (sort) => {
     const [up, down] = [await names({ sort, order: 'asc' }), await names({ sort, order: 'desc' })];
     expect(up.toReversed()).toEqual(down);
   });
@@ -59,7 +59,7 @@ describe('a list of sites', () => {
     expect(paged).toEqual(whole);
   });
 
-  test('in any order has nothing of others that is hidden', async () => {
+  test('in any order has no hidden site of another person', async () => {
     for (const sort of siteSorts) expect((await names({ sort }, bob)).sort()).toEqual(['menu', 'notes']);
   });
 
@@ -69,7 +69,7 @@ describe('a list of sites', () => {
   });
 });
 
-test('size and last publish follow the version that is live, also after a rollback', async () => {
+test('size and last publication follow the live version, even after a rollback', async () => {
   const cara = await h.person('Cara');
   const small = await upload(h, cara, files(10), { name: 'small' });
   h.clock.advance(minute);
@@ -85,7 +85,7 @@ test('size and last publish follow the version that is live, also after a rollba
   expect(await names({ sort: 'publishedAt', mine: 'true' }, cara)).toEqual(['back', 'small']);
 });
 
-test('every order of everyone’s sites is that of an index, so that a million of them are listed no slower', async () => {
+test('every order of all sites has an index, so that a million sites are listed as fast', async () => {
   const filter = { viewer: { kind: 'user', id: bob.user.id }, mine: false } as const;
   const plans = await h.database.tx(async (inside) => {
     // Without sorting by hand, unless there is no other way.

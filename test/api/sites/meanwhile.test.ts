@@ -47,7 +47,7 @@ async function replaceInHalves(id: string, key: TestKey, meanwhile: () => Promis
 }
 
 test.each(['RV-02 is revoked', 'EX-02 expires'])(
-  '%s: a key whose upload is under way then publishes nothing',
+  '%s: a key whose upload is under way publishes nothing',
   async (end) => {
     const key = await h.key(ada, { scopes: ['sites:write'], ttlHours: 1 });
     const made = await upload(h, key, { 'index.html': page('before') });
@@ -67,7 +67,7 @@ test.each([
   ['/uploads/upl_none/blobs', 'application/x-tar'],
   [`/uploads/upl_none/blobs/${'0'.repeat(64)}`, 'application/octet-stream'],
 ])(
-  'T51 a refused upload to %s of %s whose client sends no more is cut off, and leaves the server as it was',
+  'T51 a refused upload to %s of %s whose client stops sending is disconnected, and leaves the server unchanged',
   async (where, type) => {
     const key = await h.key(ada, { scopes: ['sites:write'] });
     const made = await upload(h, key, { 'index.html': page('before') });

@@ -47,7 +47,7 @@ describe.each([
   ['OW-02 the key of an unrelated person, with every scope', () => bobs],
   ['OW-02 a service key, with every scope', () => service],
 ])('%s', (_who, who) => {
-  test('finds another’s private site on no route: 404, the same bytes as for one that never was', async () => {
+  test('finds another person’s private site on no route: 404, the same bytes as for a site that never existed', async () => {
     const hers = await target(h, ada, 'private');
     const absent = { ...hers, id: 'aaaaaaaaaa' };
     const before = await siteTables(h);
@@ -68,7 +68,7 @@ describe.each([
     expect([found.data, found.metadata.pagination.items]).toEqual([[], 0]);
   });
 
-  test('changes nothing of another’s public site: 403 not_owner; what is served can be read', async () => {
+  test('changes nothing of another person’s public site: 403 not_owner; served content can be read', async () => {
     const hers = await target(h, ada, 'public');
     const before = await siteTables(h);
     const open = ['getSite', 'listSiteFiles', 'downloadSiteFile', 'readSiteActions'];
@@ -88,7 +88,7 @@ describe.each([
   });
 });
 
-test('OW-01 stopping a private site shows an administrator nothing of it, and opens it to nobody', async () => {
+test('OW-01 taking down a private site shows an administrator no content, and opens it to no one', async () => {
   const hers = await target(h, ada, 'private');
   const site = await h.call('GET', `/sites/${hers.id}`, { as: ada });
   const label = new URL(site.data.url).host.split('.', 1)[0] ?? '';
@@ -116,7 +116,7 @@ test('OW-01 the audit log tells an administrator who changed a private site, not
   expect(auditLog.text).not.toContain('salaries');
 });
 
-test('OW-03 T48 a successor of a service key inherits no site: it is told which stay behind, and they go on', async () => {
+test('OW-03 T48 a successor of a service key inherits no site: the answer names those that stay behind, and they are served', async () => {
   const old = await h.serviceKey({ scopes: ['sites:write'], name: 'deployer' });
   const made = await upload(h, old, files, { name: 'status page' });
   const answer = await h.call('POST', `/tokens/${old.id}/rotate`, { as: root, body: {} });
@@ -130,7 +130,7 @@ test('OW-03 T48 a successor of a service key inherits no site: it is told which 
   expect((await replace(h, old, made.data.id, { 'index.html': page('still mine') })).status).toBe(200);
 });
 
-test('T48 a site stays with the person: another name changes nothing, and a reused e-mail gives nothing', async () => {
+test('T48 a site stays with the person: a new name changes nothing, and a reused e-mail address gives no access', async () => {
   const eve = await h.person('Eve');
   const made = await upload(h, eve, files);
   await h.call('PATCH', `/users/${eve.user.id}`, {
@@ -145,7 +145,7 @@ test('T48 a site stays with the person: another name changes nothing, and a reus
   expect((await h.call('GET', `/sites/${made.data.id}`, { as: heir })).status).toBe(404);
 });
 
-test('OW-04 a service key neither creates a private site nor makes one private, and is told so beforehand', async () => {
+test('OW-04 a service key neither creates a private site nor makes one private, and can know so beforehand', async () => {
   const refused = await upload(h, service, files, { visibility: 'private' });
   expect([refused.status, refused.error.code]).toEqual([403, 'service_key_public_only']);
   const empty = await h.call('POST', '/sites', { as: service, body: { visibility: 'private' } });
@@ -166,7 +166,7 @@ test('OW-04 a service key neither creates a private site nor makes one private, 
   });
 });
 
-test('OW-05 whoever says nothing of visibility gets a private site, of the person, and never a public one', async () => {
+test('OW-05 a site without a requested visibility is private and belongs to the person', async () => {
   for (const as of [ada, adas]) {
     const made = await upload(h, as, files);
     expect(made.data).toMatchObject({ visibility: 'private', owner: { kind: 'user', id: ada.user.id } });
@@ -186,7 +186,7 @@ test('OW-05 whoever says nothing of visibility gets a private site, of the perso
   await put(config, without.headers['etag']);
 });
 
-test('OW-06 an upload or a version of someone else is not there, also when named under one’s own site', async () => {
+test('OW-06 an upload or a version of another person does not exist, even under one’s own site', async () => {
   const theirs = await target(h, ada, 'private');
   for (const nth of [2, 3]) await replace(h, ada, theirs.id, { 'index.html': page(`version ${nth}`) });
   const own = await target(h, bob, 'private');

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => h.close());
 
-test('a ZIP becomes a private site that its owner reads, with a link, a receipt and an end', async () => {
+test('a ZIP becomes a private site that its owner reads, with a link, a receipt and an expiry', async () => {
   const made = await upload(h, ada, { 'index.html': page('one'), 'a/b.css': 'p{}' });
   expect(made.status).toBe(201);
   expect(made.data).toMatchObject({
@@ -36,7 +36,7 @@ test('a ZIP becomes a private site that its owner reads, with a link, a receipt 
   expect(read.data).toEqual(site);
 });
 
-test('UP-07 a page, a tar.gz and a form are taken like a ZIP', async () => {
+test('UP-07 a page, a tar.gz and a form are accepted like a ZIP', async () => {
   const html = await h.call('POST', '/sites', { as: key, raw: { type: 'text/html', bytes: page('alone') } });
   expect(html.data).toMatchObject({ fileCount: 1, name: expect.stringMatching(/^site /) });
   const tar = tarGzOf([{ name: 'index.html', content: page('tar') }]);
@@ -55,14 +55,14 @@ test('UP-07 a page, a tar.gz and a form are taken like a ZIP', async () => {
   });
 });
 
-test('a site can be made without content, and serves nothing until its first version', async () => {
+test('a site can be created without content, and serves nothing until its first version', async () => {
   const empty = await h.call('POST', '/sites', { as: ada, body: { name: 'later' } });
   expect(empty.data).toMatchObject({ status: 'empty', version: null, fileCount: 0 });
   const filled = await replace(h, ada, empty.data.id, { 'index.html': page('now') });
   expect(filled.data).toMatchObject({ status: 'active', version: { number: 1 } });
 });
 
-test('a replacement is a new version, and every version can be brought back', async () => {
+test('a replacement is a new version, and every version can be restored', async () => {
   const made = await upload(h, key, { 'index.html': page('one') });
   const { id } = made.data;
   const next = await replace(h, key, id, { 'index.html': page('two'), 'new.txt': 'new' });
@@ -86,7 +86,7 @@ test('a replacement is a new version, and every version can be brought back', as
   ]);
 });
 
-test('with If-Match a publish loses to one that came between', async () => {
+test('with If-Match a publication is refused after another one', async () => {
   const made = await upload(h, key, { 'index.html': page('one') });
   const seen = made.headers['etag'] ?? '';
   await replace(h, key, made.data.id, { 'index.html': page('between') });
@@ -94,7 +94,7 @@ test('with If-Match a publish loses to one that came between', async () => {
   expect([late.status, late.error.code]).toEqual([412, 'precondition_failed']);
 });
 
-test('UP-01 a bad upload is refused whole, names every file, and the live version stays', async () => {
+test('UP-01 an invalid upload is refused as a whole, every file is named, and the live version stays', async () => {
   const made = await upload(h, key, { 'index.html': page('good') });
   const bad = await replace(h, key, made.data.id, {
     'index.html': page('worse'),
@@ -114,7 +114,7 @@ test('UP-01 a bad upload is refused whole, names every file, and the live versio
   expect(after.data.version).toEqual(made.data.version);
 });
 
-test('T37 a key of ours in the content refuses the upload, and its exposure is in the audit log', async () => {
+test('T37 an API key in the content refuses the upload, and its exposure is in the audit log', async () => {
   const refused = await upload(h, ada, { 'index.html': `<script>token="${key.value}"</script>` });
   expect([refused.status, refused.error.code]).toEqual([422, 'credential_in_content']);
   expect(refused.text).not.toContain(key.value);
@@ -164,7 +164,7 @@ test.each(['{}', '{"name":"x"}', '{"broken'])('new content as JSON is 415: %s', 
   ]);
 });
 
-test('what is no archive, a form without a file and an unknown type are told apart', async () => {
+test('the answer distinguishes an invalid archive, a form without a file and an unknown type', async () => {
   const garbage = await h.call('POST', '/sites', {
     as: ada,
     raw: { type: 'application/zip', bytes: 'hello' },
@@ -267,7 +267,7 @@ test('a publish sets the lifetime that it asks for, up to the maximum', async ()
 });
 
 test.each(['site.zip', 'page.html', 'site.tar.gz'])(
-  'T51 a form that stops inside %s is answered, and not waited for',
+  'T51 a form that stops inside %s is answered without waiting',
   async (fileName) => {
     const { type, bytes } = formOf([{ name: 'file', fileName, value: 'x'.repeat(1_000) }]);
     const cut = await h.call('POST', '/sites', { as: ada, raw: { type, bytes: bytes.subarray(0, 500) } });
@@ -275,7 +275,7 @@ test.each(['site.zip', 'page.html', 'site.tar.gz'])(
   },
 );
 
-test('with If-Match a roll-back loses to a publish that came between', async () => {
+test('with If-Match a roll-back is refused after another publication', async () => {
   const made = await upload(h, key, { 'index.html': page('one') });
   const { id } = made.data;
   const second = await replace(h, key, id, { 'index.html': page('two') });
@@ -314,7 +314,7 @@ describe('extensions of files', () => {
   }
   const refused = ({ error }: Answer) => error.details.files.map(({ path }: { path: string }) => path);
 
-  test('T44 any is published by default, and one that the gateway does not know is a download', async () => {
+  test('T44 any extension is published by default, and one that the gateway does not know is a download', async () => {
     const { status, data } = await upload(h, ada, files, { visibility: 'public' });
     expect(status).toBe(201);
     for (const name of ['objects.inv', 'run.exe']) {
@@ -326,7 +326,7 @@ describe('extensions of files', () => {
     }
   });
 
-  test('a list of allowed extensions refuses all others, and a list of forbidden ones refuses those', async () => {
+  test('a list of allowed extensions refuses all others, and a list of forbidden ones refuses its own', async () => {
     expect(refused(await published({ allowedExtensions: ['html', 'inv', 'xsl'] }))).toEqual([
       'lab.ipynb',
       'run.exe',

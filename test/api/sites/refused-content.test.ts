@@ -16,7 +16,7 @@ afterAll(() => h.close());
 
 const index = { name: 'index.html', content: page('good') };
 
-/** Of one upload: its code, the files it names, and whether anything of any site changed. */
+/** The result of one upload: its code, the files it names, and whether any site changed. */
 async function outcomeOf(raw: { type: string; bytes: Buffer }): Promise<unknown> {
   const before = await siteTables(h);
   const { error } = await h.call('POST', '/sites', { as: ada, raw });
@@ -64,7 +64,7 @@ test.each([
   '.ssh/known_hosts',
   '.aws/credentials',
 ])(
-  'UP-06 %s is not published by mistake, by archive or digest, and what it held is in no log',
+  'UP-06 %s is not published by mistake, by archive or digest, and its content is in no log',
   async (path) => {
     const content = `PASSWORD=canary-of-${path}`;
     const inZip = await outcomeOf(archiveOf({ 'index.html': page('good'), [path]: content }));

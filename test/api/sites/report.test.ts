@@ -13,7 +13,7 @@ afterAll(() => h.close());
 const read = (id: string, number: number, as = key) =>
   h.call('GET', `/sites/${id}/versions/${number}`, { as });
 
-test('a version tells its receipt, what it changed and which links lead nowhere, as the gateway would answer them', async () => {
+test('the report of a version has its receipt, its changes and its broken links, as the gateway would answer them', async () => {
   const made = await upload(h, key, {
     'index.html': '<a href="/about">a</a><a href="/moved">b</a><a href="/gone">c</a>',
     'about.html': '<img src="http://example.com/x.png"><img src="/project/logo.png">',
@@ -55,7 +55,7 @@ test('where every address shows the start page, no link to a page is broken', as
   expect(data.report.brokenLinks).toEqual([{ page: 'index.html', target: 'gone.png' }]);
 });
 
-test('a site whose address shows nothing is published with a warning, in every answer and in the report', async () => {
+test('a site without a start page is published with a warning, in every answer and in the report', async () => {
   const files = { 'guide/a.html': 'a', 'b c.html': 'b', 'style.css': '' };
   const warning = {
     code: 'no_start_page',
@@ -90,7 +90,7 @@ test('a site whose address shows nothing is published with a warning, in every a
   expect(empty.data.warnings).toEqual([]);
 });
 
-test('what Postern leaves out is counted by rule, in the response, in the dry run and in the report', async () => {
+test('files that Postern omits are counted by rule, in the response, in the dry run and in the report', async () => {
   const files = {
     'index.html': 'x',
     '._index.html': 'a',
@@ -118,7 +118,7 @@ test('what Postern leaves out is counted by rule, in the response, in the dry ru
   expect((await read(id, 3)).data.report.leftOut).toEqual([]);
 });
 
-test('a dry run finds the mistakes in pages that the report lists after the publish', async () => {
+test('a dry run finds the errors in pages that the report lists after the publication', async () => {
   const files = {
     'index.html': '<a href="/gone">a</a><a href="/about">b</a><img src="http://example.com/x.png">',
     'about.html': '<img src="/project/logo.png">',
@@ -163,7 +163,7 @@ test('at most 50 lines of rules are named, and the rest is counted', async () =>
   expect(data.warnings.at(-1).message).toBe('10 more lines of _redirects and _headers are not applied.');
 });
 
-test('OW-06 a version of someone else is not read, nor one that is not there', async () => {
+test('OW-06 neither another person’s version nor a missing one can be read', async () => {
   const made = await upload(h, key, { 'index.html': 'x' });
   const other = await h.key(await h.person('Bob'), { scopes: ['sites:write'] });
   expect((await read(made.data.id, 1, other)).error.code).toBe('site_not_found');

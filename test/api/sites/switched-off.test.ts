@@ -53,7 +53,7 @@ test.each([
   expect(await siteTables(h)).toEqual(before);
 });
 
-test('GW-06 no site is made without content, and what is sent is not kept', async () => {
+test('GW-06 no site is created without content, and uploads are not kept', async () => {
   await switchSites(false);
   const empty = await h.call('POST', '/sites', { as: ada, body: { name: 'late' } });
   const late = page('sent while Sites is off');
@@ -62,7 +62,7 @@ test('GW-06 no site is made without content, and what is sent is not kept', asyn
   for await (const { digest } of h.blobs.list()) expect(digest).not.toBe(sha256(late));
 });
 
-test('GW-06 what was begun before goes on when Sites is on again', async () => {
+test('GW-06 an earlier upload resumes when Sites is on again', async () => {
   await switchSites(false);
   await switchSites(true);
   const reopened = routesOf('user').filter(({ operationId }) => operationId !== 'deleteSite');
@@ -72,7 +72,7 @@ test('GW-06 what was begun before goes on when Sites is on again', async () => {
   }
 });
 
-test('GW-06 an administrator stops a site and puts it back also while Sites is off', async () => {
+test('GW-06 an administrator takes down and reinstates a site even while Sites is off', async () => {
   await switchSites(false);
   for (const route of routesOf('admin')) {
     const answer = await use(h, route, mine, root);

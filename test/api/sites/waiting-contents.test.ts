@@ -48,7 +48,7 @@ test('T51 digest uploads that end unpublished fill the disk no further than the 
   expect(onDisk).toBeLessThanOrEqual(5_000_000);
 });
 
-test('trying the same content again and again takes nothing from the publish after it', async () => {
+test('repeated attempts with the same content do not affect the next publication', async () => {
   const eve = await h.person('Eve');
   const files = { 'index.html': page('x'), 'a.txt': randomBytes(400_000).toString('hex') };
   const fresh = () => h.call('POST', '/sites', { as: eve, query: { dryRun: 'true' }, raw: archiveOf(files) });
@@ -61,7 +61,7 @@ test('trying the same content again and again takes nothing from the publish aft
   expect((await replace(h, eve, made.data.id, { ...files, 'index.html': page('y') })).status).toBe(200);
 });
 
-test('T50 other bytes than announced are told alike, whether the announced ones are just going or nobody has them', async () => {
+test('T50 the answer to wrong bytes is the same, whether the announced ones are being removed or unknown', async () => {
   const words = 'what only someone else had '.repeat(50);
   const site = await emptySite(ada);
   await h.app.services.read.content.decideRemovals([sha256(words)], h.clock.now());
@@ -80,7 +80,7 @@ test('T50 other bytes than announced are told alike, whether the announced ones 
   ]);
 });
 
-test('content that was being removed while it came has to be sent again', async () => {
+test('content that was being removed while it arrived must be sent again', async () => {
   const words = 'going and coming back '.repeat(50);
   const site = await emptySite(ada);
   const { id } = (await start(h, ada, site, { 'a.txt': words })).data;
@@ -95,7 +95,7 @@ test('content that was being removed while it came has to be sent again', async 
   expect((await send(h, ada, `/sites/${site}/uploads/${id}`, words)).status).toBe(204);
 });
 
-test('a content whose client left before its first byte was read settles, and leaves nothing', async () => {
+test('a content whose client disconnected before its first byte leaves nothing', async () => {
   const body = new PassThrough().on('error', () => undefined);
   body.write('half');
   body.destroy(new Error('the client went away'));
@@ -113,7 +113,7 @@ test('a content whose client left before its first byte was read settles, and le
   expect(await readdir(h.incoming)).toEqual([]);
 });
 
-test('T51 a client that leaves before its answer ends the work on its archive', async () => {
+test('T51 a client that disconnects before its answer ends the work on its archive', async () => {
   const { sites } = h.app.services.sitesServices;
   const { receive } = sites;
   let left: AbortSignal | undefined;

@@ -35,7 +35,7 @@ async function withVersions(versions: Partial<SitesConfig['versions']>, work: ()
   }
 }
 
-test('a skew grace that was changed is in force at once, also for what is served already', async () => {
+test('a changed skew grace applies at once, even to served versions', async () => {
   const { id, url } = await made();
   await replace(h, key, id, { 'index.html': page('new') });
   expect(await statusOf(`${url}${script}`)).toBe(200);
@@ -45,7 +45,7 @@ test('a skew grace that was changed is in force at once, also for what is served
   expect(await statusOf(`${url}${script}`)).toBe(200);
 });
 
-test('hashed files of the hundred versions before are within reach', { tags: 'flood' }, async () => {
+test('hashed files of the last hundred versions are within reach', { tags: 'flood' }, async () => {
   const { id, url } = await made();
   const next = async (text: string) => {
     h.clock.advance(second);
@@ -57,7 +57,7 @@ test('hashed files of the hundred versions before are within reach', { tags: 'fl
   expect(await statusOf(`${url}${script}`)).toBe(404);
 });
 
-test('what was replaced while the site was taken down stays away when it is put back', async () => {
+test('files that were replaced while the site was down are not served after it is reinstated', async () => {
   const { id, url } = await made();
   const reason = { reason: 'phishing' };
   await h.call('POST', `/sites/${id}/take-down`, { as: root, body: reason });
@@ -72,7 +72,7 @@ test('what was replaced while the site was taken down stays away when it is put 
   expect(await statusOf(`${url}app.3f9c2a72.js`)).toBe(200);
 });
 
-test('a preview shows its version for its 24 hours, however many are published meanwhile', async () => {
+test('a preview shows its version for its 24 hours, whatever is published meanwhile', async () => {
   const { id } = await made();
   await replace(h, key, id, { 'index.html': page('v2') });
   const preview = (await h.call('POST', `/sites/${id}/versions/1/preview`, { as: key })).data;
@@ -92,7 +92,7 @@ test('a preview shows its version for its 24 hours, however many are published m
   expect((await h.call('GET', `/sites/${id}/versions/1`, { as: key })).status).toBe(404);
 });
 
-test('contract 10.6 a site changes its visibility 20 times in a day, the first day too, and the next waits its turn', async () => {
+test('contract 10.6 a site may change its visibility 20 times in a day, also on its first day, and the next change must wait', async () => {
   const { id } = (await upload(h, key, { 'index.html': 'x' }, { visibility: 'public' })).data;
   const change = (nth: number) =>
     h.call('PATCH', `/sites/${id}`, { as: key, body: { visibility: nth % 2 === 0 ? 'private' : 'public' } });
