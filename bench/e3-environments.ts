@@ -186,10 +186,7 @@ function questionsTo({ database, rows }: Sized): Question[] {
     ['quotas', (at) => environments.count(person(at))],
     ['sweep: deploys and teardowns', () => environments.unsettled(10_000)],
     ['sweep: wanted builds', () => deploys.wantedJobs()],
-    [
-      'sweep: builds nobody wants',
-      async () => await builds.cancelExcept(await deploys.wantedJobs(), now, now),
-    ],
+    ['sweep: unneeded builds', async () => await builds.cancelExcept(await deploys.wantedJobs(), now, now)],
     ['sweep: leases', () => environments.expired(now, 10_000)],
     ['sweep: processes', () => environments.withProcesses()],
     ['sweep: idle', () => environments.awakeSince(now)],

@@ -23,7 +23,7 @@ const { account } = await identity.accounts.create(systemAuditContext, {
   email,
   name: 'Ada Lovelace',
   password,
-  // Without an administrator nobody can sign in.
+  // Without an administrator no one can sign in.
   roles: ['user', 'admin'],
   groups: [],
   enabled: true,

@@ -88,7 +88,7 @@ for name in archive.namelist():
     if not name.startswith(wanted): continue
     path = os.path.join(sys.argv[2], name)
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    # What they share lies beside them: without their ids, which are addresses, nobody asks a server for it.
+    # Their shared definitions are next to them, without their ids: ids are addresses, which a validator would fetch.
     schema = json.loads(archive.read(name).replace(b'"/api/_definitions.json', b'"_definitions.json'))
     schema.pop('$id', None)
     with open(path, 'w') as file: json.dump(schema, file)

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 /**
  * Comments, test titles and documents cite the reference by number: `contract 4`, `private-access 2.2`, `T31`, `SC-07`,
- * `decision 0028`. Whoever looks a number up must find it.
+ * `decision 0028`. Each number must lead to its text.
  */
 const root = resolve(import.meta.dirname, '..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');

@@ -10,7 +10,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { freePort } from '../scripts/local-servers.ts';
 
-/** The name of the test's git servers. No name service knows it, so whoever reaches it was given its address. */
+/** The name of the test's git servers. DNS does not know it, so a client reaches it only by its address. */
 export const gitHost = 'git.example.test';
 
 type Respond = (request: IncomingMessage, response: ServerResponse) => void;

@@ -12,7 +12,7 @@ const file = readFileSync(join(import.meta.dirname, '../package-lock.json'), 'ut
 const { packages }: { packages: Record<string, LockedPackage> } = JSON.parse(file);
 const installed = Object.entries(packages).filter(([path]) => path.includes('node_modules/'));
 
-// `npm ci` refuses a lock file without them, and other platforms would install versions that nobody chose.
+// `npm ci` refuses a lock file without them, and other platforms would install arbitrary versions.
 test('the lock file holds the packages of every platform', () => {
   const names = new Set(installed.map(([path]) => path.slice(path.lastIndexOf('node_modules/') + 13)));
   const absent = installed.flatMap(([path, { optionalDependencies = {} }]) =>

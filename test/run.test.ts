@@ -22,7 +22,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-// Without /proc, nobody hears of a killed npm before its shell ends.
+// Without /proc, a killed npm is not noticed before its shell ends.
 const signals = process.platform === 'linux' ? (['SIGTERM', 'SIGKILL'] as const) : (['SIGTERM'] as const);
 
 test.skipIf(process.platform === 'win32').each(signals)(

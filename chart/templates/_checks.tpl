@@ -1,5 +1,5 @@
 {{/*
-Values that contradict stop the rendering, all told at once, each with its fix. What a single value may look like is in
+Contradictory values stop the rendering. All are reported at once, each with its fix. What a single value may look like is in
 values.schema.json. checks.yaml asks these one after the other: (list $ WRONG) each.
 */}}
 

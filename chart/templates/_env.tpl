@@ -1,5 +1,5 @@
 {{/*
-What each process is told, and which credential it holds. Least privilege is decided here and nowhere else:
+Variables and credentials of each process. Only this file decides least privilege:
 the gateway has no identity client, no session secret and no encryption key; a migration has the database alone.
 */}}
 

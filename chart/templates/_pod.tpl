@@ -1,4 +1,4 @@
-{{/* What every pod has: the restricted profile of the pod security standards, and a root nobody writes to. */}}
+{{/* What every pod has: the restricted profile of the pod security standards, and a read-only root. */}}
 
 {{/* (list $ HAS-TOKEN) */}}
 {{- define "postern.podSecurity" -}}

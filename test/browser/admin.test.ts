@@ -459,7 +459,7 @@ test('the letter n creates a new item of an administration page', async () => {
     await page.keyboard.press('n');
     await page.getByRole('dialog', { name: title }).waitFor();
   }
-  // Nobody makes another person's key, so nothing is made here, least of all one of one's own.
+  // Administrators cannot create other people's keys, so the letter creates nothing here.
   await page.goto(`${world.uiUrl}/admin/user-keys`);
   await page.getByRole('heading', { level: 1 }).waitFor();
   await page.keyboard.press('n');
@@ -564,7 +564,7 @@ test('an auditor finds a refused request by its id, and exports the audit log', 
   await page.waitForURL(`**/admin/audit?requestId=${requestId}`);
   const row = page.getByRole('table').locator('tbody tr');
   await row.getByText('forbidden_scope').waitFor();
-  // Until the answer is there, the rows of the search before it stay.
+  // Until the answer arrives, the rows of the previous search stay.
   await expect.poll(() => row.count()).toBe(1);
   await row.getByRole('link', { name: 'Refused' }).click();
   await page.getByRole('heading', { name: 'Refused' }).waitFor();

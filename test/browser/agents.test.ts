@@ -358,7 +358,7 @@ test('the page that allows a client offers the definitions, also on a phone and 
   }
   await choice.focus();
   await page.keyboard.press('ArrowDown');
-  // Nobody listens there, so the browser stops at the request.
+  // No server listens there, so the browser stops at the request.
   const answer = page.waitForRequest((request) => request.url().startsWith(callback));
   await page.getByRole('button', { name: 'Allow', exact: true }).press('Enter');
   expect(new URL((await answer).url()).searchParams.get('code')).toBeTruthy();

@@ -192,7 +192,7 @@ test('CS-02 T34 a hosted page writes nothing through the API, though the browser
     expect([status, headers['sec-fetch-site']]).toEqual([403, 'same-site']);
     expect(headers.cookie).toContain(sessionCookie);
   }
-  // Everything else asks first whether it may, and is not told that it may.
+  // Every other request needs a preflight, which is refused.
   await w.answered(({ method, url: asked }) => method === 'GET' && asked === `${api}/me/tokens`);
   const rest = w.seen
     .filter(({ method, url: asked }) => method !== 'POST' && asked.startsWith(api))
@@ -268,7 +268,7 @@ test('T32 a site that a neighbour’s cookies made unreachable says so, removes 
     await expect.poll(planted).toBe(60);
     // It may send a request before it has read them again from where it wrote them.
     await expect.poll(async () => (await page.goto(start))?.status(), { message: host }).toBe(431);
-    // The session went with them: whoever it is signs in again, and everything is as it was.
+    // The session was cleared too: the person signs in again, and everything works as before.
     await signIn(page, ada, w.uiUrl);
     await page.goto(start);
     await page.waitForURL(start);
@@ -341,7 +341,7 @@ test('T29 neither the UI nor a private site can be framed', async () => {
     asked,
   ]) {
     const known = new Set(page.frames());
-    // Chromium's own error page takes its place: it loads, belongs to nobody, and says nothing of the answer.
+    // Chromium's own error page takes its place: it loads, has an opaque origin, and reveals nothing of the answer.
     const learned = await inPage<string>(page, `return await framed('${address}')`);
     expect(learned).toBe('load,closed,0');
     const frame = page.frames().find((one) => !known.has(one));

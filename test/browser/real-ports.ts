@@ -51,7 +51,7 @@ export type Seen = {
   readonly headers: IncomingMessage['headers'];
 };
 
-/** The real program with nobody in it yet, and a Chromium. */
+/** The real program without accounts, and a Chromium. */
 export type RealProgram = Program & {
   readonly browser: Browser;
   /** The one-time link it printed, which makes the first administrator. */

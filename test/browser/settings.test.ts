@@ -182,7 +182,7 @@ test('an administrator sees two more steps: adding users, and setting the key po
   const { page, context, complaints } = await open('/', root);
   await page.getByText('of 5 done').waitFor();
   const people_ = page.getByRole('listitem').filter({ hasText: 'Add users' });
-  // There are other people already, and nobody has touched the policy.
+  // Other people exist already, and the policy is unchanged.
   await people_.getByText('Done').waitFor();
   const policy = page.getByRole('listitem').filter({ hasText: 'Set the key policy' });
   await expect.poll(() => policy.getByText('Done').count()).toBe(0);

@@ -483,7 +483,7 @@ test('an archive is checked without being kept, then published', async () => {
   expect(await mine(dev)).toEqual(before);
   await publish(page);
   await addressShown(page);
-  // What the page is about has changed, and who hears it is there.
+  // The page has another subject now, and screen readers announce it.
   const focused = () =>
     page.evaluate<string>('document.activeElement.tagName + document.activeElement.textContent');
   await expect

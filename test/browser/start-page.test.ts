@@ -50,7 +50,7 @@ async function connectProgram(context: BrowserContext): Promise<string> {
   const back = page.waitForRequest((request) => request.url().startsWith(redirectUri));
   await page.click('button[value=allow]', { noWaitAfter: true });
   const code = new URL((await back).url()).searchParams.get('code') ?? '';
-  // It shows that nobody listens there, sooner or later; no other page waits for that.
+  // Sooner or later it shows that no server listens there; no other page waits for that.
   await page.close();
   const form = { client_id: 'postern-cli', grant_type: 'authorization_code', redirect_uri: redirectUri };
   const body = new URLSearchParams({ ...form, code, code_verifier: verifier });

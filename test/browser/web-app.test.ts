@@ -118,7 +118,7 @@ test('a new user creates a key, copies it without the clipboard API, calls the A
   const row = page.getByRole('row', { name: 'nightly' });
   await row.getByText('in 7 days').waitFor();
   await page.getByText('1 of 10 active keys').waitFor();
-  // Whoever pastes the whole key to find it finds it by its id; nothing else of it is kept or sent.
+  // A search for a pasted key uses only its id; the rest of it is neither kept nor sent.
   const requests: string[] = [];
   page.on('request', (request) => requests.push(request.url()));
   await page.keyboard.press('/');

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 
-/** The little of a Kubernetes API that Helm asks before it installs: what kinds there are, and what is there already. */
+/** The part of the Kubernetes API that Helm needs before an installation: known kinds and existing objects. */
 export type Cluster = { readonly url: string; stop(): Promise<void> };
 
 const kinds: Readonly<Record<string, readonly string[]>> = {

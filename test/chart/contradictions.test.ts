@@ -16,7 +16,7 @@ const sync = (client: Values) => over(fewest, keycloak, { identity: { clients: {
 const oneDomain = over(fewest, { sites: { contentUrl: 'https://sites.example.com' } });
 
 withEachHelm((helm) => {
-  /** What is told when nothing else is wrong with the values. */
+  /** The refusals of values that are otherwise valid. */
   function onlyMistake(values: Values): string {
     const trouble = refusal(helm, values);
     if (!trouble.includes(': 1 value(s) need fixing')) throw new Error(`Not one mistake, but: ${trouble}`);

@@ -93,7 +93,7 @@ test('the program starts from the files of the image only, writes only to DATA_D
   const [program = '', ...args] = commandOf();
   expect(program).toBe('node');
   const app = join(image, 'app');
-  // Not even whoever may write anywhere makes a folder where there is a file.
+  // Not even root can create a folder at the path of a file.
   writeFileSync(join(app, 'node_modules/.cache'), '');
   const before = await readdir(app, { recursive: true });
   const server = spawn(process.execPath, args, {

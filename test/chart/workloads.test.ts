@@ -34,7 +34,7 @@ withEachHelm((helm) => {
       'helm.sh/hook-delete-policy': 'before-hook-creation,hook-succeeded',
     });
     expect(rendered.container('migrate').command).toEqual(['node', 'src/main.ts', 'migrate']);
-    // At a first install nothing of the release is there yet.
+    // At a first install no object of the release exists.
     expect(rendered.pod('migrate')['serviceAccountName']).toBeUndefined();
     expect(render(helm, over(fewest, { migrations: { enabled: false } })).has('Job')).toBe(false);
   });

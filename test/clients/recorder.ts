@@ -15,7 +15,7 @@ export type Exchange = {
 export type Recorder = {
   /** What was sent and answered, in the order in which the requests came. */
   exchanges(): Promise<Exchange[]>;
-  /** Holds the first requests with these words in their bodies until so many are there, so that all are under way at once. */
+  /** Holds the first requests with these words in their bodies until that many have arrived, so that all are under way at once. */
   holdUntil(count: number, words: string): void;
   stop(): Promise<void>;
 };

@@ -158,7 +158,7 @@ test('a kubelet that is killed ends no pod, and its pods get requests again when
   const containers = () =>
     kubectl('get', 'pods', '--output=jsonpath={.items[*].status.containerStatuses[*].containerID}');
   const before = await containers();
-  // Until it has probed them it may report all pods of this only node as not ready: what is refused is told, not judged.
+  // Until it has probed them it may report all pods of this only node as not ready: refusals are printed, not counted as failures.
   await refusedDuring(async () => {
     killNodeProgram('kubelet');
     await expect.poll(leastProbed).toBeGreaterThan(1);

@@ -74,7 +74,7 @@ describe.skipIf(isRedisMissing)('redis', () => {
     await kv.set('there', 'a', { ttlMs: 60_000 });
     const cli = (...words: string[]) =>
       execFileSync('redis-cli', ['-u', server.url, ...words], { stdio: 'pipe' });
-    // Nobody listens at the port of its master.
+    // No server listens at the port of its master.
     cli('replicaof', '127.0.0.1', '1');
     expect(await kv.get('there')).toBe('a');
     const refused = { code: 'store_unavailable' };

@@ -164,7 +164,7 @@ async function becomes(id: string, status: string): Promise<void> {
   await expect.poll(find, { timeout: settledMs, interval: 200 }).toEqual([status, null]);
 }
 
-/** Kinds of the objects of Environments that are there now. A Deployment keeps ReplicaSets of earlier revisions, without pods. */
+/** Kinds of the existing objects of Environments. A Deployment keeps ReplicaSets of earlier revisions, without pods. */
 async function objects(): Promise<string[]> {
   const output = '--output=go-template={{range .items}}{{.kind}}{{"\\n"}}{{end}}';
   const kinds = 'deployments,jobs,pods,services,secrets,networkpolicies';
@@ -266,7 +266,7 @@ test('a namespace that is deleted manually is the reason of its services, and ev
   await becomes(id, 'deployed');
   await expect.poll(() => answer(id)).toBe('api 1000');
   await kubectl('delete', 'namespace', namespace);
-  // Nothing of it is there, and nothing can be made.
+  // No object of it exists, and none can be created.
   await accepted(ada.api('DELETE', `/environments/${id}`));
   await becomes(id, 'torn_down');
 });

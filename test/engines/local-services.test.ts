@@ -47,7 +47,7 @@ function harness(isolation: 'process' | 'bwrap') {
   };
 }
 
-/** In Perl: the environment of the process becomes 4 GiB of memory that nobody has touched (prctl(2), PR_SET_MM_MAP). */
+/** In Perl: the environment of the process becomes 4 GiB of untouched memory (prctl(2), PR_SET_MM_MAP). */
 const endlessEnvironment = `
 my @stat = split / /, (split /\\) /, do { local $/; open my $file, '<', '/proc/self/stat'; <$file> })[1];
 my $size = 4 * 2**30;

@@ -306,7 +306,7 @@ function casesOf({ open, close, clock, store, left, isIsolated, image: ownImage 
     await begin();
     await becomes({ state: 'ready', restarts: 0, lastLines: ['listening'] });
     expect(await ask('/start')).toBe(start);
-    // This engine was never told what they are.
+    // This engine does not know the values.
     await engine.apply({ environmentId, processes: [], kept: ['web', 'short'] });
     expect(await ask('/start')).toBe(start);
     await run({ health: '/healthz' }, { service: 'short' });

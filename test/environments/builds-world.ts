@@ -338,7 +338,7 @@ function fakeEngine(root: string, blobs: ReturnType<typeof fileBlobs>, name: Bui
       const closed = Promise.withResolvers<void>();
       const later = async () => {
         await closed.promise;
-        // The runner goes on in the turns after this.
+        // The runner continues in later turns.
         await new Promise((resolve) => setImmediate(resolve));
       };
       const cancel = () => faults.ignoresAbort || result.resolve({ kind: 'cancelled' });

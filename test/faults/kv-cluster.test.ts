@@ -85,7 +85,7 @@ describe.skipIf(isRedisMissing)('a Redis Cluster of three masters', () => {
   test('a silent cluster answers again after a restart of its nodes', async () => {
     for (const node of cluster.nodes) node.freeze();
     await askInVain(1_000);
-    // Whoever tries to connect is refused now.
+    // New connections are refused now.
     for (const node of cluster.nodes) await node.kill();
     await askInVain(1_000);
     for (const node of cluster.nodes) await node.start();

@@ -139,7 +139,7 @@ async function entryProblems(
   // The first use of a successor, which happens here, starts the grace of its predecessor.
   const mayBeOver = entry.rotation !== 'none' && key.status === 'expired';
   if (entry.revocation === 'none' && key.status !== 'active' && !mayBeOver)
-    problems.push(`${entry.id}: nobody revoked it, and it is ${key.status}`);
+    problems.push(`${entry.id}: it was not revoked, and it is ${key.status}`);
   if (entry.rotation === 'acknowledged' && key.replacedBy === null)
     problems.push(`${entry.id}: its rotation was acknowledged, and it has no successor`);
   const { status } = await browser.asKey(entry.value, 'GET', '/auth/context');

@@ -113,7 +113,7 @@ async function siteProblems(hand: SiteHand, entry: SiteEntry, isPurging: boolean
   if (deletion === 'acknowledged' && status !== 'deleted')
     problems.push(`${id}: its deletion was acknowledged, and it is ${status}`);
   if (deletion === 'none' && status !== 'active')
-    problems.push(`${id}: nobody deleted it, and it is ${status}`);
+    problems.push(`${id}: it was not deleted, and it is ${status}`);
   const files = await ask(hand, 'GET', `/sites/${id}/files?limit=100`);
   const digests = new Map<string, string>(
     files.data.map((file: { path: string; sha256: string }) => [file.path, file.sha256]),

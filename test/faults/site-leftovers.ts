@@ -44,7 +44,7 @@ export async function leftoverProblems(dataDir: string): Promise<string[]> {
     const half = readdirSync(join(dataDir, 'blobs', 'incoming'));
     return [
       ...(missing.length > 0 ? [`${missing.length} contents are needed and gone`] : []),
-      ...(unneeded.length > 0 ? [`${unneeded.length} contents are there and nothing needs them`] : []),
+      ...(unneeded.length > 0 ? [`${unneeded.length} unneeded contents are stored`] : []),
       ...(unfinished.rows.length > 0 ? [`${unfinished.rows.length} removals were never finished`] : []),
       ...(half.length > 0 ? [`${half.length} half contents`] : []),
     ];

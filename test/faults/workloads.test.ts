@@ -114,7 +114,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
       expect(
         [...heard('key'), ...heard('otherKey')].filter((status) => ![200, 429, 503].includes(status)),
       ).toEqual([]);
-      // Whoever tries wrong keys so often is told to wait.
+      // So many wrong keys are answered with 429.
       expect([...heard('wrongKey')].filter((status) => ![401, 429].includes(status))).toEqual([]);
       expect([...heard('public')].filter((status) => ![200, 503].includes(status))).toEqual([]);
       expect([...heard('private')].filter((status) => ![200, 503].includes(status))).toEqual([]);
@@ -355,7 +355,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
   });
 });
 
-/** So many who ask one after the other, each until nobody answers it any more. */
+/** This many clients, each of which sends requests until no server answers. */
 function loadOf(count: number, ask: () => Promise<number>) {
   let isStopping = false;
   const cutOff: string[] = [];
@@ -367,7 +367,7 @@ function loadOf(count: number, ask: () => Promise<number>) {
         answers.push((last[nth] = await ask()));
       } catch (error) {
         const { code = '', wasBetween } = error as NodeJS.ErrnoException & { wasBetween?: boolean };
-        // Nobody listens any more, or the connection was closed between two requests, which every client asks again
+        // No server listens any more, or the connection was closed between two requests, which every client asks again
         // (RFC 9112 section 9.3.1): another process is asked. What was taken is answered.
         const isOver = code === 'ECONNREFUSED' || (code === 'ECONNRESET' && wasBetween === true);
         if (!isStopping || !isOver) cutOff.push(code);
@@ -386,7 +386,7 @@ function loadOf(count: number, ask: () => Promise<number>) {
       await Promise.all(asking);
       return {
         statuses: [...new Set(answers)],
-        /** How many were told so last. */
+        /** How many clients got 503 as their last answer. */
         unavailable: last.filter((status) => status === 503).length,
         cutOff,
       };

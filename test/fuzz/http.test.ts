@@ -137,7 +137,7 @@ async function respond(request: HttpRequest, response: HttpResponse, body: strin
     response.writeHead(200, ['content-length', '150000']);
     if (method === 'HEAD') return void response.end();
     const source = Readable.from(Array.from({ length: 15 }, (_, at) => Buffer.alloc(10_000, 65 + at)));
-    // Of a connection that is gone nobody reads the rest.
+    // The rest of a closed connection is not read.
     await pipeline(source, response instanceof FastResponse ? response.body() : response).catch(
       () => undefined,
     );

@@ -70,7 +70,7 @@ export async function openWorld(cloneUrl: string): Promise<World> {
   keep('tokens', ...Object.values(keys).map(({ id }) => id));
   keep('key value', ...Object.values(keys).map(({ value }) => value));
   keep('clients', 'postern-cli');
-  // While MCP is off, nobody connects an account.
+  // While MCP is off, no account can be connected.
   await setMcpPolicy(h);
   await connectServers();
 

@@ -233,7 +233,7 @@ describe.each(ways)('contract 10.10: a body under way $way', ({ last }) => {
     return { socket, status, received: () => bytes };
   }
 
-  /** The bytes of all that still comes, until the connection ends or the film is there. */
+  /** The remaining bytes, until the connection ends or the film has arrived. */
   async function rest({ socket, received }: Awaited<ReturnType<typeof begin>>): Promise<number> {
     socket.on('error', () => undefined);
     socket.on('data', () => void (received() > size && socket.destroy()));
@@ -250,7 +250,7 @@ describe.each(ways)('contract 10.10: a body under way $way', ({ last }) => {
   /** The gateway has cut what is under way; its client reads nothing meanwhile, or all of it could be there before. */
   const letGo = async () => await expect.poll(connections).toBe(0);
 
-  /** The cookies of a browser that was let in just now. */
+  /** The cookies of a browser that has just got a grant. */
   async function enter(): Promise<string> {
     advance(minute);
     const browser = browserOf(h, ada);

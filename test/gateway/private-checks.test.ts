@@ -89,7 +89,7 @@ describe('at issue', () => {
       () =>
         (introspectionIs = (found) => ({ ...found, expiresAt: h.clock.now() + 4 * second }) as Introspection),
     ],
-  ])('T18 ID-01 ID-02 %s lets nobody in, and every refusal reads the same', async (_what, arrange) => {
+  ])('T18 ID-01 ID-02 %s gives no access, and every refusal reads the same', async (_what, arrange) => {
     const site = await privateSite(h, ada);
     const unknown = site.url.replace(site.label, 'p-aaaaaaaaaaaaaaaaa');
     const nowhere = await ask(unknown);

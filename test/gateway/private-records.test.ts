@@ -339,7 +339,7 @@ test('T16 GR-09 a code that is redeemed while the store fails gives no access, a
     ]);
     trouble = undefined;
     expect([grants(), (await browser.asset(site.url)).status]).toEqual([before, 401]);
-    // Nobody saw what a code is for that was not taken; one that was taken is used up.
+    // A code that was not taken reveals nothing; a taken one is used up.
     expect([step, (await browser.redeem(target, code)).status]).toEqual([step, isUsed ? 403 : 303]);
   }
 });

@@ -7,7 +7,7 @@ import { freePort } from '../../scripts/local-servers.ts';
 export type Trouble = 'none' | 'down' | 'slow' | RequestListener;
 
 /**
- * A network between Postern and Keycloak: `down` leads to a port where nobody listens, `slow` to one that takes a
+ * A network between Postern and Keycloak: `down` leads to a port without a listener, `slow` to one that takes a
  * connection and never answers, a listener to a server that answers something else.
  */
 export async function openNetwork() {

@@ -95,6 +95,6 @@ test('FT-12 a second process on the same folder names the first and refuses; the
   await browser.signIn(administrator.email, administrator.password);
   browser.disconnect();
   await program.end('SIGKILL');
-  // The lock of a process that is gone is nobody's.
+  // The lock of an ended process belongs to no one.
   await (await startProgram(second)).end('SIGTERM');
 });

@@ -173,7 +173,7 @@ describe.skipIf(isObjectStoreMissing)('S3', () => {
   test.each([
     ['a bucket that is not there', (): RemoteBlobs => open(`${new URL(way.url).origin}/nobody-made-it`)],
     ['a wrong secret key', (): RemoteBlobs => open(way.url, 'wrong-secret-key-that-nobody-has')],
-  ])('%s is told when it is opened, without the secret', async (_, make) => {
+  ])('%s is reported when the store opens, without the secret', async (_, make) => {
     const other = make();
     const error: unknown = await other.ping().catch((refusal: unknown) => refusal);
     expect(error).toMatchObject(unavailable);

@@ -94,7 +94,7 @@ async function passOn(back: AsyncIterable<Buffer>, answer: ServerResponse, troub
     return void answer.end(bytes.map((byte, at) => (at === bytes.length >> 1 ? byte ^ 1 : byte)));
   if (trouble === 'cut')
     return void answer.write(bytes.subarray(0, bytes.length >> 1), () => answer.destroy());
-  // Stands still in the middle, with the connection open.
+  // Stops in the middle, with the connection open.
   if (trouble === 'slow') return void answer.write(bytes.subarray(0, bytes.length >> 1));
   answer.end(bytes);
 }

@@ -85,7 +85,7 @@ const errorOf = ({ body }: RawAnswer): { code: string; message: string } => JSON
 async function heardOfEverything(): Promise<void> {
   await h.app.jobs.runNow('change-feed');
   await h.settle();
-  // News of the policy are read in the background; whoever comes meanwhile reads for himself.
+  // Changes of the policy are read in the background; a request meanwhile reads them itself.
   await h.app.services.policies.inForce();
 }
 
@@ -294,7 +294,7 @@ describe('a key where no key may be', () => {
       .filter(([, , , code]) => code === 'credential_in_url')
       .map(([where, request]) => [where, request] as const),
   )(
-    'KF-05 in %s it counts as exposed: the audit log says so and its owner is told, by its id',
+    'KF-05 in %s it counts as exposed: the audit log and a notice to its owner name its id',
     async (_where, request) => {
       const exposed = await h.key(ada);
       await h.call(...request(exposed.value));
@@ -395,7 +395,7 @@ describe('the Authorization header', () => {
       () => Array.from({ length: 100 }, (_, at) => `X-${at}: ${'a'.repeat(1_000)}`),
     ],
     ['a request line of 100 kB', () => []],
-  ])('KF-06 %s is 431 in the envelope, and the server goes on', async (what, lines) => {
+  ])('KF-06 %s is 431 in the envelope, and the server keeps serving', async (what, lines) => {
     const path = what.includes('line')
       ? `/api/v2/auth/context?x=${'a'.repeat(100_000)}`
       : '/api/v2/auth/context';

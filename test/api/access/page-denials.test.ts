@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Harness, openHarness, type Person, uiOrigin } from '../../harness.ts';
 import { denialsOf } from './cast.ts';
 
-/** What is refused on a page is told by the audit log as what is refused by the API. */
+/** The audit log records refusals of pages like refusals of the API. */
 let h: Harness;
 let root: Person;
 beforeEach(async () => {

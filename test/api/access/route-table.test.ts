@@ -45,7 +45,7 @@ type Who =
 
 type Line = readonly [who: Who, admitted: string, body?: object];
 
-/** `admitted`: what a caller who is let in gets for things that do not exist, so that the table changes nothing. */
+/** `admitted`: the answer to an admitted caller about missing objects, so that the table changes nothing. */
 const table: Record<string, Line> = {
   'GET /auth/context': ['anyone known', '200'],
   'GET /config/surfaces': ['anyone known', '200'],
@@ -473,7 +473,7 @@ describe('who may call what', () => {
       // With an Authorization header this route judges values by itself; its own test is beside the key routes.
       const asking =
         who === 'anyone' ? (['nobody', 'a grant cookie', ...sessionCallers] as const) : callers();
-      // Whatever credential of Postern it carries, nobody looks at it.
+      // Credentials of Postern are ignored.
       const isJudged = who !== 'a git server' && who !== 'a pod';
       const wantedFor = (caller: CallerName) => expected(who, caller, [...grantableScopes, 'env:admin']);
       const before = await contents(h);
@@ -481,7 +481,7 @@ describe('who may call what', () => {
         expect([caller, outcomeOf(await ask(name, cast[caller]))]).toEqual([caller, admitted]);
       }
       const unchanged = await contents(h);
-      // Whoever takes the audit log away leaves a line in it.
+      // Each export of the audit log leaves an event in it.
       expect(unchanged).toEqual(name === 'GET /audit/export' ? unchanged : before);
       const refused: [CallerName, string][] = [];
       for (const caller of asking.filter((one) => wantedFor(one) !== 'in')) {
@@ -495,7 +495,7 @@ describe('who may call what', () => {
         ]);
         expect(answer.headers['cache-control']).toBe('no-store');
         expect(answer.data).toBeNull();
-        // A live key is charged before it is told no; whoever is not known has nothing to be charged.
+        // A live key is counted before it is refused; an unknown caller has no counter.
         expect([caller, 'ratelimit' in answer.headers]).toEqual([
           caller,
           isJudged && keyCallers.includes(caller),

@@ -38,7 +38,7 @@ test('SE-03 keys work throughout; GRANT_SECRET: in the order of the guide every 
   const elsewhere = await another({ ...allNew, grantSecrets: older });
   expect((await elsewhere.call('GET', '/auth/context', { as: key })).status).toBe(200);
 
-  // First the new one last: processes that have it and processes that do not yet let in alike.
+  // First the new secret is last: processes with and without it give access alike.
   const learnt = await another({ grantSecrets: [...older, fresh('grant')] });
   expect((await learnt.open(site.url, { headers })).statusCode).toBe(200);
   h.clock.advance(minute);
@@ -53,7 +53,7 @@ test('SE-03 keys work throughout; GRANT_SECRET: in the order of the guide every 
   h.clock.advance(minute);
   expect((await visitor.open(site.url)).status).toBe(200);
 
-  // Taken out: what the older one signed lets nobody in, and the link opens the site again.
+  // Removed: grants of the older secret give no access, and the link opens the site again.
   await learnt.app.services.grantServices.stop();
   await signing.app.services.grantServices.stop();
   const last = await another({ grantSecrets: [fresh('grant')] });

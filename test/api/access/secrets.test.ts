@@ -7,7 +7,7 @@ import { type Harness, openHarness, type Person, uiOrigin } from '../../harness.
 import { Browser } from '../../identity.ts';
 import { absentPath, commandLine, dump, noLimits, openFrozenHarness, setPolicy } from './cast.ts';
 
-/** Secrets are in the one answer that issues them, and what an error says helps the caller and nobody else. */
+/** Secrets are only in the answer that issues them, and errors help only the caller. */
 describe('a secret’s way through the program', { tags: 'flood' }, () => {
   let h: Harness;
   let root: Person;
@@ -74,7 +74,7 @@ describe('a secret’s way through the program', { tags: 'flood' }, () => {
     for (const route of h.app.routes.filter(({ operationId }) => operationId !== 'revokeSelf')) {
       for (const secret of Object.values(secrets)) {
         for (const options of places(secret)) {
-          // Only for refusals: a write that a good key or session is let in to would change what is tested.
+          // Only for refusals: an admitted write with a valid key or session would change the tested state.
           const answer = await h.call(route.method, absentPath(route.path), options);
           answers.push(answer.text, JSON.stringify(answer.headers));
         }

@@ -185,7 +185,7 @@ describe('requests of other pages', () => {
     method !== 'GET' && typeof policy.callers !== 'string' && policy.callers.includes('session');
 
   let made = 0;
-  /** A request of the route that changes something when it is let in. */
+  /** A request of the route that changes something when it is admitted. */
   let leavers = 0;
   async function effective(route: Route): Promise<{ path: string; body: object | undefined; who: Person }> {
     const service = await h.serviceKey();
@@ -285,7 +285,7 @@ describe('requests of other pages', () => {
         route.path,
       );
     const body = bodies[`${route.method} ${route.path}`] ?? (isBodiless ? undefined : { name: 'renamed' });
-    // Whoever changes the password is signed out.
+    // A change of the password signs the user out.
     const who = route.path === '/me/password' ? await h.person(`Leaves ${(leavers += 1)}`) : root;
     return { path: absentPath(path), body, who };
   }

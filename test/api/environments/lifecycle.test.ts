@@ -623,7 +623,7 @@ describe('the lease', () => {
     );
     shop.repository.commit({ 'postern.yaml': text, 'index.html': page('short') }, 'with-lease');
     const { data } = await shop.create({ branch: 'with-lease' });
-    // Nobody has read the file yet.
+    // The file has not been read yet.
     const { data: unread } = await shop.call('GET', `/environments/${data.id}`);
     expect([unread.expiresAt, unread.autoTrack]).toEqual([data.expiresAt, true]);
     const environment = await shop.settle(data.id);

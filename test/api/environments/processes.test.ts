@@ -207,7 +207,7 @@ test('while a newer deploy is built, a superseded one that was starting gives wa
   await deploy(server("'third'"));
   const { environmentServices } = shop.h.app.services;
   let now = { status: '', services: [{ status: '' }] };
-  // Nobody runs the builds.
+  // No worker runs the builds.
   while (now.status !== 'building' || now.services[1]?.status !== 'ready') {
     await shop.h.app.jobs.runNow('environments');
     await environmentServices.reconciler.idle();

@@ -23,7 +23,7 @@ test('a deployed version is served at its address until the teardown, and at a n
 
   await shop.call('PATCH', `/environments/${data.id}`, { body: { access: 'members' } });
   const after = await shop.settle(data.id);
-  // Someone who is not let in yet is sent to the web app, from the new address as from the old one, which leads nowhere.
+  // A person without a grant is sent to the web app, both from the new address and from the old one, which no longer works.
   const navigation = { headers: { 'sec-fetch-mode': 'navigate' } };
   expect((await shop.h.open(`${url}/`, navigation)).statusCode).toBe(303);
   const closed = await shop.h.open(`${after.services[0].url}/`, navigation);

@@ -140,7 +140,7 @@ test('a deploy of a sleeping Environment wakes the served version, which answers
   const { data } = await shop.call('POST', `/environments/${id}/deploy`, { as, body: {} });
   await shop.h.app.jobs.runNow('environments');
   await shop.h.app.services.environmentServices.reconciler.idle();
-  // Nobody runs the builds.
+  // No worker runs the builds.
   const answer = await during(shop.fetch(`${front}/api`));
   expect([answer.status, isThere(Number(answer.body))]).toEqual([200, true]);
   expect(Number(answer.body)).not.toBe(pid);

@@ -70,7 +70,7 @@ const servers = '/config/mcp/servers';
 const server = () => ({ slug: `server-${alone}`, name: 'Tracker', url: external.url, auth: 'none' });
 const slugOf = ({ data }: Answer) => data?.slug;
 const addedServer = async () => {
-  // While MCP is off, nobody can connect an account.
+  // While MCP is off, no account can be connected.
   await setMcpPolicy(h);
   return slugOf(await h.call('POST', servers, { as: root, body: server() }));
 };
@@ -357,7 +357,7 @@ const drills: Record<string, Drill> = {
   chooseMyAgentDefinition: {
     event: 'mcp.definition_chosen',
     async prepare() {
-      // Nobody chooses for a client that has a definition.
+      // A client with a definition allows no choice.
       const { agentDefinitions } = h.app.services;
       for (const { id } of await agentDefinitions.list())
         await agentDefinitions.remove(systemAuditContext, id);

@@ -21,7 +21,7 @@ const enable = (person: Person, enabled: boolean) =>
 const eventsOf = async (key: TestKey, event: string) =>
   (await h.call('GET', '/audit/events', { as: root, query: { event, target: key.id } })).data;
 
-/** Behind the product's back, as an outside directory changes: nobody is told whose account it was. */
+/** Changes an account without an event, like an external directory. */
 const changeQuietly = async ({ subject }: Person, change: RawBuilder<unknown>) => {
   // A check of the owner that an earlier step began must not find this change.
   await h.settle();

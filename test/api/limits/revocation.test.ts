@@ -76,7 +76,7 @@ describe('revocation', () => {
     // 3 the old key goes now and not after its grace
     expect((await h.call('DELETE', `/me/tokens/${leaked.id}`, { as: ada })).status).toBe(200);
     for (const on of [h, other]) expect(await status(leaked, on)).toBe(401);
-    // 4 whoever still uses it shows up
+    // 4 remaining uses are visible
     h.clock.advance(minute);
     await h.app.jobs.runNow('denials');
     const story = await h.call('GET', `/me/tokens/${leaked.id}/timeline`, {

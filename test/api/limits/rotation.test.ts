@@ -195,7 +195,7 @@ describe('a pair', () => {
 
   test('whose answer was lost can be repeated: the old key still works, and rotates again once the successor is revoked', async () => {
     const { old, next } = await pair();
-    // Nobody saw `next.token`; the owner finds the successor in the list.
+    // `next.token` was lost; the owner finds the successor in the list.
     expect(await works(old.value)).toBe(true);
     const listed = await read(old.id);
     expect(listed.replacedBy).toBe(next.id);

@@ -183,23 +183,26 @@ describe('a key in an address', () => {
     ['a query', (value: string) => `/auth/context?token=${value}`],
     ['a path', (value: string) => `/tokens/${value}`],
     ['a disguise', (value: string) => `/auth/context?x=${value.replaceAll('_', '%5F')}`],
-  ])('KF-05 in %s is refused, kept out of the log, told to its owner and audited', async (_where, urlOf) => {
-    const key = await h.key(ada);
-    const answer = await h.call('GET', urlOf(key.value), { as: ada });
-    expect([answer.status, answer.error.code]).toEqual([400, 'credential_in_url']);
-    expect(answer.text).not.toContain(key.value.slice(20));
-    await h.app.jobs.runNow('alarms');
-    await h.app.services.denials.flush({ all: true });
-    expect(h.logged.join('\n')).not.toContain(key.value.slice(20));
-    const [notice] = (await h.call('GET', '/me/notices', { as: ada })).data;
-    expect(notice).toMatchObject({ kind: 'key_exposed', keyId: key.id });
-    expect(notice.digest).toMatch(/^[0-9a-f]{64}$/);
-    const timeline = await h.call('GET', `/me/tokens/${key.id}/timeline`, { as: ada });
-    expect(timeline.data.map(({ event }: { event: string }) => event)).toContain('api_key.exposed');
-    expect(timeline.text).not.toContain(key.value.slice(20));
-    // It is not honoured, and not destroyed either: that is its owner's choice.
-    expect((await use(key)).status).toBe(200);
-  });
+  ])(
+    'KF-05 in %s is refused, kept out of the log, reported to its owner and audited',
+    async (_where, urlOf) => {
+      const key = await h.key(ada);
+      const answer = await h.call('GET', urlOf(key.value), { as: ada });
+      expect([answer.status, answer.error.code]).toEqual([400, 'credential_in_url']);
+      expect(answer.text).not.toContain(key.value.slice(20));
+      await h.app.jobs.runNow('alarms');
+      await h.app.services.denials.flush({ all: true });
+      expect(h.logged.join('\n')).not.toContain(key.value.slice(20));
+      const [notice] = (await h.call('GET', '/me/notices', { as: ada })).data;
+      expect(notice).toMatchObject({ kind: 'key_exposed', keyId: key.id });
+      expect(notice.digest).toMatch(/^[0-9a-f]{64}$/);
+      const timeline = await h.call('GET', `/me/tokens/${key.id}/timeline`, { as: ada });
+      expect(timeline.data.map(({ event }: { event: string }) => event)).toContain('api_key.exposed');
+      expect(timeline.text).not.toContain(key.value.slice(20));
+      // It is not honoured, and not destroyed either: that is its owner's choice.
+      expect((await use(key)).status).toBe(200);
+    },
+  );
 
   test('KF-05 a revoked key is also refused there, and no one is asked to revoke it', async () => {
     const key = await h.key(ada);

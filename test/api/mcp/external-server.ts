@@ -23,7 +23,7 @@ export type ExternalServer = {
   rawResult: Record<string, unknown> | undefined;
   /** The JSON-RPC error that refuses the next call. */
   nextError: { readonly code: number; readonly message: string } | undefined;
-  /** Whether a request with this header is let in; everyone is at first. */
+  /** Whether a request with this header is accepted; at first every request is. */
   accepts: (authorization: string | null) => boolean;
   /** The same, when the answer takes a while. */
   acceptsLater: ((authorization: string | null) => Promise<boolean>) | undefined;

@@ -179,7 +179,7 @@ describe('AU-01 a change of a site leaves one event', () => {
   });
 });
 
-/** What makes a request wrong for anyone: creating a site is refused to nobody else than its own author. */
+/** Makes a request invalid for every caller: creating a site is refused only to its own author. */
 function stray(operation: string): Sent {
   return operation === 'createSite' ? { raw: { type: 'application/zip', bytes: 'no archive' } } : {};
 }

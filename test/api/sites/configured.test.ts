@@ -5,7 +5,7 @@ import { defaultSitesConfig, type SitesConfig } from '../../../src/features/site
 import { type Harness, openHarness, type TestKey } from '../../harness.ts';
 import { formOf, page, replace, upload } from './uploads.ts';
 
-/** What an administrator allows and how long things last, as whoever publishes meets it. */
+/** The visibilities and lifetimes that an administrator allows, as a publisher meets them. */
 let h: Harness;
 /** A personal key and a service key. */
 let mine: TestKey;

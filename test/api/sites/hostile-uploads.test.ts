@@ -30,7 +30,7 @@ async function stored(): Promise<number> {
   return count;
 }
 
-/** What an upload came to, and what is there afterwards. */
+/** The result of an upload, and the stored state afterwards. */
 async function outcomeOf({ status, error }: Answer) {
   const { data } = await h.call('GET', `/sites/${site.id}`, { as: key });
   return {

@@ -4,7 +4,7 @@ import { digestOf } from '../../../src/features/keys/key-value.ts';
 import { type Harness, openHarness, type Person } from '../../harness.ts';
 import { archiveOf, formOf, start, upload } from './uploads.ts';
 
-/** A key of ours in what things are called is refused, told as exposed, and repeated nowhere (threat T37). */
+/** An API key in a name is refused, reported as exposed, and repeated nowhere (threat T37). */
 let h: Harness;
 let ada: Person;
 let root: Person;

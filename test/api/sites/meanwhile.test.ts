@@ -96,7 +96,7 @@ test.each([
     } finally {
       vi.useRealTimers();
     }
-    // An error that nobody hears ends the process, and this run with it.
+    // An unhandled error ends the process, and this run with it.
     expect((await h.call('GET', `/sites/${made.data.id}`, { as: ada })).status).toBe(200);
   },
 );
