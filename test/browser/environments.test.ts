@@ -175,7 +175,7 @@ test('a person without Environments reads what they are, and creates one after a
 
 test('an Environment of a branch with an invalid postern.yaml has the values that the form shows', async () => {
   const { page, context } = await at('/environments/new?repository=acme%2Fwebsite&branch=broken');
-  await page.getByText('until a deploy succeeds, Postern tries each push').waitFor();
+  await page.getByText('Until a deploy succeeds, Postern deploys every push').waitFor();
   await expect.poll(() => page.getByLabel('Follow the branch').isChecked()).toBe(true);
   await expect.poll(() => page.getByRole('radio', { name: 'Members' }).isChecked()).toBe(true);
   await page.getByLabel('Name').fill('shown');
