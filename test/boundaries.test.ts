@@ -92,7 +92,7 @@ test('only composition/, and commands of operations/, construct what features an
   expect(print(made)).toEqual([]);
 });
 
-test('a part of the composition imports features of its own group; from other features it imports types only', () => {
+test('a part of the composition imports features of its group; from other features it imports types only', () => {
   const groups: Record<string, readonly string[]> = {
     audit: ['audit'],
     notices: ['notices'],
