@@ -69,7 +69,7 @@ const contentOf = (into: string) =>
 test('an archive in which any byte was changed is refused, or says the same in another way', async () => {
   const bytes = await written();
   const right = contentOf(await unpacked(bytes));
-  const others: unknown[] = [];
+  const unpackings: unknown[] = [];
   let refused = 0;
   // The first ten are gzip's own head: a time and a system, which nobody reads.
   for (let at = 10; at < bytes.length; at += 3) {
@@ -77,10 +77,10 @@ test('an archive in which any byte was changed is refused, or says the same in a
     changed[at] = (changed[at] ?? 0) ^ 0x04;
     const got: unknown = await unpacked(changed).then(contentOf, (error: unknown) => error);
     if (got instanceof ArchiveSpoiled) refused += 1;
-    else others.push(got);
+    else unpackings.push(got);
   }
   // Compression has more than one way of writing the zeros between two entries.
-  for (const archive of others) expect(archive).toEqual(right);
+  for (const archive of unpackings) expect(archive).toEqual(right);
   expect(refused).toBeGreaterThan(100);
 });
 

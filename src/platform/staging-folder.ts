@@ -36,9 +36,9 @@ export function stagingFolder(
     const life = await showLife(folder, `${token}.sock`);
     await mkdir(path, { recursive: true, mode: 0o700 });
     const names = await readdir(folder);
-    const others = new Set(names.flatMap((name) => ofProcess.exec(name)?.[1] ?? []));
-    others.delete(token);
-    for (const staged of others) {
+    const tokens = new Set(names.flatMap((name) => ofProcess.exec(name)?.[1] ?? []));
+    tokens.delete(token);
+    for (const staged of tokens) {
       const [place, socket] = [join(folder, `${staged}.d`), join(folder, `${staged}.sock`)];
       if (life === null) await removeOld(place);
       else if (!(await answers(folder, `${staged}.sock`)))

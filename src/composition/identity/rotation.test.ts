@@ -28,20 +28,20 @@ import { identityStores } from './identity-stores.ts';
 const clock = frozenTime();
 const fresh = 'a-new-value-that-was-made-for-this-test';
 let open: IdentityApp;
-const others: IdentityApp[] = [];
+const opened: IdentityApp[] = [];
 beforeEach(async () => {
   clock.advance(20 * minute);
   open = await openIdentityApp(clock);
   await withAdministrator(open);
 });
 afterEach(async () => {
-  for (const one of others.splice(0)) await one.close();
+  for (const one of opened.splice(0)) await one.close();
   await open.close();
 });
 
 async function another(secrets: Parameters<IdentityApp['another']>[0]): Promise<IdentityApp> {
   const made = await open.another(secrets);
-  others.push(made);
+  opened.push(made);
   return made;
 }
 
@@ -266,7 +266,7 @@ describe('the keys that the built-in provider signs with', () => {
       {},
       { append: () => Promise.reject(new Error('The audit log is unavailable.')) },
     );
-    others.push(failing);
+    opened.push(failing);
     await expect(failing.identity.rotateSigningKeys(systemAuditContext)).rejects.toThrow(
       'The audit log is unavailable.',
     );

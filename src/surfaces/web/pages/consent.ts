@@ -6,7 +6,7 @@ const scopeWords: Readonly<Record<string, string>> = {
   openid: 'Identify you',
   profile: 'See your name',
   email: 'See your e-mail address',
-  offline_access: 'Stay connected until you disconnect it, even while you are away',
+  offline_access: 'Stay connected until you disconnect it, even while you are offline',
   'env:read': 'Read environments and builds',
   'env:write': 'Create, change and deploy environments',
   'sites:read': 'Read your sites and all public sites',
