@@ -12,7 +12,7 @@ import type { WorkCounts } from '../surfaces/web/metrics.ts';
 
 export type { AppBackends, AppSettings } from './app-settings.ts';
 
-/** The only place that constructs things. It neither listens nor starts work: main.ts and the test harness do that. */
+/** The parts as one app. It neither listens nor starts work: run/serve.ts and the test harness do that. */
 export type App = Awaited<ReturnType<typeof createApp>>;
 
 /** `moreRoutes` are served in addition: bench/ compares a request with one that needs no key. */

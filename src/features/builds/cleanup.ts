@@ -20,8 +20,9 @@ const artifactsAtOnce = 100;
 const buildsAtOnce = 100;
 
 /**
- * Removes artifacts that no living Environment uses, builds that ended long ago, and expired tickets. The transaction that
- * removes an artifact releases its bytes; the clean-up of Sites removes bytes that no owner needs.
+ * Removes artifacts that no living Environment uses, builds that ended long ago, and tickets of ended builds and
+ * torn-down Environments. The transaction that removes an artifact releases its bytes; the clean-up of Sites removes bytes that
+ * no owner needs.
  */
 export function createBuildCleanup(deps: {
   readonly read: { readonly artifacts: ArtifactStore; readonly content: ContentStore };

@@ -20,7 +20,7 @@ export type Engine = {
    * observe() returns the result. Repeating a call changes nothing. Rejects with EngineUnavailable.
    */
   apply(desired: DesiredProcesses): Promise<void>;
-  /** Processes by name. Empty: this engine has nothing of the Environment. */
+  /** Processes, sorted by service name. Empty: this engine has nothing of the Environment. */
   observe(environmentId: string): Promise<readonly ObservedProcess[]>;
   /** Lines with an id above `after`, oldest first, at most `limit`. Ids of a service only grow. Old lines are removed. */
   logs(environmentId: string, service: string, after: number, limit: number): Promise<readonly LogEntry[]>;

@@ -8,7 +8,7 @@ export type LedgerEntry = {
   readonly siteId: string;
   readonly userId: string;
   readonly epoch: number;
-  /** The generation of the Sites switch, see sites-switch.ts. */
+  /** The generation of the Sites switch, see switch-records.ts. */
   readonly generation: number;
   /** Milliseconds. */
   readonly issuedAt: number;

@@ -9,7 +9,7 @@ export type StoresOf<Factories extends StoreFactories> = {
 
 /**
  * Gives a connection or a transaction its stores. Each is built when it is first named: a transaction names few of them. A
- * spread of the result copies only the stores that were named before.
+ * spread of the result finds no store: name each one.
  */
 export function lazyStores<Factories extends StoreFactories>(
   factories: Factories,

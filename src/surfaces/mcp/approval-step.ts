@@ -34,7 +34,7 @@ export type PersonAtClient = {
 
 const key = 'approval';
 const confirmKey = 'confirm';
-/** The time that `wait_for_environment` waits. */
+/** Number of checks: with the pauses, as long as `wait_for_environment` waits. */
 const looks = 15;
 const pauseMs = 1_000;
 

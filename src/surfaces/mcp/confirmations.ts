@@ -3,7 +3,8 @@ import { minute } from '../../core/clock.ts';
 import { isMacOfAny, mac } from '../../platform/encryption.ts';
 
 /**
- * Confirmations of tools that destroy. They prove that the same agent read a moment ago what its call would do, and that nothing has changed since. Nothing is stored: a confirmation is a MAC, valid for five minutes.
+ * Confirmations of tools that destroy. They prove that the same agent read a moment ago what its call would do, and that
+ * nothing has changed since. Nothing is stored: a confirmation is a MAC over the time and all of that, valid for five minutes.
  */
 export type Confirmations = {
   issue(what: string): string;

@@ -6,6 +6,7 @@ import type { Authentication, McpCaller } from '../web/authentication.ts';
 import type { Authorization } from '../web/authorization.ts';
 import { asHook, type Step } from '../web/request-steps.ts';
 import { AppError } from '../../core/errors.ts';
+import type { McpPolicy } from '../../features/agents/mcp-policy.ts';
 import {
   type AgentRights,
   accessUnder,
@@ -32,8 +33,12 @@ export type McpPageDeps = RequestServerDeps & {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set on requests to the MCP endpoint: who sends it, then what is left of what the agent may do. */
-    mcp: { readonly agent: McpCaller; readonly rights: AgentRights | null } | null;
+    /** Set on requests to the MCP endpoint, step by step. Each step sees the policy that the first one read. */
+    mcp: {
+      readonly policy: McpPolicy;
+      readonly agent: McpCaller | null;
+      readonly rights: AgentRights | null;
+    } | null;
   }
 }
 
@@ -44,7 +49,9 @@ export const maxMcpBodyBytes = 1_048_576;
 
 /** The steps of every address here. */
 function openSteps(deps: McpPageDeps): readonly Step[] {
-  const isOn: Step = async () => void (await requireEnabled(deps));
+  const isOn: Step = async (request) => {
+    request.mcp = { policy: await requireEnabled(deps), agent: null, rights: null };
+  };
   return [isOn, allowReading];
 }
 
@@ -54,26 +61,33 @@ function mcpSteps(deps: McpPageDeps): readonly Step[] {
     const found = await deps.authentication.authenticateMcp(request);
     if (found instanceof AppError) return found;
     request.caller = found.caller;
-    request.mcp = { agent: found, rights: null };
+    request.mcp = { ...readSoFar(request), agent: found };
   };
   // Any origin: no browser adds the token by itself, and the listener compares Host, which stops DNS rebinding.
   const authorize: Step = ({ caller }) => deps.authorization.authorize(caller, agents);
   const limit: Step = async (request) => {
-    const { callsPerMinute } = await requireEnabled(deps);
+    const { callsPerMinute } = readSoFar(request).policy;
     await limitAgents(deps, agentOf(request).caller.user.id, callsPerMinute);
   };
   /** Ended? Then the client and its definition. */
   const readRights: Step = async (request) => {
-    const agent = agentOf(request);
-    const rights = await accessUnder(deps, agent.caller, agent.grantId ?? '', await requireEnabled(deps));
-    request.mcp = { agent, rights };
+    const { caller, grantId } = agentOf(request);
+    const { policy } = readSoFar(request);
+    const rights = await accessUnder(deps, caller, grantId ?? '', policy);
+    request.mcp = { ...readSoFar(request), rights };
   };
   return [...openSteps(deps), authenticate, authorize, limit, readRights];
 }
 
-function agentOf({ mcp }: FastifyRequest): McpCaller {
-  if (mcp === null) throw new Error('The request was not authenticated.');
-  return mcp.agent;
+function readSoFar({ mcp }: FastifyRequest): NonNullable<FastifyRequest['mcp']> {
+  if (mcp === null) throw new Error('The policy was not read.');
+  return mcp;
+}
+
+function agentOf(request: FastifyRequest): McpCaller {
+  const { agent } = readSoFar(request);
+  if (agent === null) throw new Error('The request was not authenticated.');
+  return agent;
 }
 
 export function mcpPages(deps: McpPageDeps): (scope: FastifyInstance) => void {

@@ -57,7 +57,7 @@ export type ToolCall = {
   readonly step: CallStep | null;
   /** The site or Environment that the call created or published. */
   readonly objectId: string | null;
-  /** The arguments, without contents of files and values of variables. */
+  /** The arguments. The values that the tool hides, such as contents of files, are replaced. */
   readonly arguments: Readonly<Record<string, unknown>>;
 };
 

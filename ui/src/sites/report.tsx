@@ -54,7 +54,9 @@ export function VersionReport({ siteId, number }: ReportProps) {
         fix="Browsers refuse them on a page that came by https. Use https addresses."
       />
       {isClean(report) && (
-        <p className={styles['good']}>No broken links, no addresses of your own machine, no plain http.</p>
+        <p className={styles['good']}>
+          No broken links, no addresses on your own machine, no unencrypted http.
+        </p>
       )}
       {!report.isComplete && (
         <p className="quiet">Not every page was checked, because the site is too large.</p>

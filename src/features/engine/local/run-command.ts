@@ -28,7 +28,7 @@ export type RunningCommand = {
   usage(maxThreads: number): Promise<Usage>;
   /** Valid after the end: whether the kernel ended the command because it used too much memory. */
   readonly isOutOfMemory: boolean;
-  /** Sends SIGTERM to every process. */
+  /** Sends SIGTERM to the processes of the command, but not to the programs around it. */
   terminate(): Promise<void>;
   /** Kills every process. */
   kill(): void;

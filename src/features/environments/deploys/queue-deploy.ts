@@ -5,8 +5,8 @@ import type { EnvironmentStores } from './environments-deps.ts';
 import type { Deploy, DeployTrigger } from './deploy.ts';
 
 /**
- * Queues a deploy. It cancels earlier deploys that have not ended, because people want the newest one. Returns both updated
- * rows; the caller updates the Environment in the same transaction.
+ * Queues a deploy. It supersedes earlier deploys that have not ended, because people want the newest one. Returns the new
+ * deploy, and the Environment for the caller to update in the same transaction.
  */
 export async function queueDeploy(
   stores: EnvironmentStores,

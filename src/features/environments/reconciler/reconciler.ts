@@ -64,7 +64,7 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
   /** Environments that changed since their last check. */
   const heard = new Set<string>();
   let hasBuildEnded = false;
-  /** Environments whose last step failed because a service, such as a git server, was unavailable. */
+  /** Environments whose last step failed because an external system, such as a git server, was unavailable. */
   const delayed = new Map<string, Delay>();
   /** Environments with a running deploy that keepServed() skips until this time, in ms. */
   const unkept = keepLastUsed<number>(perRound);

@@ -6,7 +6,7 @@ import type { LabelledEnvironment, ServedService, ServingStore, StaticArtifact }
 
 /**
  * Cache of what each label of an Environment serves. An entry is read from the database once and stays until the change feed
- * reports a change of the Environment. The caller must check that the change feed is connected.
+ * reports a change of the Environment. The caller must check that this process has read the change feed recently.
  */
 export type EnvironmentCatalog = {
   /**

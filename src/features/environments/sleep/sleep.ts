@@ -12,7 +12,7 @@ import type { Reconciler } from '../reconciler/reconciler.ts';
 import type { SleepSignals } from './sleep-signals.ts';
 
 /**
- * Puts unused Environments to sleep and wakes them when a person opens them (decision 0051). All processes of a sleeping
+ * Puts unused Environments to sleep and wakes them at the next request (decision 0051). All processes of a sleeping
  * Environment end; its static files are still served. Waking deploys the earlier builds.
  */
 export type Sleep = {

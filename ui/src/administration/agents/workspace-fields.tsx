@@ -34,7 +34,7 @@ export function WorkspaceFields({ of: workspace, onChange }: FieldsProps) {
         Workspace
       </h2>
       <p className={styles['does']}>
-        What agents of this definition can reach, at most what the person may reach. With all repositories, no
+        What agents with this definition can reach, never more than the person can. With all repositories, no
         limits, and sites to read and change, the workspace restricts nothing. Older definitions have this
         workspace.
       </p>

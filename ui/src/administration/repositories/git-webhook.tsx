@@ -79,7 +79,7 @@ export function GitWebhook({ of: { fullName, webhook } }: { of: Schemas['Reposit
           onDone={close}
         >
           <Text size="sm">
-            Postern then reads the branches every minute only. Remove the webhook at the git server too.
+            Postern will then check the branches only once a minute. Remove the webhook at the git server too.
           </Text>
         </Confirm>
       </Dialog>

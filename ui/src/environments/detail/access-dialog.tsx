@@ -51,8 +51,8 @@ function Choice({ environment, policy, me, onClose }: Omit<DialogProps, 'isOpen'
         onChange={setAccess}
       />
       <Text size="sm" mt="md" c="dimmed">
-        The services get new URLs at once, and the current ones stop working. Services that read a URL are
-        deployed again.
+        The services get new URLs at once, and the current ones stop working. Services that use one of these
+        URLs are deployed again.
       </Text>
       {error !== undefined && <Problem error={error} />}
       <Group justify="flex-end" mt="md" gap="sm">

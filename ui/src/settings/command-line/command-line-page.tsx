@@ -48,7 +48,7 @@ function Get({ digest }: { digest: string }) {
       </Text>
       <Command text={`postern login ${location.origin}`} of="sign in" />
       <Text size="sm" mt="lg" mb={4}>
-        Publish a folder. Each next time it sends only what changed.
+        Publish a folder. After the first time, it sends only what changed.
       </Text>
       <Command text="postern deploy" of="publish a folder" />
       <CiJobs />

@@ -87,7 +87,7 @@ export function Access({ site, actions, now, page, show }: Facts & { page: numbe
           </ReasonedButton>
         </div>
         {grants.length === 0 ? (
-          <div className={shared['card']}>No browser got a grant within the last 30 days.</div>
+          <div className={shared['card']}>No browser was given access in the last 30 days.</div>
         ) : (
           <Table
             caption="Grants"

@@ -87,7 +87,9 @@ function LeaveDialog({ isOpen, onStay, onLeave }: LeaveProps) {
       title="Stop the upload?"
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
-      <Text size="sm">It is not finished. If you leave this page it stops, and nothing is published.</Text>
+      <Text size="sm">
+        The upload is not finished. If you leave this page, it stops, and nothing is published.
+      </Text>
       <Group justify="flex-end" mt="md" gap="sm">
         <Button variant="default" onClick={onStay}>
           Stay here

@@ -20,7 +20,7 @@ const tag = 'Clients of the older system';
 
 /**
  * Routes for clients of the older system. Each is a route of Environments under another name, with the same rights, events
- * and errors; `GET /builds/{id}` is in deploys/routes.ts.
+ * and errors; `GET /builds/{id}` is in build-routes.ts.
  */
 export function olderClientRoutes(deps: {
   readonly lifecycle: Pick<Lifecycle, 'change' | 'deploy' | 'remove'>;
