@@ -61,6 +61,14 @@ test('a database with the migrations of a build before 0.1.0 is refused and stay
   expect(await migrationsOf()).toEqual(['0022_put_back.sql']);
 });
 
+test('a database with the table of migrations of another program is refused and stays as it is', async () => {
+  await run(`create table schema_migrations (version text primary key)`);
+  await expect(migrate(database)).rejects.toMatchObject({
+    message: expect.stringContaining('of another program; the newest is of an unknown form'),
+    fix: expect.stringContaining('Use an empty database'),
+  });
+});
+
 test('a migration that was edited after it was applied is refused', async () => {
   await migrate(database);
   await run(`update schema_migrations set checksum = 'x' where name like '0002%'`);

@@ -66,10 +66,12 @@ export async function compareMigrations(
   folder = migrationsFolder,
 ): Promise<{ waiting: string[]; unknown: string[]; edited: string[]; refusal?: MigrationRefused }> {
   const ours = await readMigrations(folder);
-  const { rows } = await sql<{ there: boolean }>`
-    select to_regclass('schema_migrations') is not null as there`.execute(database.sql);
-  const applied = rows[0]?.there ? await readApplied(database.sql) : [];
-  const newest = applied.at(-1)?.name;
+  const { rows: columns } = await sql<{ name: string }>`
+    select attname::text as name from pg_attribute
+     where attrelid = to_regclass('schema_migrations') and attnum > 0`.execute(database.sql);
+  const isOurs = ['name', 'checksum'].every((column) => columns.some(({ name }) => name === column));
+  const applied = isOurs ? await readApplied(database.sql) : [];
+  const newest = isOurs || columns.length === 0 ? applied.at(-1)?.name : 'of an unknown form';
   const theirs = new Map(applied.map(({ name, checksum }) => [name, checksum]));
   const [first] = ours;
   if (newest !== undefined && first !== undefined && !theirs.has(first.name)) {
