@@ -88,10 +88,11 @@ function stopWithNpm(program) {
 
 if (!isInstalled()) install();
 const node = findNode();
-if (needsApiTypes(process.argv[2])) build(node, 'types of the API', 'ui/api-types.ts');
-if (needsUiBuild(root, process.argv[2])) build(node, 'web app', 'ui/build.ts');
-if (needsCliBuild(root, process.argv[2])) build(node, 'command line', 'cli/build.ts');
-const options = process.argv[2] === 'src/main.ts' ? programOptions : [];
+const [program, command] = process.argv.slice(2);
+if (needsApiTypes(program)) build(node, 'types of the API', 'ui/api-types.ts');
+if (needsUiBuild(root, program, command)) build(node, 'web app', 'ui/build.ts');
+if (needsCliBuild(root, program, command)) build(node, 'command line', 'cli/build.ts');
+const options = program === 'src/main.ts' ? programOptions : [];
 const child = spawn(node, [...options, ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' });
 // Ctrl-C reaches the child directly, so this process only waits for it. SIGTERM reaches this process only, so it is
 // passed on.

@@ -3,15 +3,21 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Programs that serve or test what is built; the others start without it. */
-const servesUi = /^(?:src\/main\.ts|node_modules\/vitest\/|scripts\/with-postgres\.ts|bench\/)/;
+const testsUi = /^(?:node_modules\/vitest\/|scripts\/with-postgres\.ts|bench\/)/;
 
-export function needsUiBuild(root, program) {
+/** Commands of the server that only read or change data, such as doctor, build nothing. */
+function servesUi(program, command = 'all') {
+  if (program !== 'src/main.ts') return testsUi.test(program);
+  return command.startsWith('-') || ['all', 'web', 'gateway', 'worker', 'drill'].includes(command);
+}
+
+export function needsUiBuild(root, program, command) {
   const sources = ['ui/src', 'ui/index.html', 'ui/vite.config.ts', 'ui/build.ts', 'package-lock.json'];
-  return servesUi.test(program) && isStale(root, 'ui/dist/index.html', sources);
+  return servesUi(program, command) && isStale(root, 'ui/dist/index.html', sources);
 }
 
 /** The verbs of the command line come from the routes in src. Two programs read them without the built command line. */
-export function needsCliBuild(root, program) {
+export function needsCliBuild(root, program, command) {
   const sources = [
     'src',
     'cli/src',
@@ -21,7 +27,7 @@ export function needsCliBuild(root, program) {
     'package-lock.json',
   ];
   const readsVerbs = /^scripts\/(?:check|docs)\.ts$/.test(program);
-  return (servesUi.test(program) || readsVerbs) && isStale(root, 'cli/dist/postern.mjs', sources);
+  return (servesUi(program, command) || readsVerbs) && isStale(root, 'cli/dist/postern.mjs', sources);
 }
 
 /** The type check reads them. They take seconds, and nothing but their text says whether they are current. */
