@@ -31,7 +31,7 @@ const serviceChoices = z
 const variables = z
   .record(z.string().max(100), z.string().max(8_192))
   .optional()
-  .describe('Replaces the services of postern.yaml');
+  .describe('Variables. They replace the variables of postern.yaml');
 const access = z
   .enum(['owner', 'members'])
   .optional()
