@@ -79,5 +79,5 @@ export async function finishAll(steps: readonly (() => Promise<void> | undefined
     }
   }
   if (failures.length > 0)
-    throw new AggregateError(failures, 'Some of the data in memory could not be written.');
+    throw new AggregateError(failures, 'Not everything could be stopped; data in memory may be lost.');
 }

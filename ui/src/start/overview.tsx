@@ -104,7 +104,6 @@ function EndingNext({ hasEnvironments, now }: { hasEnvironments: boolean; now: n
     <div className={styles['card']}>
       <div className={styles['bar']}>
         <Title order={3} size="h4">
-          {' '}
           Next to expire
         </Title>
       </div>

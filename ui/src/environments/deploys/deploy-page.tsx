@@ -95,7 +95,6 @@ function Shown({ deploy }: { deploy: Deploy }) {
         {deploy.problems.length > 0 && (
           <section>
             <Title order={2} size="h4" mb="xs">
-              {' '}
               Problems in postern.yaml
             </Title>
             <ProblemTable problems={deploy.problems} />
