@@ -58,7 +58,7 @@ export function openLogFiles(folder: string, maxBytes: number): LogFiles {
       for (const id of old) rmSync(join(folder, nameOf(id)));
       file = { descriptor: openSync(join(folder, nameOf(next)), 'wx', 0o600), bytes: 0 };
     } catch {
-      // As above: lines are lost. The next line retries.
+      // Lines are lost on a full disk. The next line retries.
     }
   };
 
