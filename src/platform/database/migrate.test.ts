@@ -67,6 +67,8 @@ test('a database with the table of migrations of another program is refused and 
     message: expect.stringContaining('of another program; the newest is of an unknown form'),
     fix: expect.stringContaining('Use an empty database'),
   });
+  const tables = sql`select tablename as name from pg_tables where schemaname = 'public'`;
+  expect((await tables.execute(database.sql)).rows).toEqual([{ name: 'schema_migrations' }]);
 });
 
 test('a migration that was edited after it was applied is refused', async () => {
