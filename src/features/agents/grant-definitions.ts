@@ -11,7 +11,8 @@ import type { AgentDefinitionStore, GrantStanding, PersonGrant } from './definit
 import type { AgentSession, AgentSessionStore } from './session-store.ts';
 
 /**
- * The definition of the agents of one consent. An administrator chose it for the client, or the person chose an offered one. A change takes effect within a second, and at once in the process that made it.
+ * The definition of the agents of one consent. An administrator chose it for the client, or the person chose an offered
+ * one. A change takes effect within a second, and at once in the process that made it.
  */
 export type GrantDefinitions = {
   /** The current access of the agents of this consent. */

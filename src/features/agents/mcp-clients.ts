@@ -8,7 +8,8 @@ import type { McpPolicy } from './mcp-policy.ts';
 import type { AgentSessionStore, ClientUse } from './session-store.ts';
 
 /**
- * The MCP clients of an installation, for administrators: clients that registered themselves, that every installation has, or that agents used. A client that is not allowed keeps its consents and tokens, but they have no effect.
+ * The MCP clients of an installation, for administrators: clients that registered themselves, that every installation
+ * has, or that agents used. A client that is not allowed keeps its consents and tokens, but they have no effect.
  */
 export type McpClients = {
   /** Clients that wait for an administrator first, then the most recently used, then the newest. */

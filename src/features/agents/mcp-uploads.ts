@@ -8,7 +8,8 @@ import type { McpUpload, McpUploadStore, UploadOffer } from './mcp-upload-store.
 import type { AgentGrant } from './session-store.ts';
 
 /**
- * Addresses to which agents upload the files of a site, each with a token for one use within ten minutes. A token gives no right: its request passes every check again (surfaces/mcp/upload-page.ts).
+ * Addresses to which agents upload the files of a site, each with a token for one use within ten minutes. A token gives
+ * no right: its request passes every check again (surfaces/mcp/upload-page.ts).
  */
 export type McpUploads = {
   /** @throws AppError state_conflict if Postern could not check the consent again */

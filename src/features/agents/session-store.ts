@@ -110,7 +110,8 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
     ${userId === null ? sql`true` : sql`user_id = ${userId}`} and ${id === undefined ? sql`true` : sql`id = ${id}`}`;
 
   /**
-   * One statement, because every call runs it. Undefined: no session is open. At most one is: a session begins only after the previous one was idle for too long.
+   * One statement, because every call runs it. Undefined: no session is open. At most one is: a session begins only
+   * after the previous one was idle for too long.
    */
   async function addToSession(call: NewCall, idleSince: number): Promise<CallPlace | undefined> {
     const { userId, clientId, grantId } = call;

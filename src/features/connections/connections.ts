@@ -43,7 +43,8 @@ export type Connections = {
   /** The accepted tools of the servers at which the person has an account. Does not wait for a server. */
   tools(userId: string): Promise<AcceptedTool[]>;
   /**
-   * Lists the tools of the person's servers in the background, at most every two seconds in each process. A call of tools() ten seconds later has the changes.
+   * Lists the tools of the person's servers in the background, at most every two seconds in each process. A call of
+   * tools() ten seconds later has the changes.
    */
   lookForChanges(userId: string): void;
   /** @throws AppError not_found, connection_broken, external_server_unavailable, invalid_body */

@@ -13,7 +13,8 @@ import { version } from '../../platform/version.ts';
 import type { ToolText } from './tool-text.ts';
 
 /**
- * A client for the tools of an external MCP server, with one session for each task. It sends the credential only to the origin of the server's URL. Each task has a time limit.
+ * A client for the tools of an external MCP server, with one session for each task. It sends the credential only to the
+ * origin of the server's URL. Each task has a time limit.
  */
 export type ExternalClient = {
   /** All tools that the server lists, within limits. @throws AppError external_server_unavailable, connection_broken */

@@ -334,7 +334,8 @@ function withSecret(secret: string): client.ClientAuth {
 }
 
 /**
- * Encodes only what a form requires. The library also encodes hyphens and dots, which many authorization servers do not decode (RFC 6749 section 2.3.1).
+ * Encodes only what a form requires. The library also encodes hyphens and dots, which many authorization servers do not
+ * decode (RFC 6749 section 2.3.1).
  */
 function basicAuth(secret: string): client.ClientAuth {
   const encode = (text: string) => new URLSearchParams([['', text]]).toString().slice(1);

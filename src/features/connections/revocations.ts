@@ -6,7 +6,9 @@ import type { ExternalOAuth, OAuthTokens } from './oauth.ts';
 import type { McpServer } from './server-store.ts';
 
 /**
- * Revokes tokens at the authorization server that issued them. It runs in the background, because Postern has already removed them: no change waits for it or fails with it. A token that is not revoked in time, or before the process ends, is lost.
+ * Revokes tokens at the authorization server that issued them. It runs in the background, because Postern has already
+ * removed them: no change waits for it or fails with it. A token that is not revoked in time, or before the process
+ * ends, is lost.
  */
 export type Revocations = {
   revoke(server: TokenServer, tokens: readonly OAuthTokens[]): void;

@@ -52,7 +52,8 @@ export type McpServers = {
   /** Stores the tools that the server listed for a person. The list may differ for each person. */
   noteListed(server: Pick<McpServer, 'slug' | 'url'>, texts: readonly ToolText[]): Promise<void>;
   /**
-   * Records the authorization server that the server names. The first is kept if it is at the origin of the server and no client secret is stored. Any other removes every connection and waits for an administrator.
+   * Records the authorization server that the server names. The first is kept if it is at the origin of the server and
+   * no client secret is stored. Any other removes every connection and waits for an administrator.
    */
   noteIssuer(server: Pick<McpServer, 'slug' | 'url'>, issuer: string): Promise<void>;
 };

@@ -13,7 +13,9 @@ import type { McpServer, McpServerStore } from './server-store.ts';
 import { type McpServers, requireUnchanged } from './servers.ts';
 
 /**
- * A sign-in of a person at the authorization server of an external server: from the button in Settings to the callback. The state belongs to the browser session that began it, and each server has its own callback, so that no other server's page can finish it (confused deputy, mix-up).
+ * A sign-in of a person at the authorization server of an external server: from the button in Settings to the callback.
+ * The state belongs to the browser session that began it, and each server has its own callback, so that no other
+ * server's page can finish it (confused deputy, mix-up).
  */
 export type ExternalSignIns = {
   /** The address at which the person signs in. @throws AppError state_conflict, external_server_unavailable */

@@ -7,7 +7,8 @@ import { createSiteTargets, type SiteTargetsDeps } from './site-targets.ts';
 /**
  * Gives a browser access to a private site or to an Environment (private-access.md 2.2). Promises: only the site's owner
  * gets access, or whom the Environment allows, and every request checks this again. A grant lasts at most five minutes
- * (of Environments: as long as their policy says), and never longer than the sign-in behind it. Nothing extends a grant. When a check cannot be completed, access is refused. This side uses the database and the
+ * (of Environments: as long as their policy says), and never longer than the sign-in behind it. Nothing extends a
+ * grant. When a check cannot be completed, access is refused. This side uses the database and the
  * identity service; gateway-grants.ts runs in the gateway and uses neither.
  */
 export {

@@ -36,7 +36,8 @@ export type { KeyFormat } from './key-value.ts';
 
 /**
  * API keys: issues, narrows, rotates and revokes them (contract 4). Promises: the value is returned once, in the answer
- * to the request that created it, and only encrypted if the request has a public key; an edit only narrows; a revocation is final before the answer is sent; every change
+ * to the request that created it, and only encrypted if the request has a public key; an edit only narrows; a
+ * revocation is final before the answer is sent; every change
  * commits with its audit event. verifier.ts verifies presented values; key-policy.ts has the rules for issuing.
  */
 export type RepositorySelection =

@@ -13,7 +13,8 @@ import { canonicalJson } from '../../features/audit/chain.ts';
 import { type Tool, type ToolContext, versionOf } from './tool.ts';
 
 /**
- * The step of a call that the person must approve. A client that can open pages for the person opens the page of the approval and repeats the call. Every other client gives the agent the address.
+ * The step of a call that the person must approve. A client that can open pages for the person opens the page of the
+ * approval and repeats the call. Every other client gives the agent the address.
  */
 export type ApprovalStep = {
   readonly use: (call: Omit<CallToApprove, 'grantId'>) => Promise<Asked>;

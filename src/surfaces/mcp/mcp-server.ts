@@ -245,7 +245,8 @@ async function run(tool: Tool, sent: Record<string, unknown>, context: ToolConte
 }
 
 /**
- * The first call changes nothing. A client asks the person if it can; any other gets a confirmation, and a second call with it destroys. An approved call needs neither.
+ * The first call changes nothing. A client asks the person if it can; any other gets a confirmation, and a second call
+ * with it destroys. An approved call needs neither.
  */
 async function destroy(
   tool: Tool,

@@ -33,7 +33,9 @@ import { type Published, publishedSite } from './published-site.ts';
 import { existingSite } from './upload-offer.ts';
 
 /**
- * `PUT /mcp/uploads/{id}`: the files of a site that `publish_site` gave this address for. The token identifies the sender and gives no right. The path of a request, from top to bottom: on? → token → origin → limit → client → definition → person →
+ * `PUT /mcp/uploads/{id}`: the files of a site that `publish_site` gave this address for. The token identifies the
+ * sender and gives no right. The path of a request, from top to bottom: on? → token → origin → limit → client →
+ * definition → person →
  * grant → rule → scope → site → used up → bytes → all of it again → published by a route, if they are the announced files.
  */
 export type UploadPageDeps = AgentStepsDeps & {

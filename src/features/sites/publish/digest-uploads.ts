@@ -90,7 +90,8 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
   };
 
   /**
-   * Bytes that were written during their removal are lost. Announced content is safe from the next removal on. This check runs after the bytes have arrived, so a client that sends other bytes than announced does
+   * Bytes that were written during their removal are lost. Announced content is safe from the next removal on. This
+   * check runs after the bytes have arrived, so a client that sends other bytes than announced does
    * not learn which contents exist (threat T50).
    */
   async function requireNotGone(digests: readonly string[], since: number): Promise<void> {
