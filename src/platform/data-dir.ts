@@ -98,8 +98,8 @@ export async function holderOf(folder: string): Promise<Holder | undefined> {
 }
 
 /**
- * Returns when no other claim of a living process is left. Of several claimants the one with the smallest token waits and
- * the others fail, so that one of them gets the folder.
+ * Returns when no other claim of a living process is left. Among several claimants, the one with the smallest token
+ * waits and the others fail, so that one of them gets the folder.
  */
 async function untilAlone(folder: string, token: string): Promise<void> {
   const begun = performance.now();

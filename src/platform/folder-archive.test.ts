@@ -33,7 +33,7 @@ async function written(): Promise<Buffer> {
 }
 
 let count = 0;
-/** Unpacks these bytes into a folder of their own. */
+/** Unpacks these bytes into a new folder. */
 async function unpacked(bytes: Buffer): Promise<string> {
   const [file, into] = [join(folder, `file-${(count += 1)}`), join(folder, `into-${count}`)];
   writeFileSync(file, bytes);
@@ -71,7 +71,7 @@ test('an archive in which any byte was changed is refused, or says the same in a
   const right = contentOf(await unpacked(bytes));
   const unpackings: unknown[] = [];
   let refused = 0;
-  // The first ten are gzip's own head: a time and a system, which nobody reads.
+  // The first ten bytes are gzip's header: a time and a system, which are not read.
   for (let at = 10; at < bytes.length; at += 3) {
     const changed = Buffer.from(bytes);
     changed[at] = (changed[at] ?? 0) ^ 0x04;

@@ -113,7 +113,7 @@ export type UploadType =
   | 'text/html'
   | 'application/x-tar'
   | 'application/octet-stream'
-  // Of a route that takes no JSON: the bytes as they are.
+  // Only for a route that takes no JSON; it receives the bytes unchanged.
   | 'application/json'
   | 'application/x-www-form-urlencoded';
 

@@ -17,7 +17,7 @@ export type Verb = {
   readonly body?: 'optional' | 'required';
   /** Fields of the body that are secrets, and so no options. */
   readonly inputOnly?: readonly string[];
-  /** A file as the body; `optional` beside a JSON body. */
+  /** The body is a file. `optional`: or JSON. */
   readonly file?: 'optional' | 'required';
   readonly pagination?: 'page' | 'cursor';
   /** Fields of the result, or of each of its items; absent when the result has none. */

@@ -4,7 +4,7 @@ import type { Io } from '../core/io.ts';
 /** Variables that common CI services set; most of them set CI, too. */
 const ofPipelines = ['CI', 'TF_BUILD', 'JENKINS_URL', 'TEAMCITY_VERSION', 'CODEBUILD_BUILD_ID'];
 
-/** Whether this is a pipeline without a terminal, where nobody answers a question or keeps the working folder. */
+/** Whether this is a pipeline without a terminal: no one answers questions, and the working folder is not kept. */
 export function isPipeline({ env, canAsk }: Pick<Io, 'env' | 'canAsk'>): boolean {
   return !canAsk && ofPipelines.some((name) => !['', '0', 'false'].includes(env[name]?.toLowerCase() ?? ''));
 }

@@ -7,8 +7,8 @@ import type { Io } from '../core/io.ts';
 const usualNames = ['dist', 'build', 'out', 'public', '_site'];
 
 /**
- * The given folder, or the one of `named` (postern.yaml), or the one with a usual name. A folder that nobody typed must lie
- * in the working folder: a link in a repository could lead to private files. @throws Failure of the code 2
+ * The given folder, or the one of `named` (postern.yaml), or the one with a usual name. A folder that the user did not type
+ * must lie in the working folder: a link in a repository could lead to private files. @throws Failure of the code 2
  */
 export async function outputFolder(
   given: string | undefined,

@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve, sep } from 'node:path';
 import { wrongUsage } from '../core/failure.ts';
 
 /**
- * Which site each folder belongs to: postern.site.json beside the published folders. Folders are written relative to the
+ * Which site each folder belongs to: postern.site.json, next to the published folders. Folders are written relative to the
  * file, so that it can be committed. It chooses no server.
  */
 export type SiteFile = {
@@ -12,7 +12,7 @@ export type SiteFile = {
   readonly site: string | undefined;
   /** Other folders with their sites, which the published folder must not replace. */
   readonly others: Readonly<Record<string, string>>;
-  /** Remembers the site of the published folder, beside the sites of other folders. @throws Error of the file system */
+  /** Remembers the site of the published folder; keeps the sites of other folders. @throws Error of the file system */
   remember(site: string): Promise<void>;
   /** Takes back what remember() wrote. @throws Error of the file system */
   restore(): Promise<void>;

@@ -12,7 +12,7 @@ export type HashedFile = LocalFile & {
   readonly mayHaveKey: boolean;
 };
 
-/** For Postern, other hosts, git and file managers; nobody means to publish them. */
+/** Files for Postern, other hosts, git and file managers, which are published only by mistake. */
 const neverPublished = [
   '.git',
   '.gitignore',

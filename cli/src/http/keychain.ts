@@ -20,8 +20,8 @@ type Keyring = {
 const service = 'postern';
 
 /**
- * By @napi-rs/keyring, where it is installed beside this package. A file that was downloaded looks for no packages: they
- * would be those of the folder that it lies in.
+ * Uses @napi-rs/keyring if it is installed together with this package. A downloaded file loads no packages, because they
+ * would be those of the folder that contains it.
  */
 export function systemKeychain(): Keychain | undefined {
   if (!/[\\/]node_modules[\\/]@postern[\\/]cli[\\/]/.test(decodeURIComponent(import.meta.url)))

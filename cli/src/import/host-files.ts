@@ -22,7 +22,7 @@ export type OfHosts = {
   readonly lines: Readonly<Record<string, readonly string[]>>;
 };
 
-/** netlify.toml and vercel.json in the folder or beside it, unless they are about another folder. @throws Failure of the code 2 */
+/** netlify.toml and vercel.json in the folder or next to it, unless they are about another folder. @throws Failure of the code 2 */
 export async function ofOtherHosts(folder: string): Promise<OfHosts> {
   const found: { name: string; file: HostFile }[] = [];
   for (const [name, read] of Object.entries(hostReaders)) {

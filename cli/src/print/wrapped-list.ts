@@ -1,4 +1,4 @@
-/** A list that is the only field of the data, or has one text beside it: its items are rows, as those of any other list. */
+/** A list that is the only field of the data, or the only one besides a text: prints its items as rows, like any other list. */
 export function wrappedList(
   data: unknown,
 ): { readonly rows: readonly object[]; readonly columns: readonly string[] } | undefined {

@@ -53,7 +53,7 @@ function boxKeyOf(shared: Buffer): Uint8Array {
   return new Uint8Array(key.buffer);
 }
 
-/** Little-endian, in memory of their own. */
+/** Copies the bytes into little-endian words. */
 function wordsOf(bytes: Buffer): Uint32Array {
   return new Uint32Array(Uint8Array.from(bytes).buffer);
 }

@@ -54,7 +54,7 @@ export async function openSealedKey(file: string, privateKeyFile: string, io: Io
       `It must hold ${sent.privateKey}.`,
     );
   const key = new TextDecoder().decode(await decrypt(sent.form, sealed, privateKey).catch(notOpened));
-  // Nothing else is printed: whoever has the public key can seal any text.
+  // Prints nothing else: anyone with the public key can seal any text.
   if (!/^[a-z][a-z0-9]{0,15}_(?:pat|svc)_[0-9A-Za-z]{50}$/.test(key))
     throw new Failure('not_a_key', 1, 'The sealed text is not a key.');
   return { data: { key }, text: `${key}\n` };

@@ -11,7 +11,7 @@ import { notSignedIn, openSession, type SessionOptions } from '../http/session.t
 import type { Verb, Verbs } from '../core/verb.ts';
 import { wrappedList } from '../print/wrapped-list.ts';
 
-/** The options of every verb that sends a request; those of the route are beside them. */
+/** The options of every verb that sends a request, without those of its route. */
 type VerbOptions = SessionOptions & {
   /** Also true, which the parser sets for a verb without it. */
   readonly input?: string | boolean;

@@ -39,7 +39,7 @@ async function toldOf(env: Record<string, string>, { isServer = false } = {}) {
   return explainStart(error, null);
 }
 
-/** An address on which nobody listens. */
+/** An address on which no server listens. */
 const deadAddress = async () => `127.0.0.1:${await freePort()}`;
 
 test('a key-value store that does not run is told with its reason, not as silence', async () => {

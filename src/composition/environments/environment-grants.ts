@@ -138,7 +138,7 @@ export function createEnvironmentGrantsPart(deps: EnvironmentGrantsDeps) {
   const linkTarget = createEnvironmentLinks({ read, identityCheck: deps.identityCheck, clock });
   return {
     services: {
-      /** `withdraw` before a change that ends access: until the state is written again, nobody has access by a grant. */
+      /** `withdraw` before a change that ends access: until the state is written again, no grant gives access. */
       environmentGrantServices: { withdraw: states.withdraw },
     },
     jobs: [

@@ -294,7 +294,7 @@ export function createEnvironmentsPart(
   const { names, auditEventSchema, identityCheck, findUser, stateOf, read, clock } = deps;
   const services = createEnvironmentServices({
     ...deps,
-    // Only a session can be an administrator's, so nobody asks the directory about a key.
+    // Only a session can belong to an administrator, so the directory is not asked about a key.
     isAdministrator: async (caller) =>
       caller.kind === 'session' &&
       decide(caller, administratorSession, await identityCheck.ofCaller(caller)).allowed,

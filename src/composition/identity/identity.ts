@@ -29,8 +29,8 @@ export type Identity = People & {
   readonly connectedClients: ConnectedClients;
   readonly firstAdministrator: FirstAdministrator;
   /**
-   * Ends the browser's session, and detaches the browser from its provider session, so that its cookie there signs nobody in
-   * again. Without a session, does only the second.
+   * Ends the browser's session, and detaches the browser from its provider session, so that its cookie there does not sign
+   * in again. Without a session, it only detaches the browser.
    */
   signOut(
     auditContext: AuditContext,

@@ -23,8 +23,8 @@ import { lazyStores } from '../../platform/database/stores.ts';
 import { encryptedTables } from '../encrypted-tables.ts';
 import { identityStores } from './identity-stores.ts';
 
-// SE-03: an older value is accepted as long as it is in the list, is refused afterwards, and nobody is signed out who
-// need not be.
+// SE-03: an older value is accepted as long as it is in the list, is refused afterwards, and no one is signed out
+// without need.
 const clock = frozenTime();
 const fresh = 'a-new-value-that-was-made-for-this-test';
 let open: IdentityApp;

@@ -344,7 +344,7 @@ describe('what is asked again within 100 ms is asked once', () => {
     pass(99);
     expect(await directory.principal(subject)).toMatchObject({ kind: 'active' });
     expect(await directory.introspect(good)).toMatchObject({ kind: 'active' });
-    // Of the person and of the roles; sharing does not prolong it.
+    // Keycloak was asked about the person and the roles; sharing does not prolong the answer.
     expect([aboutPeople(asked), aboutTokens(asked)]).toEqual([2, 1]);
     pass(1);
     expect(await directory.principal(subject)).toEqual({ kind: 'disabled' });

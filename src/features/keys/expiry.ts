@@ -11,7 +11,7 @@ import type { KeyStore } from './key-store.ts';
 /**
  * Records expiries and notifies owners. Expiring itself needs no job: every check compares times (contract 4). The first
  * process that sees an expired key records that, with an event and a notice. From then on the key stays expired, even when a
- * clock is set back. The job records expired keys that nobody used, and notifies owners a week before and a day before
+ * clock is set back. The job records expired keys that are not in use, and notifies owners a week before and a day before
  * the expiry (contract 10.14).
  */
 type ExpiryNoticeKind = 'key_expires_7d' | 'key_expires_1d' | 'key_expired';

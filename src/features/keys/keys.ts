@@ -158,7 +158,7 @@ export function createKeys(deps: KeyDeps): Keys {
     sealTo: SealTo | undefined,
   ): Promise<IssuedKey> {
     const { value, id } = format.generate(owner.type, random);
-    // First: without a usable public key, nobody could get the value of the key that is stored.
+    // Seal first: without a usable public key, no one could read the value of the stored key.
     const sealed = sealTo === undefined ? undefined : await seal(value, sealTo);
     await stores.keys.insert({
       id,

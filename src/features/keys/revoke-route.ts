@@ -6,7 +6,7 @@ import { exampleKey } from './examples.ts';
 import type { Keys } from './keys.ts';
 import { revokedKeySchema, revokeKeysSchema } from './schemas.ts';
 
-/** Revokes many keys at once, with a reason. Administrators use it after a leak, and for keys that nobody needs. */
+/** Revokes many keys at once, with a reason. Administrators use it after a leak, and for keys that are no longer needed. */
 export function revokeKeysRoute({ keys }: { keys: Pick<Keys, 'which' | 'revoke'> }): Route {
   return defineRoute({
     method: 'POST',
@@ -16,7 +16,7 @@ export function revokeKeysRoute({ keys }: { keys: Pick<Keys, 'which' | 'revoke'>
     summary: 'Revoke managed keys, with a reason',
     description:
       'Up to 100 keys of services and users. If one id does not exist, no key is revoked. Final before the response is sent. Writes one event for each key. A repeated request returns the same times.',
-    // As for every revocation: the change limit must not delay the containment of a leak.
+    // Applies to every revocation: the change limit must not delay the containment of a leak.
     policy: { callers: ['session'], role: 'admin', identity: 'live', exemptFromChangeLimit: true },
     body: revokeKeysSchema,
     errors: ['token_not_found'],

@@ -40,7 +40,7 @@ export type RecordStore = {
   remove(model: string, idHash: string): Promise<void>;
   /**
    * Ends a grant and all its tokens. Resolves with the client and account that it connected when it had a refresh token,
-   * used or not. Of several concurrent calls, only one gets the connection.
+   * used or not. If several calls run at once, only one gets the connection.
    */
   endGrant(grantId: string): Promise<Connection | undefined>;
   /** Locks a grant against concurrent use or removal until the transaction ends. False when it no longer exists. */

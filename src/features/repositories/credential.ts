@@ -19,7 +19,7 @@ export type CredentialInput = {
 
 type Secret = { user: string; token: string } | { privateKey: string; knownHosts: string };
 
-/** The user name for a token when none is given. Git hosts accept any name beside a token. */
+/** The user name for a token when none is given. Git hosts accept any name with a token. */
 const defaultUser = 'git';
 
 /** @throws AppError invalid_body when the credential does not fit the clone URL */

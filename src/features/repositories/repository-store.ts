@@ -5,7 +5,7 @@ import { searched } from '../../platform/database/values.ts';
 import type { GitCredential } from '../../platform/git/git.ts';
 import type { Repository } from './repository.ts';
 
-/** SQL of the table of repositories. Credentials and webhooks have stores of their own. */
+/** SQL of the table of repositories. Credentials and webhooks have separate stores. */
 export type RepositoryStore = {
   findById(id: string): Promise<Repository | undefined>;
   find(fullName: string): Promise<Repository | undefined>;

@@ -7,7 +7,7 @@ const queuedSchema = z
   .strictObject({ queued: z.boolean().describe('Whether Postern now asks git for new commits') })
   .meta({ id: 'WebhookDelivery' });
 
-/** Where git servers send webhooks. What changes a webhook is beside the other routes of repositories. */
+/** The route to which git servers send webhooks. The other routes of repositories change the webhook itself. */
 export function webhookRoute(deliveries: WebhookDeliveries): Route {
   return defineRoute({
     method: 'POST',

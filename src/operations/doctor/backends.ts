@@ -207,7 +207,7 @@ async function checkSigningKeys(
 const enoughPeople = 3;
 
 /**
- * When TRUSTED_PROXIES does not name a proxy, everyone has the same address. Null when nobody has signed in yet, or there
+ * When TRUSTED_PROXIES does not name a proxy, everyone has the same address. Null before the first sign-in, and when there
  * is no table.
  */
 async function checkSignInOrigins(
@@ -303,7 +303,7 @@ export async function checkObjectStore({ config, workload }: Asked): Promise<Fin
     await blaming('OBJECT_STORE_URL', async () => {
       await blobs.prepare();
       await blobs.begin();
-      // Random bytes, so that the blob removed below is nobody's content.
+      // Random bytes, so that the blob removed below is not the content of a site.
       const bytes = randomBytes(1024);
       const { digest } = await blobs.write(Readable.from([bytes]));
       try {

@@ -646,7 +646,7 @@ describe.skipIf(testServer === undefined)('PostgreSQL', () => {
       `grant usage on schema gateway to ${role}; grant select on all tables in schema gateway to ${role}`,
       owner().DATABASE_URL,
     );
-    // As after a restore: what a dump does not hold.
+    // After a restore, this right is missing: a dump does not hold it.
     expect(await about('database.role', env, {}, 'gateway')).toMatchObject({
       states: ['advice'],
       says: expect.stringContaining('making temporary tables'),

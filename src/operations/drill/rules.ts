@@ -268,7 +268,7 @@ const scenarios: readonly Scenario[] = [
     },
   },
   {
-    // Must be the last: the built-in provider does not follow the advanced clock, so nobody can sign in afterwards.
+    // Must be the last: the built-in provider does not follow the advanced clock, so no one can sign in afterwards.
     name: 'five minutes pass while the identity service is unavailable',
     async play(scene) {
       const { hold, owner, open, closed, instance } = scene;

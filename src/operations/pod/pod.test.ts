@@ -39,7 +39,6 @@ beforeAll(async () => {
   });
   nowhere = await closedAddress();
   await h.app.web.listen({ host: '127.0.0.1', port: 0 });
-  // Of a server that listens on TCP.
   const { port } = h.app.web.server.address() as AddressInfo;
   url = `http://127.0.0.1:${port}/api/v2/environment-files`;
 });
@@ -48,7 +47,6 @@ afterAll(() => h.close());
 async function closedAddress(): Promise<string> {
   const server = createServer();
   await once(server.listen(0, '127.0.0.1'), 'listening');
-  // Of a server that listens on TCP.
   const { port } = server.address() as AddressInfo;
   server.close();
   await once(server, 'close');

@@ -11,8 +11,8 @@ import { unpackTree } from '../../features/engine/tree.ts';
 import type { Blob } from '../../platform/blobs/blobs.ts';
 
 /**
- * The program beside the code of a repository in a pod: it fetches files from Postern and sends the output of a build. When it
- * fails, it writes a PodFailure as JSON to the termination file, in at most 4096 bytes (the limit of Kubernetes).
+ * The program that shares a pod with the code of a repository: it fetches files from Postern and sends the output of a
+ * build. When it fails, it writes a PodFailure as JSON to the termination file, in at most 4096 bytes (the limit of Kubernetes).
  */
 export type PodFailure = Pick<BuildFailure, 'reason' | 'message' | 'fix'>;
 
@@ -77,7 +77,7 @@ async function send(deps: PodDeps, archive: Readable): Promise<Blob> {
     duplex: 'half',
     headers: { 'content-type': 'application/gzip' },
   });
-  // As the schema of the route has it.
+  // The route's schema guarantees this shape.
   const { data } = (await response.json()) as { data: Blob };
   return data;
 }

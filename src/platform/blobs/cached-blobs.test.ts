@@ -35,7 +35,7 @@ replaceBuiltin(fs, {
     disk.did.push('placed');
   },
   async rm(path, options) {
-    // As many trips to the disk as take longer than a whole fetch.
+    // Enough trips to the disk to take longer than a whole fetch.
     for (let trip = 0; disk.slow && trip < 200; trip++) await stat(home);
     await rm(path, options);
     disk.did.push('removed');

@@ -130,7 +130,7 @@ test('who could not read for longer than half of the time that changes are kept 
   expect(heard).toEqual(['key after']);
 });
 
-// The embedded database has one connection: nothing is open beside a transaction there.
+// The embedded database has one connection: nothing else is open during a transaction.
 test.skipIf(testServer === undefined)(
   'what was committed before the first read is not told by the next, also while an older transaction is open',
   async () => {

@@ -16,7 +16,7 @@ const sockets = new Set<Socket>();
 let server: Server;
 let database: Database;
 let silentOn: RegExp | null;
-/** SQLSTATE that nobody is let in with, or that statements are refused with. */
+/** SQLSTATE with which PostgreSQL refuses connections or statements. */
 let refusesAll: string | null;
 let refusesStatements: string | null;
 

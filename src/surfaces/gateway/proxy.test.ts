@@ -114,7 +114,7 @@ async function openExchange() {
 
 test('a process that sends the head of its answer byte by byte has two minutes for it, and gets 504', async () => {
   const { process, closed, limits, refusals } = await openExchange();
-  // As long as nothing came, only the time without a byte is limited: a process may let a request wait.
+  // Before the first byte, only the time without a byte is limited: a process may let a request wait.
   expect(limits).toEqual([]);
   process.write('H');
   await expect.poll(() => limits).toMatchObject([{ ms: 2 * minute }]);

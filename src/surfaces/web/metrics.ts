@@ -93,7 +93,7 @@ export function createMetrics(): Metrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers: [registry],
   });
-  // As above.
+  // Like `requests`: counted here, and drained by collect().
   const answered = { fast: new Map<number, Tally>(), node: new Map<number, Tally>() };
   new Counter({
     name: 'postern_content_requests_total',

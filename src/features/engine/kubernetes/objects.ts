@@ -68,7 +68,7 @@ const graceSeconds = 5;
 const endedJobSeconds = 600;
 /** Resources of Postern's own containers, which only stream. */
 const podProgram = { memory: String(256 * 1024 ** 2), milliCpu: 500 };
-/** Thousandths of a processor: two builds fit beside other pods, and a single one uses the free capacity. */
+/** Thousandths of a processor: two builds fit on a node with other pods, and a single one uses the free capacity. */
 const buildCpu = { request: 250, limit: 2_000 };
 
 /** Minimum request of a pod, in thousandths of a processor: most services wait for requests, and a busy one uses the free capacity. */

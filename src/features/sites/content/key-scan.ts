@@ -5,7 +5,7 @@ import { keyInfixes } from '../../../core/key-shape.ts';
 import type { KeyFormat } from '../../keys/keys.ts';
 
 /**
- * Scans uploads for our own keys (threat T37): as plain text, with a zero byte beside each character (UTF-16), and
+ * Scans uploads for our own keys (threat T37): as plain text, with a zero byte next to each character (UTF-16), and
  * inside gzip. In today's form, only values with a correct checksum are reported, so prose and examples pass. The older
  * form, which `keys import` brings, has no checksum, so every match is reported.
  */

@@ -45,7 +45,7 @@ const madeUp = fc.oneof(
     .map((parts) => parts.join('')),
 );
 
-/** The address of a file of the site, or one beside it. */
+/** The address of a file of the site, or of a neighbour. */
 const nearFile = fc.record({
   at: fc.nat(),
   without: fc.constantFrom(/$/, /\.html$/, /index\.html$/, /\/(?:index|404)\.html$/),
@@ -128,7 +128,7 @@ test('T23 GW-02 a file is shown only for an address that says its name', () => {
     fc.property(site, ({ paths, raw }) => {
       const found = resolve(contentOf(paths), raw, { isDocument: true, now: 0 });
       if (found.kind !== 'file' || found.status !== 200) return;
-      // As a browser and another server read the address.
+      // Reads the address like a browser, and like another server.
       const read = decodeURIComponent(
         new URL(base + raw.replaceAll('?', '%3F').replaceAll('#', '%23')).pathname,
       );

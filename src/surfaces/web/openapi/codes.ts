@@ -4,8 +4,8 @@ import { type ErrorCode, errorCodes, statusOf } from '../../../core/errors.ts';
 import type { Route } from '../../../platform/http.ts';
 
 /**
- * Every code that a route can return: those its policy and its shape imply, and those it declares itself. Kept beside
- * the pipeline in server.ts; the fuzzers report a response outside this list as a fault (contract 2).
+ * Every code that a route can return: those its policy and its shape imply, and those it declares itself. Must match
+ * request-steps.ts: the fuzzers report a response outside this list as a fault (contract 2).
  */
 export function codesOf(route: Route): ErrorCode[] {
   const codes = new Set<ErrorCode>([

@@ -80,7 +80,7 @@ describe('the OpenAPI document', () => {
     });
   });
 
-  // Generators of Go and Python clients forget what may be null beside an unnamed object, and count in 32 bits.
+  // Generators of Go and Python clients drop null from a union with an unnamed object, and count in 32 bits.
   test('names every object inside a shared schema, and refuses two of one name', () => {
     const owner = { type: 'object' as const, properties: { id: { type: 'string' as const } } };
     const named = withNamedParts({ Site: { type: 'object', properties: { owner } } });

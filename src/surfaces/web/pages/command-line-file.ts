@@ -24,7 +24,7 @@ export async function commandLineFile(path: string): Promise<(scope: FastifyInst
     });
     scope.get('/cli/postern.mjs.sha256', { config }, (_, reply) => {
       if (bytes === undefined) return reply.callNotFound();
-      // As sha256sum prints it, so that `sha256sum --check` reads it.
+      // The format of sha256sum, so that `sha256sum --check` reads it.
       return reply
         .type('text/plain; charset=utf-8')
         .header('cache-control', 'public, max-age=0, must-revalidate')

@@ -8,7 +8,7 @@ export const howToSetUp = html`<p>There is no administrator yet. Open the one-ti
 The link works for 15 minutes. The operator of the server can print a new link in the project’s folder:</p>
 <pre>npm start -- admin login-link</pre>`;
 
-/** Shown instead of a sign-in form that nobody could pass. */
+/** Shown instead of a sign-in form while no account exists. */
 export function notSetUpPage(): Page {
   return page({
     title: 'Not set up yet',
