@@ -11,7 +11,7 @@ import { drain } from '../platform/drain.ts';
 import type { Route } from '../platform/http.ts';
 import { version } from '../platform/version.ts';
 import { routeCaller } from '../surfaces/mcp/call-route.ts';
-import { mcpPath } from '../surfaces/mcp/mcp-page.ts';
+import { mcpPath } from '../surfaces/mcp/agent-steps.ts';
 import { type AuthenticationDeps, createAuthentication } from '../surfaces/web/authentication.ts';
 import { type AuthorizationDeps, createAuthorization } from '../surfaces/web/authorization.ts';
 import type { Metrics } from '../surfaces/web/metrics.ts';

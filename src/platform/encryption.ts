@@ -23,9 +23,8 @@ export type Encryption = {
 };
 
 export function createEncryption(keys: readonly string[], random: Random): Encryption {
-  const ciphers = keys.map((key) => encryptionKeyOf('postern-seal', key));
-  const [first] = ciphers;
-  if (first === undefined) throw new Error('ENCRYPTION_KEY holds no key.');
+  const first = encryptionKeyOf('postern-seal', firstKey(keys));
+  const ciphers = [first, ...keys.slice(1).map((key) => encryptionKeyOf('postern-seal', key))];
   // 48 bits of a hash of a random key: they distinguish keys and reveal nothing about them.
   const mark = `v2.${secretDigest(`postern-seal-mark:${first.toString('hex')}`).slice(0, 8)}.`;
   return {
@@ -39,6 +38,13 @@ export function createEncryption(keys: readonly string[], random: Random): Encry
       return opened;
     },
   };
+}
+
+/** The key in use; the others only decrypt. @throws Error when ENCRYPTION_KEY holds no key */
+export function firstKey(keys: readonly string[]): string {
+  const [first] = keys;
+  if (first === undefined) throw new Error('ENCRYPTION_KEY holds no key.');
+  return first;
 }
 
 /** `v1.` had no mark. */

@@ -26,7 +26,7 @@ import type { Tx } from '../../platform/database/database.ts';
 import { createGuardedFetch } from '../../platform/guarded-fetch.ts';
 import { createOutbound } from '../../platform/outbound.ts';
 import { documentReader, type ReadDocument } from '../../platform/public-document.ts';
-import { mcpPath } from '../../surfaces/mcp/mcp-page.ts';
+import { mcpPath } from '../../surfaces/mcp/agent-steps.ts';
 
 type ClientDocuments = McpResource['documents'];
 

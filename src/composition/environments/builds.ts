@@ -18,7 +18,7 @@ import type { ContentStore, EncodingQueue, SitesConfig, SitesDeps } from '../../
 import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { StoresOf } from '../../platform/database/stores.ts';
-import { mac } from '../../platform/encryption.ts';
+import { firstKey, mac } from '../../platform/encryption.ts';
 import type { Git } from '../../platform/git/git.ts';
 import type { Process } from '../part.ts';
 
@@ -93,7 +93,7 @@ export function createBuildServices(
       git,
       secrets,
       // A new first key means new artifacts: each service is built once more.
-      hmacKey: mac(deps.encryptionKeys[0] ?? '', 'artifact-key', ''),
+      hmacKey: mac(firstKey(deps.encryptionKeys), 'artifact-key', ''),
       clock,
       random,
       onEnded,

@@ -56,6 +56,7 @@ import {
   createDocument,
   type DocumentStores,
 } from '../../features/settings/document.ts';
+import { firstKey } from '../../platform/encryption.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { StoresOf } from '../../platform/database/stores.ts';
 import type { Git } from '../../platform/git/git.ts';
@@ -192,7 +193,7 @@ function createEnvironmentServices(deps: EnvironmentServicesDeps) {
   const { databaseServer } = deps;
   const forDatabases = {
     // A new first key means new passwords, which the next look at each Environment sets.
-    encryptionKey: deps.encryptionKeys[0] ?? '',
+    encryptionKey: firstKey(deps.encryptionKeys),
     onSettled: (subject: string) => feed.announce({ topic: 'environment', subject }),
   };
   const onServer =

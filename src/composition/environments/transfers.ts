@@ -8,7 +8,7 @@ import { createTransfers, type Transfers } from '../../features/engine/transfers
 import { contentStore } from '../../features/sites/stores/content-store.ts';
 import type { Blobs } from '../../platform/blobs/blobs.ts';
 import type { Database } from '../../platform/database/database.ts';
-import { mac } from '../../platform/encryption.ts';
+import { firstKey, mac } from '../../platform/encryption.ts';
 import type { RefuseBadCredential } from '../../surfaces/web/bad-credentials.ts';
 
 /** For the engine of a worker, which is opened before the app. */
@@ -29,7 +29,7 @@ export function createTransfersOn(
     read: { tickets: ticketStore(database.sql) },
     tx: (work) => database.tx((sql) => work({ tickets: ticketStore(sql), content: contentStore(sql) })),
     // A new first key means new tickets. The tickets that pods have stay valid.
-    hmacKey: mac(encryptionKeys[0] ?? '', 'tree-ticket', ''),
+    hmacKey: mac(firstKey(encryptionKeys), 'tree-ticket', ''),
   });
 }
 

@@ -18,8 +18,6 @@ import {
 import { acceptedForm, answerIn, bothForms, messageIn } from './messages.ts';
 import { type RequestServerDeps, requestServer } from './request-server.ts';
 
-export { mcpPath } from './agent-steps.ts';
-
 /**
  * The MCP endpoint for the agents of people: `/mcp`, and the metadata that tells a client where to get a token (RFC 9728).
  * While it is off, every address here answers as if it did not exist.
