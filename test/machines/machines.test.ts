@@ -210,6 +210,12 @@ describe.skipIf(isMissing)('two machines with a web and a gateway each, and a wo
     return made.data;
   }
 
+  /** A person has at most ten. */
+  async function revokeKeys(): Promise<void> {
+    for (const { id } of (await ada.api('GET', '/me/tokens?limit=100')).data)
+      await ada.api('DELETE', `/me/tokens/${id}`);
+  }
+
   async function publish(token: string, visibility: 'public' | 'private', text: string) {
     const { type, bytes } = archiveOf({ 'index.html': text });
     const headers = { ...bearer(token), 'content-type': type };
@@ -349,6 +355,7 @@ describe.skipIf(isMissing)('two machines with a web and a gateway each, and a wo
   });
 
   test('the log of the proxy has paths without queries, which can contain a code or a key', async () => {
+    await revokeKeys();
     const { token } = await makeKey('in a query');
     await outside(`${uiUrl}/api/v2/auth/context?key=${token}`);
     await expect.poll(nginx.log).toContain('"GET postern.example.com/api/v2/auth/context" 400');
@@ -413,9 +420,7 @@ ${onMachine(stores, first)}${sample.replace('postern-….dump', 'postern-*.dump'
     const context = async (token: string) =>
       (await outside(`${uiUrl}/api/v2/auth/context`, { headers: bearer(token) })).status;
 
-    // The tests before left as many keys as a person may have.
-    for (const { id } of (await ada.api('GET', '/me/tokens?limit=100')).data)
-      await ada.api('DELETE', `/me/tokens/${id}`);
+    await revokeKeys();
     const key = await makeKey('in the dump');
     const before = await publish(key.token, 'public', '<p>in the dump</p>');
     const [, headBefore = ''] = /^Head: (\d+:[0-9a-f]+)$/m.exec(type(head)) ?? [];
