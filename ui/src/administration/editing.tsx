@@ -11,10 +11,7 @@ export function useEditing<T extends object>() {
     edit(undefined);
     leave(undefined);
   };
-  const done = () => {
-    close();
-    heading.current?.focus();
-  };
+  const done = () => heading.current?.focus();
   return { heading, editing, leaving, edit, leave, close, done };
 }
 

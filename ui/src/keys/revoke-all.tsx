@@ -1,8 +1,7 @@
-import { Button, Group, Modal, Text, TextInput } from '@mantine/core';
+import { Button, Modal, Text } from '@mantine/core';
 import { useState } from 'react';
 import { api, unwrap } from '../api/client.ts';
-import { Problem } from '../shell/problem.tsx';
-import { useEnding } from '../shell/use-ending.ts';
+import { Confirm } from '../shell/confirm.tsx';
 import styles from './keys-page.module.css';
 
 const word = 'revoke all';
@@ -20,59 +19,25 @@ export function RevokeAll({ count, onRevoked }: { count: number; onRevoked: () =
       <Button color="red" variant="light" onClick={() => setOpen(true)}>
         Revoke all my keys
       </Button>
-      <Modal
-        opened={isOpen}
-        onClose={close}
-        title="Revoke all your keys?"
-        closeButtonProps={{ 'aria-label': 'Close' }}
-      >
-        {isOpen && <Question count={count} onClose={close} onRevoked={onRevoked} />}
+      <Modal opened={isOpen} onClose={close} title="Revoke all your keys?">
+        <Confirm
+          act={() => unwrap(api.POST('/me/tokens/revoke-all', { body: { confirm: word } }))}
+          said="All your keys are revoked."
+          refresh={['keys']}
+          confirm="Revoke all for good"
+          keep="Keep them"
+          typed={word}
+          typedLabel={`Type “${word}” to confirm`}
+          onClose={close}
+          onDone={onRevoked}
+        >
+          <Text size="sm">
+            Every script that uses one of your {count} active {count === 1 ? 'key' : 'keys'} is refused
+            immediately, everywhere. This cannot be undone. Your sites stay, and so do service keys and
+            connected clients.
+          </Text>
+        </Confirm>
       </Modal>
     </section>
-  );
-}
-
-type QuestionProps = { count: number; onClose: () => void; onRevoked: () => void };
-
-function Question({ count, onClose, onRevoked }: QuestionProps) {
-  const [typed, setTyped] = useState('');
-  const { run, error, isBusy } = useEnding({
-    end: () => unwrap(api.POST('/me/tokens/revoke-all', { body: { confirm: word } })),
-    said: 'All your keys are revoked.',
-    list: 'keys',
-    onClose,
-    onDone: onRevoked,
-  });
-  const isSure = typed.trim().toLowerCase() === word;
-  return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (isSure) run();
-      }}
-    >
-      <Text size="sm" mb="sm">
-        Every script that uses one of your {count} active {count === 1 ? 'key' : 'keys'} is refused
-        immediately, everywhere. This cannot be undone. Your sites stay, and so do service keys and connected
-        clients.
-      </Text>
-      <TextInput
-        mb="sm"
-        data-autofocus
-        label={`Type “${word}” to confirm`}
-        autoComplete="off"
-        value={typed}
-        onChange={({ currentTarget }) => setTyped(currentTarget.value)}
-      />
-      {error !== undefined && <Problem error={error} />}
-      <Group justify="flex-end" mt="md" gap="sm">
-        <Button variant="default" onClick={onClose} disabled={isBusy}>
-          Keep them
-        </Button>
-        <Button type="submit" color="red" loading={isBusy} disabled={!isSure}>
-          Revoke all for good
-        </Button>
-      </Group>
-    </form>
   );
 }

@@ -12,7 +12,7 @@ const shortcuts = [
 
 export function KeyboardHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   return (
-    <Modal opened={isOpen} onClose={onClose} title="Keyboard" closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal opened={isOpen} onClose={onClose} title="Keyboard">
       <dl className={styles['list']}>
         {shortcuts.map(({ keys, does }) => (
           <div key={does}>

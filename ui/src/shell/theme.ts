@@ -16,6 +16,7 @@ export const theme = createTheme({
       defaultProps: {
         lockScroll: false,
         centered: true,
+        closeButtonProps: { 'aria-label': 'Close' },
         attributes: { header: { role: 'presentation' } },
         radius: 'lg',
         transitionProps: { duration: 0 },

@@ -1,30 +1,56 @@
 import { useState } from 'react';
+import { flushSync } from 'react-dom';
 import { queryClient } from '../api/queries.ts';
-import { announce } from './announce.tsx';
+import { announce, type Undo } from './announce.tsx';
 
-/**
- * One change of an item by a button. The button keeps the error when the change fails; when it succeeds, everything that was
- * read of the list is read again.
- */
-export function useChange(
-  list: 'agents' | 'environments' | 'sites',
-  change: () => Promise<unknown>,
-  said: string,
-  onDone: () => void = () => undefined,
-) {
+type Own = 'agents' | 'clients' | 'connections' | 'environments' | 'keys' | 'sites';
+type Administered =
+  | 'keys'
+  | 'sites'
+  | 'users'
+  | 'groups'
+  | 'repositories'
+  | 'metadata'
+  | 'notices'
+  | 'servers'
+  | 'agents';
+
+export type Change = {
+  /** The request. A page about the item that it deletes navigates away here, before the refetch. */
+  readonly act: () => Promise<unknown>;
+  /** The confirmation when it succeeds. */
+  readonly said: string;
+  /** Undoes the change, if possible. */
+  readonly undo?: Undo | undefined;
+  /** The start of the keys of the queries to refetch. */
+  readonly refresh: readonly [Own] | readonly ['admin', Administered];
+  /** Closes the dialog when the change succeeds. */
+  readonly onClose?: () => void;
+  /** Runs after the refetch, which may remove the element that had the focus. */
+  readonly onDone?: (() => unknown) | undefined;
+  /** Runs when the error is on the page. */
+  readonly onFailed?: () => void;
+};
+
+/** Runs one change, keeps its error if it fails, and refetches the lists that show the item. */
+export function useChange({ act, said, undo, refresh, onClose, onDone, onFailed }: Change) {
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
+  const refetch = () => queryClient.invalidateQueries({ queryKey: refresh });
 
   async function run(): Promise<void> {
+    if (isBusy) return;
     setBusy(true);
     setError(undefined);
     try {
-      await change();
-      announce(said);
-      await queryClient.invalidateQueries({ queryKey: [list] });
-      onDone();
+      await act();
+      announce(said, undo && { ...undo, act: () => undo.act().then(refetch) });
+      onClose?.();
+      await refetch();
+      onDone?.();
     } catch (failure) {
-      setError(failure);
+      flushSync(() => setError(failure));
+      onFailed?.();
     } finally {
       setBusy(false);
     }

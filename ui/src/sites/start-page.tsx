@@ -31,14 +31,14 @@ export function FileWarnings({ of }: { readonly of: readonly Warning[] }) {
 export function StartPageWarning({ of: { message, pages }, live }: WarningProps) {
   const [page, setPage] = useState<string | null>(null);
   const [isDone, setDone] = useState(false);
-  const { run, error, isBusy } = useChange(
-    'sites',
-    async () => {
+  const { run, error, isBusy } = useChange({
+    act: async () => {
       if (live !== null && page !== null) await makeStartPage(live, page);
     },
-    'A new version with this start page is live.',
-    () => setDone(true),
-  );
+    said: 'A new version with this start page is live.',
+    refresh: ['sites'],
+    onDone: () => setDone(true),
+  });
   if (isDone)
     return (
       <Alert color="green" role="status" title="A new version is live">

@@ -6,7 +6,7 @@ import { readingTools, type ToolGroup, toolGroups } from '../../agents/tools.ts'
 import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Problem } from '../../shell/problem.tsx';
-import { useAct } from '../act.tsx';
+import { useChange } from '../../shell/use-change.ts';
 import { ExternalToolRules } from '../mcp/servers/external-tool-rules.tsx';
 import { type Rule, ToolRuleRow } from '../mcp/tool-rule.tsx';
 import common from '../admin.module.css';
@@ -22,7 +22,7 @@ type Rules = Readonly<Record<string, Rule>>;
 type FormProps = {
   /** Without it, a new one. */
   readonly of?: Schemas['AgentDefinition'];
-  readonly onSaved: () => void | Promise<void>;
+  readonly onSaved?: () => unknown;
 };
 
 const empty: Required<Body> = {
@@ -48,7 +48,7 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
   const body = { ...fields, instructions };
   // Sending instructions marks them as compared with the current default.
   const changed = instructions === known?.instructions ? fields : body;
-  const { run, error, isBusy } = useAct({
+  const { run, error, isBusy } = useChange({
     act: () =>
       known === undefined
         ? unwrap(api.POST('/config/agents/definitions', { body }))
@@ -59,7 +59,7 @@ export function DefinitionForm({ of: known, onSaved }: FormProps) {
             }),
           ),
     said: known === undefined ? 'The definition is added.' : 'Saved.',
-    refresh: 'agents',
+    refresh: ['admin', 'agents'],
     onDone: onSaved,
     onFailed: () => focusFirstWrong(form.current),
   });

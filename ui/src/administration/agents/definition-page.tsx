@@ -1,4 +1,4 @@
-import { Button, Skeleton, Text } from '@mantine/core';
+import { Button, Modal, Skeleton, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -6,7 +6,7 @@ import { api } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { PageHead } from '../../lists/page-head.tsx';
 import { Problem } from '../../shell/problem.tsx';
-import { Confirm, Dialog } from '../act.tsx';
+import { Confirm } from '../../shell/confirm.tsx';
 import common from '../admin.module.css';
 import { agentDefinitions } from '../queries.ts';
 import { TextLink } from '../text-link.tsx';
@@ -70,17 +70,19 @@ function Known({ definition }: { definition: Schemas['AgentDefinition'] }) {
         </Button>
       </PageHead>
       <StaleInstructions of={definition} />
-      <DefinitionForm key={id} of={definition} onSaved={() => undefined} />
+      <DefinitionForm key={id} of={definition} />
       <ExportCard id={id} />
-      <Dialog isOpen={isLeaving} title="Delete this definition?" onClose={() => setLeaving(false)}>
+      <Modal opened={isLeaving} title="Delete this definition?" onClose={() => setLeaving(false)}>
         <Confirm
-          act={() => api.DELETE('/config/agents/definitions/{id}', { params: { path: { id } } })}
+          act={async () => {
+            await api.DELETE('/config/agents/definitions/{id}', { params: { path: { id } } });
+            await navigate({ to: '/admin/agents' });
+          }}
           said={`${name} is deleted.`}
-          refresh="agents"
+          refresh={['admin', 'agents']}
           confirm="Delete definition"
           keep="Keep it"
           onClose={() => setLeaving(false)}
-          onDone={() => navigate({ to: '/admin/agents' })}
         >
           <Text size="sm">
             <b className={common['wrap']}>
@@ -89,7 +91,7 @@ function Known({ definition }: { definition: Schemas['AgentDefinition'] }) {
             is deleted. Agents of its clients can then only read.
           </Text>
         </Confirm>
-      </Dialog>
+      </Modal>
     </>
   );
 }

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Problem } from '../../shell/problem.tsx';
-import { useAct } from '../act.tsx';
+import { useChange } from '../../shell/use-change.ts';
 import { agentDefinitions, mcpPolicy } from '../queries.ts';
 import styles from './definition-form.module.css';
 
@@ -39,14 +39,13 @@ export function InstructionsPreview({ instructions, onChange }: PreviewProps) {
 export function StaleInstructions({ of: definition }: { readonly of: Schemas['AgentDefinition'] }) {
   const { data } = useQuery(agentDefinitions);
   const { id, instructions, instructionsStatus, instructionsDefault } = definition;
-  const { run, error, isBusy } = useAct({
+  const { run, error, isBusy } = useChange({
     act: () =>
       unwrap(
         api.PATCH('/config/agents/definitions/{id}', { params: { path: { id } }, body: { instructions } }),
       ),
     said: 'The instructions are kept.',
-    refresh: 'agents',
-    onDone: () => undefined,
+    refresh: ['admin', 'agents'],
   });
   if (instructionsStatus !== 'stale') return null;
   const since =

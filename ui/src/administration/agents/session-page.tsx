@@ -1,4 +1,4 @@
-import { Button, Text } from '@mantine/core';
+import { Button, Modal, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -9,7 +9,7 @@ import { PageHead } from '../../lists/page-head.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { TableLoading } from '../../lists/table.tsx';
 import { Problem } from '../../shell/problem.tsx';
-import { Confirm, Dialog } from '../act.tsx';
+import { Confirm } from '../../shell/confirm.tsx';
 import { agentCalls, agentSessions } from '../queries.ts';
 import { TextLink } from '../text-link.tsx';
 
@@ -61,22 +61,21 @@ export function SessionPage() {
         total={found.data?.metadata.pagination.total ?? 0}
         onChange={(next) => void navigate({ search: next > 1 ? { page: next } : {}, replace: true })}
       />
-      <Dialog isOpen={isEnding} title="End the access of this client?" onClose={() => setEnding(false)}>
+      <Modal opened={isEnding} title="End the access of this client?" onClose={() => setEnding(false)}>
         <Confirm
           act={() => unwrap(api.POST('/agents/sessions/{id}/end', { params: { path: { id } } }))}
           said="The access is ended."
-          refresh="agents"
+          refresh={['admin', 'agents']}
           confirm="End access now"
           keep="Keep it"
           onClose={() => setEnding(false)}
-          onDone={() => setEnding(false)}
         >
           <Text size="sm">
             <code>{session?.clientId}</code> can no longer act for <bdi>{session?.user.name}</bdi>. It must
             ask that person again.
           </Text>
         </Confirm>
-      </Dialog>
+      </Modal>
     </>
   );
 }

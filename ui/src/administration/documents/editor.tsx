@@ -1,10 +1,9 @@
-import { Alert, Button } from '@mantine/core';
+import { Alert, Button, Modal } from '@mantine/core';
 import { useBlocker } from '@tanstack/react-router';
 import { useId, useRef, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { wrongFields } from '../../api/client.ts';
 import { Problem } from '../../shell/problem.tsx';
-import { Dialog } from '../act.tsx';
 import common from '../admin.module.css';
 import { PersonName } from '../person-name.tsx';
 import { Differences } from './differences.tsx';
@@ -126,7 +125,7 @@ export function Editor({ api, sections, current, onMade }: EditorProps) {
           <Button onClick={review}>Review changes</Button>
         </div>
       )}
-      <Dialog isOpen={isReviewing} size="lg" title="Save these changes?" onClose={() => setReviewing(false)}>
+      <Modal opened={isReviewing} size="lg" title="Save these changes?" onClose={() => setReviewing(false)}>
         <Review
           api={api}
           sections={sections}
@@ -139,7 +138,7 @@ export function Editor({ api, sections, current, onMade }: EditorProps) {
           onMistake={(refusal) => complain(wrongFields(refusal))}
           onClose={() => setReviewing(false)}
         />
-      </Dialog>
+      </Modal>
     </div>
   );
 }

@@ -1,4 +1,4 @@
-import { Dialog } from '../act.tsx';
+import { Modal } from '@mantine/core';
 import type { Current, DocumentProps, Version } from './document-api.ts';
 import { Review } from './review.tsx';
 
@@ -15,8 +15,8 @@ type Props = DocumentProps & {
 /** Shows what an earlier version would change, and saves it as a new version. */
 export function RevertDialog({ api, sections, current, to, onReverted, onStale, onClose }: Props) {
   return (
-    <Dialog
-      isOpen={to !== undefined}
+    <Modal
+      opened={to !== undefined}
       size="lg"
       title={`Revert to version ${to?.version ?? ''}?`}
       onClose={onClose}
@@ -35,6 +35,6 @@ export function RevertDialog({ api, sections, current, to, onReverted, onStale, 
           onClose={onClose}
         />
       )}
-    </Dialog>
+    </Modal>
   );
 }

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Problem } from '../../shell/problem.tsx';
-import { useAct } from '../act.tsx';
+import { useChange } from '../../shell/use-change.ts';
 import { DialogForm } from '../dialog-form.tsx';
 import { wrongIn } from '../wrong-in.ts';
 import { isLinkIconName, type LinkIconName, linkPictures } from '../../environments/link-icon.tsx';
@@ -20,13 +20,14 @@ export function LinkForm({ of: known, onClose, onDone }: FormProps) {
   const [icon, setIcon] = useState<LinkIconName>(known?.icon ?? 'link');
   const [link, setLink] = useState(known?.link ?? '');
   const body = { text, icon, link };
-  const { run, error, isBusy } = useAct({
+  const { run, error, isBusy } = useChange({
     act: () =>
       known === undefined
         ? unwrap(api.POST('/config/metadata', { body }))
         : unwrap(api.PATCH('/config/metadata/{id}', { params: { path: { id: known.id } }, body })),
     said: known === undefined ? 'The link is added.' : 'Saved.',
-    refresh: 'metadata',
+    refresh: ['admin', 'metadata'],
+    onClose,
     onDone,
   });
   const wrong = wrongIn(error, 'text');

@@ -1,4 +1,4 @@
-import { Anchor, Button, Text } from '@mantine/core';
+import { Anchor, Button, Modal, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { api, unwrap } from '../../api/client.ts';
@@ -9,7 +9,8 @@ import { useShortcut } from '../../shell/shortcuts.ts';
 import { Empty } from '../../lists/empty.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
 import { Table, TableLoading } from '../../lists/table.tsx';
-import { Confirm, Dialog, useAct } from '../act.tsx';
+import { Confirm } from '../../shell/confirm.tsx';
+import { useChange } from '../../shell/use-change.ts';
 import common from '../admin.module.css';
 import { RowButtons, useEditing } from '../editing.tsx';
 import { metadataLinks } from '../queries.ts';
@@ -64,21 +65,21 @@ export function LinksPage() {
           ))}
         </Table>
       )}
-      <Dialog
-        isOpen={editing !== undefined}
+      <Modal
+        opened={editing !== undefined}
         title={editing === 'new' ? 'New metadata link' : 'Change this link'}
         onClose={close}
       >
         {editing !== undefined && (
           <LinkForm {...(editing === 'new' ? {} : { of: editing })} onClose={close} onDone={done} />
         )}
-      </Dialog>
-      <Dialog isOpen={leaving !== undefined} title="Delete this link?" onClose={close}>
+      </Modal>
+      <Modal opened={leaving !== undefined} title="Delete this link?" onClose={close}>
         {leaving !== undefined && (
           <Confirm
             act={() => api.DELETE('/config/metadata/{id}', { params: { path: { id: leaving.id } } })}
             said={`${leaving.text} is deleted.`}
-            refresh="metadata"
+            refresh={['admin', 'metadata']}
             confirm="Delete link"
             keep="Keep it"
             onClose={close}
@@ -92,7 +93,7 @@ export function LinksPage() {
             </Text>
           </Confirm>
         )}
-      </Dialog>
+      </Modal>
     </>
   );
 }
@@ -146,12 +147,11 @@ type MoveProps = {
 
 /** Not disabled at the ends of the list: a disabled button would lose the focus after the last step. */
 function Move({ id, to, isPossible, label, words }: MoveProps) {
-  const { run, error, isBusy } = useAct({
+  const { run, error, isBusy } = useChange({
     act: () =>
       unwrap(api.PATCH('/config/metadata/{id}', { params: { path: { id } }, body: { position: to } })),
     said: `Moved to place ${to}.`,
-    refresh: 'metadata',
-    onDone: () => undefined,
+    refresh: ['admin', 'metadata'],
   });
   return (
     <>

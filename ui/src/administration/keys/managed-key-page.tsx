@@ -1,4 +1,4 @@
-import { Button, Skeleton } from '@mantine/core';
+import { Button, Modal, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, Navigate } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
@@ -12,7 +12,6 @@ import { Pair } from '../../keys/detail/pair.tsx';
 import { Timeline } from '../../keys/detail/timeline.tsx';
 import { Usage } from '../../keys/detail/usage.tsx';
 import type { Key } from '../../keys/key-words.ts';
-import { Dialog } from '../act.tsx';
 import { useServerNow } from '../now.ts';
 import { TextLink } from '../text-link.tsx';
 import { homeOf, type ManagedHome } from './managed-key-words.ts';
@@ -82,10 +81,7 @@ function Whole({ of: key, now, home, tab, onTab }: PageProps & { of: Key; now: n
   const [step, setStep] = useState<'replace' | 'revoke'>();
   const heading = useRef<HTMLHeadingElement>(null);
   const close = () => setStep(undefined);
-  const done = () => {
-    close();
-    heading.current?.focus();
-  };
+  const toHeading = () => heading.current?.focus();
   return (
     <>
       <KeyHead of={key} now={now} heading={heading}>
@@ -126,18 +122,26 @@ function Whole({ of: key, now, home, tab, onTab }: PageProps & { of: Key; now: n
         <Usage home={home} id={key.id} now={now} span={tab.span} onSpan={onTab} />
         <Timeline home={home} id={key.id} now={now} />
       </div>
-      {step === 'replace' && <ReplaceKey of={key} onClose={done} />}
-      <Dialog
-        isOpen={step === 'revoke'}
+      {step === 'replace' && (
+        <ReplaceKey
+          of={key}
+          onClose={() => {
+            close();
+            toHeading();
+          }}
+        />
+      )}
+      <Modal
+        opened={step === 'revoke'}
         title={key.type === 'service' ? 'Revoke this service key?' : 'Revoke this key?'}
         onClose={close}
       >
         {key.type === 'service' ? (
-          <RevokeServiceKey of={key} now={now} onClose={close} onDone={done} />
+          <RevokeServiceKey of={key} now={now} onClose={close} onDone={toHeading} />
         ) : (
-          <RevokeUserKeys of={[key]} now={now} onClose={close} onDone={done} />
+          <RevokeUserKeys of={[key]} now={now} onClose={close} onDone={toHeading} />
         )}
-      </Dialog>
+      </Modal>
     </>
   );
 }

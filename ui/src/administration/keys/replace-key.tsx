@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Text } from '@mantine/core';
+import { Alert, Button, Group, Modal, Text } from '@mantine/core';
 import { useBlocker } from '@tanstack/react-router';
 import { useState } from 'react';
 import { flushSync } from 'react-dom';
@@ -11,7 +11,6 @@ import { exactly } from '../../shell/time.ts';
 import { IssuedDialog } from '../../keys/new/issued-dialog.tsx';
 import type { Key } from '../../keys/key-words.ts';
 import { usualOverlap, verifyNote } from '../../keys/replace/overlap-field.tsx';
-import { Dialog } from '../act.tsx';
 import common from '../admin.module.css';
 
 /** A successor with the same rights. Both work until the new one is used, so that nothing stops in between. */
@@ -52,7 +51,7 @@ export function ReplaceKey({ of: key, onClose }: { of: Key; onClose: () => void 
     return <IssuedDialog issued={issued} verifyNote={verifyNote} onStored={() => void stored()} />;
   if (after !== undefined) return <Afterwards of={after} predecessor={key.name} onClose={onClose} />;
   return (
-    <Dialog isOpen title="Replace this service key?" onClose={onClose}>
+    <Modal opened title="Replace this service key?" onClose={onClose}>
       <div className={common['stack']}>
         <Text size="sm">
           <b className={common['wrap']}>
@@ -75,7 +74,7 @@ export function ReplaceKey({ of: key, onClose }: { of: Key; onClose: () => void 
           </Button>
         </Group>
       </div>
-    </Dialog>
+    </Modal>
   );
 }
 
@@ -87,7 +86,7 @@ type AfterProps = {
 
 function Afterwards({ of: { predecessorEndsAt, sitesLeftBehind }, predecessor, onClose }: AfterProps) {
   return (
-    <Dialog isOpen title="Put the new key to use" onClose={onClose}>
+    <Modal opened title="Put the new key to use" onClose={onClose}>
       <div className={common['stack']}>
         <Text size="sm">
           Put the new value where <bdi className={common['wrap']}>{predecessor}</bdi> is used. The old key
@@ -109,6 +108,6 @@ function Afterwards({ of: { predecessorEndsAt, sitesLeftBehind }, predecessor, o
           <Button onClick={onClose}>Done</Button>
         </Group>
       </div>
-    </Dialog>
+    </Modal>
   );
 }

@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { api, unwrap } from '../../api/client.ts';
 import { fromNow } from '../../shell/time.ts';
 import type { Key } from '../../keys/key-words.ts';
-import { Confirm } from '../act.tsx';
+import { Confirm } from '../../shell/confirm.tsx';
 import common from '../admin.module.css';
 import { sitesManagedBy } from '../queries.ts';
 import { ReasonField } from '../reason-field.tsx';
@@ -23,7 +23,7 @@ export function RevokeServiceKey({ of: key, now, onClose, onDone }: OneProps) {
     <Confirm
       act={() => revoke([key], note)}
       said={`${key.name} is revoked.`}
-      refresh="keys"
+      refresh={['admin', 'keys']}
       confirm="Revoke for good"
       keep="Keep it"
       onClose={onClose}
@@ -72,7 +72,7 @@ export function RevokeUserKeys({ of: keys, now, onClose, onDone }: ManyProps) {
     <Confirm
       act={() => revoke(keys, note)}
       said={keys.length === 1 ? `${first?.name ?? ''} is revoked.` : `${keys.length} keys are revoked.`}
-      refresh="keys"
+      refresh={['admin', 'keys']}
       confirm={keys.length === 1 ? 'Revoke for good' : `Revoke ${keys.length} keys for good`}
       keep={keys.length === 1 ? 'Keep it' : 'Keep them'}
       isReady={note.trim() !== ''}

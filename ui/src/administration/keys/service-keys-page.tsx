@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core';
+import { Button, Modal } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
@@ -10,7 +10,6 @@ import { PageHead } from '../../lists/page-head.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { TableLoading } from '../../lists/table.tsx';
 import type { Key } from '../../keys/key-words.ts';
-import { Dialog } from '../act.tsx';
 import { useServerNow } from '../now.ts';
 import { managedKeys } from '../queries.ts';
 import { KeyFilters } from './key-filters.tsx';
@@ -93,8 +92,8 @@ export function ServiceKeysPage() {
         total={keys.data?.metadata.pagination.total ?? 0}
         onChange={(page) => show({ page })}
       />
-      <Dialog
-        isOpen={revoking !== undefined}
+      <Modal
+        opened={revoking !== undefined}
         title="Revoke this service key?"
         onClose={() => setRevoking(undefined)}
       >
@@ -103,13 +102,10 @@ export function ServiceKeysPage() {
             of={revoking}
             now={now}
             onClose={() => setRevoking(undefined)}
-            onDone={() => {
-              setRevoking(undefined);
-              toHeading();
-            }}
+            onDone={toHeading}
           />
         )}
-      </Dialog>
+      </Modal>
       {replacing !== undefined && (
         <ReplaceKey
           key={replacing.id}

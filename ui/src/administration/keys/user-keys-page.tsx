@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core';
+import { Button, Modal } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
@@ -9,7 +9,6 @@ import { PageHead } from '../../lists/page-head.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { TableLoading } from '../../lists/table.tsx';
 import type { Key } from '../../keys/key-words.ts';
-import { Dialog } from '../act.tsx';
 import { useServerNow } from '../now.ts';
 import { PickField } from '../pick-field.tsx';
 import { managedKeys } from '../queries.ts';
@@ -120,8 +119,8 @@ export function UserKeysPage() {
         total={keys.data?.metadata.pagination.total ?? 0}
         onChange={(page) => show({ page })}
       />
-      <Dialog
-        isOpen={revoking.length > 0}
+      <Modal
+        opened={revoking.length > 0}
         title={revoking.length === 1 ? 'Revoke this key?' : `Revoke ${revoking.length} keys?`}
         onClose={() => setRevoking([])}
       >
@@ -130,12 +129,11 @@ export function UserKeysPage() {
           now={now}
           onClose={() => setRevoking([])}
           onDone={() => {
-            setRevoking([]);
             setChosen(new Set());
             heading.current?.focus();
           }}
         />
-      </Dialog>
+      </Modal>
     </>
   );
 }

@@ -1,4 +1,4 @@
-import { Badge, Button, Text } from '@mantine/core';
+import { Badge, Button, Modal, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import { api, unwrap } from '../../api/client.ts';
@@ -8,7 +8,7 @@ import { Table, TableLoading } from '../../lists/table.tsx';
 import { Moment } from '../../shell/moment.tsx';
 import { useNow } from '../../shell/now.ts';
 import { Problem } from '../../shell/problem.tsx';
-import { Confirm, Dialog } from '../act.tsx';
+import { Confirm } from '../../shell/confirm.tsx';
 import common from '../admin.module.css';
 import { mcpClients } from '../queries.ts';
 import { TextLink } from '../text-link.tsx';
@@ -76,8 +76,8 @@ export function ClientsPage() {
           ))}
         </Table>
       )}
-      <Dialog
-        isOpen={decision !== undefined}
+      <Modal
+        opened={decision !== undefined}
         title={decision?.status === 'blocked' ? 'Block this client?' : 'Allow this client?'}
         onClose={() => setDecision(undefined)}
       >
@@ -85,13 +85,10 @@ export function ClientsPage() {
           <Question
             of={decision}
             onClose={() => setDecision(undefined)}
-            onDone={() => {
-              setDecision(undefined);
-              heading.current?.focus();
-            }}
+            onDone={() => heading.current?.focus()}
           />
         )}
-      </Dialog>
+      </Modal>
     </>
   );
 }
@@ -137,7 +134,7 @@ function Question({ of: { client, status }, onClose, onDone }: QuestionProps) {
         )
       }
       said={`${name} is ${status}.`}
-      refresh="agents"
+      refresh={['admin', 'agents']}
       confirm={isBlocking ? 'Block now' : 'Allow now'}
       keep="Cancel"
       isHarmless={!isBlocking}

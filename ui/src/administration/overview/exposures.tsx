@@ -4,7 +4,7 @@ import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Moment } from '../../shell/moment.tsx';
 import { Problem } from '../../shell/problem.tsx';
-import { useAct } from '../act.tsx';
+import { useChange } from '../../shell/use-change.ts';
 import common from '../admin.module.css';
 import { useServerNow } from '../now.ts';
 import { serviceNotices } from '../queries.ts';
@@ -35,11 +35,10 @@ export function Exposures() {
 }
 
 function Notice({ of: notice, now }: { of: Schemas['Notice']; now: number }) {
-  const { run, error, isBusy } = useAct({
+  const { run, error, isBusy } = useChange({
     act: () => unwrap(api.POST('/notices/{id}/read', { params: { path: { id: notice.id } } })),
     said: 'Marked as read.',
-    refresh: 'notices',
-    onDone: () => undefined,
+    refresh: ['admin', 'notices'],
   });
   return (
     <li>

@@ -1,4 +1,4 @@
-import { Button, Skeleton, Text } from '@mantine/core';
+import { Button, Modal, Skeleton, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import { api, type ApiProblem, unwrap } from '../../api/client.ts';
@@ -6,7 +6,7 @@ import type { Schemas } from '../../api/contract.ts';
 import { Moment } from '../../shell/moment.tsx';
 import { useNow } from '../../shell/now.ts';
 import { Problem } from '../../shell/problem.tsx';
-import { Confirm, Dialog } from '../act.tsx';
+import { Confirm } from '../../shell/confirm.tsx';
 import common from '../admin.module.css';
 import { clientsOf } from '../queries.ts';
 import styles from './people.module.css';
@@ -66,8 +66,8 @@ export function ClientsOf({ id, keptBy }: ClientsOfProps) {
           ))}
         </ul>
       )}
-      <Dialog
-        isOpen={leaving !== undefined}
+      <Modal
+        opened={leaving !== undefined}
         title="Disconnect this client?"
         onClose={() => setLeaving(undefined)}
       >
@@ -81,14 +81,11 @@ export function ClientsOf({ id, keptBy }: ClientsOfProps) {
               )
             }
             said={`${leaving.name} is disconnected.`}
-            refresh="users"
+            refresh={['admin', 'users']}
             confirm="Disconnect now"
             keep="Keep it connected"
             onClose={() => setLeaving(undefined)}
-            onDone={() => {
-              setLeaving(undefined);
-              heading.current?.focus();
-            }}
+            onDone={() => heading.current?.focus()}
           >
             <Text size="sm">
               <b>
@@ -98,7 +95,7 @@ export function ClientsOf({ id, keptBy }: ClientsOfProps) {
             </Text>
           </Confirm>
         )}
-      </Dialog>
+      </Modal>
     </section>
   );
 }

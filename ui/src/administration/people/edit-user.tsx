@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Problem } from '../../shell/problem.tsx';
-import { useAct } from '../act.tsx';
+import { useChange } from '../../shell/use-change.ts';
 import common from '../admin.module.css';
 import { isBesideFields, type PersonDraft, PersonFields } from './person-fields.tsx';
 
@@ -12,11 +12,10 @@ export function EditUser({ of: user }: { of: Schemas['User'] }) {
   const known: PersonDraft = user;
   const [draft, setDraft] = useState<PersonDraft>(known);
   const body = changesOf(known, draft);
-  const { run, error, isBusy } = useAct({
+  const { run, error, isBusy } = useChange({
     act: () => unwrap(api.PATCH('/users/{id}', { params: { path: { id: user.id } }, body })),
     said: 'Saved.',
-    refresh: 'users',
-    onDone: () => undefined,
+    refresh: ['admin', 'users'],
   });
   return (
     <section className={common['card']} aria-labelledby="who">

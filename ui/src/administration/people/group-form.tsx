@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Problem } from '../../shell/problem.tsx';
-import { useAct } from '../act.tsx';
+import { useChange } from '../../shell/use-change.ts';
 import { DialogForm } from '../dialog-form.tsx';
 import { wrongIn } from '../wrong-in.ts';
 import { RoleField } from './person-fields.tsx';
@@ -21,13 +21,14 @@ export function GroupForm({ of: group, all, onClose, onDone }: FormProps) {
   const [parentId, setParent] = useState(group?.parentId ?? null);
   const [roles, setRoles] = useState<Schemas['Role'][]>(group?.roles ?? []);
   const body = { name, parentId, roles };
-  const { run, error, isBusy } = useAct({
+  const { run, error, isBusy } = useChange({
     act: () =>
       group === undefined
         ? unwrap(api.POST('/groups', { body }))
         : unwrap(api.PATCH('/groups/{id}', { params: { path: { id: group.id } }, body })),
     said: 'Saved.',
-    refresh: 'groups',
+    refresh: ['admin', 'groups'],
+    onClose,
     onDone,
   });
   const wrong = wrongIn(error, 'name');

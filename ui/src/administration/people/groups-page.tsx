@@ -1,4 +1,4 @@
-import { Button, Text } from '@mantine/core';
+import { Button, Modal, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { api, unwrap } from '../../api/client.ts';
@@ -10,7 +10,7 @@ import { Empty } from '../../lists/empty.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { Table, TableLoading } from '../../lists/table.tsx';
-import { Confirm, Dialog } from '../act.tsx';
+import { Confirm } from '../../shell/confirm.tsx';
 import common from '../admin.module.css';
 import { RowButtons, useEditing } from '../editing.tsx';
 import { groups } from '../queries.ts';
@@ -105,8 +105,8 @@ export function GroupsPage() {
         total={found.data?.metadata.pagination.total ?? 0}
         onChange={(next) => void navigate({ search: next > 1 ? { page: next } : {}, replace: true })}
       />
-      <Dialog
-        isOpen={editing !== undefined}
+      <Modal
+        opened={editing !== undefined}
         title={editing === 'new' ? 'New group' : 'Change this group'}
         onClose={close}
       >
@@ -118,13 +118,13 @@ export function GroupsPage() {
             onDone={done}
           />
         )}
-      </Dialog>
-      <Dialog isOpen={leaving !== undefined} title="Delete this group?" onClose={close}>
+      </Modal>
+      <Modal opened={leaving !== undefined} title="Delete this group?" onClose={close}>
         {leaving !== undefined && (
           <Confirm
             act={() => unwrap(api.DELETE('/groups/{id}', { params: { path: { id: leaving.id } } }))}
             said={`${leaving.name} is deleted.`}
-            refresh="groups"
+            refresh={['admin', 'groups']}
             confirm="Delete group"
             keep="Keep it"
             onClose={close}
@@ -140,7 +140,7 @@ export function GroupsPage() {
             </Text>
           </Confirm>
         )}
-      </Dialog>
+      </Modal>
     </>
   );
 }

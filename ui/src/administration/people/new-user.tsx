@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { api, unwrap } from '../../api/client.ts';
 import { Problem } from '../../shell/problem.tsx';
-import { useAct } from '../act.tsx';
+import { useChange } from '../../shell/use-change.ts';
 import { DialogForm } from '../dialog-form.tsx';
 import { isBesideFields, type PersonDraft, PersonFields } from './person-fields.tsx';
 import type { NewPassword } from './shown-once.tsx';
@@ -11,7 +11,7 @@ type NewProps = { readonly onClose: () => void; readonly onCreated: (shown: NewP
 /** A form for an account with a generated password, so that no administrator types one. */
 export function NewUser({ onClose, onCreated }: NewProps) {
   const [draft, setDraft] = useState<PersonDraft>({ name: '', email: '', roles: ['user'], groups: [] });
-  const { run, error, isBusy } = useAct({
+  const { run, error, isBusy } = useChange({
     async act() {
       const { roles, groups, ...who } = draft;
       const body = { ...who, roles: [...roles], groups: [...groups] };
@@ -19,8 +19,7 @@ export function NewUser({ onClose, onCreated }: NewProps) {
       onCreated({ name: data.name, password: data.generatedPassword ?? '' });
     },
     said: 'The user is created.',
-    refresh: 'users',
-    onDone: () => undefined,
+    refresh: ['admin', 'users'],
   });
   return (
     <DialogForm send="Create user" isBusy={isBusy} onSend={run} onClose={onClose}>

@@ -47,13 +47,8 @@ function Account({ of: user }: { of: Schemas['User'] }) {
   const [step, setStep] = useState<Step>();
   const [shown, setShown] = useState<NewPassword>();
   const heading = useRef<HTMLHeadingElement>(null);
-  const navigate = route.useNavigate();
   const now = useNow();
-  const done = async (finished: Step) => {
-    setStep(undefined);
-    if (finished === 'delete') await navigate({ to: '/admin/users' });
-    else heading.current?.focus();
-  };
+  const toHeading = () => heading.current?.focus();
   return (
     <>
       <PageHead title={user.name} intro={<bdi>{user.email}</bdi>} heading={heading} />
@@ -105,14 +100,16 @@ function Account({ of: user }: { of: Schemas['User'] }) {
         step={step}
         of={user}
         onClose={() => setStep(undefined)}
-        onDone={done}
+        onDone={() => {
+          if (step !== 'reset') toHeading();
+        }}
         onPassword={(password) => setShown({ name: user.name, password })}
       />
       <ShownOnce
         of={shown}
         onStored={() => {
           setShown(undefined);
-          heading.current?.focus();
+          toHeading();
         }}
       />
     </>

@@ -1,7 +1,8 @@
-import { Text } from '@mantine/core';
+import { Modal, Text } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
 import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
-import { Confirm, Dialog } from '../act.tsx';
+import { Confirm } from '../../shell/confirm.tsx';
 import common from '../admin.module.css';
 
 /** Actions on an account, each with its consequences. */
@@ -74,35 +75,39 @@ type StepProps = {
   readonly step: Step | undefined;
   readonly of: Schemas['User'];
   readonly onClose: () => void;
-  readonly onDone: (step: Step) => void | Promise<void>;
+  readonly onDone: () => void;
   readonly onPassword: (password: string) => void;
 };
 
 export function UserStep({ step, of: user, onClose, onDone, onPassword }: StepProps) {
+  const navigate = useNavigate();
   const params = { path: { id: user.id } };
   async function act(): Promise<void> {
     if (step === 'disable' || step === 'enable')
       await unwrap(api.PATCH('/users/{id}', { params, body: { enabled: step === 'enable' } }));
     if (step === 'sign-out') await unwrap(api.POST('/users/{id}/sign-out', { params }));
-    if (step === 'delete') await unwrap(api.DELETE('/users/{id}', { params }));
+    if (step === 'delete') {
+      await unwrap(api.DELETE('/users/{id}', { params }));
+      await navigate({ to: '/admin/users' });
+    }
     if (step !== 'reset') return;
     const { data } = await unwrap(api.POST('/users/{id}/reset-password', { params, body: {} }));
     onPassword(data.generatedPassword ?? '');
   }
   const said = step === undefined ? undefined : words[step];
   return (
-    <Dialog isOpen={step !== undefined} title={said?.title ?? ''} onClose={onClose}>
+    <Modal opened={step !== undefined} title={said?.title ?? ''} onClose={onClose}>
       {step !== undefined && said !== undefined && (
         <Confirm
           act={act}
           said={said.said}
-          refresh="users"
+          refresh={['admin', 'users']}
           confirm={said.confirm}
           keep={said.keep}
           {...(step === 'delete' ? { typed: user.name } : {})}
           isHarmless={said.isHarmless === true}
           onClose={onClose}
-          onDone={() => onDone(step)}
+          onDone={onDone}
         >
           <Text size="sm">
             <b className={common['wrap']}>
@@ -116,6 +121,6 @@ export function UserStep({ step, of: user, onClose, onDone, onPassword }: StepPr
           </ul>
         </Confirm>
       )}
-    </Dialog>
+    </Modal>
   );
 }

@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core';
+import { Button, Modal } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
@@ -11,7 +11,6 @@ import { useShortcut } from '../../shell/shortcuts.ts';
 import { PageHead } from '../../lists/page-head.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { Table, TableLoading } from '../../lists/table.tsx';
-import { Dialog } from '../act.tsx';
 import common from '../admin.module.css';
 import { users } from '../queries.ts';
 import { type ListSearch, turnedTo } from '../search.ts';
@@ -71,7 +70,7 @@ export function UsersPage() {
         total={found.data?.metadata.pagination.total ?? 0}
         onChange={(next) => show({ page: next })}
       />
-      <Dialog isOpen={isCreating} title="New user" onClose={() => setCreating(false)}>
+      <Modal opened={isCreating} title="New user" onClose={() => setCreating(false)}>
         <NewUser
           onClose={() => setCreating(false)}
           onCreated={(password) => {
@@ -79,7 +78,7 @@ export function UsersPage() {
             setShown(password);
           }}
         />
-      </Dialog>
+      </Modal>
       <ShownOnce
         of={shown}
         onStored={() => {

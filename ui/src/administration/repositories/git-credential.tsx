@@ -1,11 +1,12 @@
-import { Button, PasswordInput, Text, Textarea, TextInput } from '@mantine/core';
+import { Button, Modal, PasswordInput, Text, Textarea, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Moment } from '../../shell/moment.tsx';
 import { useNow } from '../../shell/now.ts';
 import { Problem } from '../../shell/problem.tsx';
-import { Confirm, Dialog, useAct } from '../act.tsx';
+import { Confirm } from '../../shell/confirm.tsx';
+import { useChange } from '../../shell/use-change.ts';
 import common from '../admin.module.css';
 import { DialogForm } from '../dialog-form.tsx';
 import { wrongIn } from '../wrong-in.ts';
@@ -46,14 +47,14 @@ export function GitCredential({ of: repository }: { of: Repository }) {
           </Button>
         )}
       </div>
-      <Dialog
-        isOpen={step === 'set'}
+      <Modal
+        opened={step === 'set'}
         title={credential === null ? 'Set a credential' : 'Replace the credential'}
         onClose={close}
       >
         {step === 'set' && <CredentialForm of={repository} onClose={close} />}
-      </Dialog>
-      <Dialog isOpen={step === 'remove'} title="Remove the credential?" onClose={close}>
+      </Modal>
+      <Modal opened={step === 'remove'} title="Remove the credential?" onClose={close}>
         {step === 'remove' && (
           <Confirm
             act={() =>
@@ -64,11 +65,10 @@ export function GitCredential({ of: repository }: { of: Repository }) {
               )
             }
             said="The credential is removed."
-            refresh="repositories"
+            refresh={['admin', 'repositories']}
             confirm="Remove the credential"
             keep="Keep it"
             onClose={close}
-            onDone={close}
           >
             <Text size="sm">
               Postern can then read the repository only if it is public. The token or key stays valid at the
@@ -76,7 +76,7 @@ export function GitCredential({ of: repository }: { of: Repository }) {
             </Text>
           </Confirm>
         )}
-      </Dialog>
+      </Modal>
     </section>
   );
 }
@@ -90,14 +90,14 @@ function CredentialForm({ of: { fullName, cloneUrl }, onClose }: { of: Repositor
   const body = needsToken
     ? { token: token.trim(), ...(user.trim() === '' ? {} : { user: user.trim() }) }
     : { privateKey, knownHosts };
-  const { run, error, isBusy } = useAct({
+  const { run, error, isBusy } = useChange({
     act: () =>
       unwrap(
         api.PUT('/repositories/{owner}/{name}/credential', { params: { path: paramsOf(fullName) }, body }),
       ),
     said: 'The credential is stored.',
-    refresh: 'repositories',
-    onDone: onClose,
+    refresh: ['admin', 'repositories'],
+    onClose,
   });
   const wrong = wrongIn(error, needsToken ? 'token' : 'privateKey');
   return (

@@ -5,7 +5,7 @@ import type { Schemas } from '../../api/contract.ts';
 import { Moment } from '../../shell/moment.tsx';
 import { useNow } from '../../shell/now.ts';
 import { CopyField } from '../../sites/copy-field.tsx';
-import { Confirm, Dialog } from '../act.tsx';
+import { Confirm } from '../../shell/confirm.tsx';
 import common from '../admin.module.css';
 import { paramsOf } from './repository-form.tsx';
 
@@ -43,8 +43,8 @@ export function GitWebhook({ of: { fullName, webhook } }: { of: Schemas['Reposit
           </Button>
         )}
       </div>
-      <Dialog
-        isOpen={step === 'create'}
+      <Modal
+        opened={step === 'create'}
         title={webhook === null ? 'Create a webhook' : 'Replace the secret?'}
         onClose={close}
       >
@@ -54,12 +54,11 @@ export function GitWebhook({ of: { fullName, webhook } }: { of: Schemas['Reposit
             setShown(created.data);
           }}
           said="The secret is created."
-          refresh="repositories"
+          refresh={['admin', 'repositories']}
           confirm={webhook === null ? 'Create the secret' : 'Replace the secret'}
           keep="Cancel"
           isHarmless={webhook === null}
           onClose={close}
-          onDone={close}
         >
           <Text size="sm">
             {webhook === null
@@ -67,22 +66,21 @@ export function GitWebhook({ of: { fullName, webhook } }: { of: Schemas['Reposit
               : 'Postern refuses webhooks with the old secret from then on, until you store the new one at the git server.'}
           </Text>
         </Confirm>
-      </Dialog>
-      <Dialog isOpen={step === 'remove'} title="Remove the webhook?" onClose={close}>
+      </Modal>
+      <Modal opened={step === 'remove'} title="Remove the webhook?" onClose={close}>
         <Confirm
           act={() => unwrap(api.DELETE('/repositories/{owner}/{name}/webhook', { params }))}
           said="The webhook is removed."
-          refresh="repositories"
+          refresh={['admin', 'repositories']}
           confirm="Remove the webhook"
           keep="Keep it"
           onClose={close}
-          onDone={close}
         >
           <Text size="sm">
             Postern will then check the branches only once a minute. Remove the webhook at the git server too.
           </Text>
         </Confirm>
-      </Dialog>
+      </Modal>
       <Modal
         opened={shown !== undefined}
         onClose={() => setShown(undefined)}

@@ -1,4 +1,4 @@
-import { Button, Text } from '@mantine/core';
+import { Button, Modal, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { api, unwrap } from '../../api/client.ts';
@@ -14,7 +14,7 @@ import { Pages } from '../../lists/pages.tsx';
 import { SearchField } from '../../lists/search-field.tsx';
 import { searchVerb } from '../../lists/search-text.ts';
 import { Table, TableLoading } from '../../lists/table.tsx';
-import { Confirm, Dialog } from '../act.tsx';
+import { Confirm } from '../../shell/confirm.tsx';
 import common from '../admin.module.css';
 import { RowButtons, useEditing } from '../editing.tsx';
 import { managedKeys, repositories } from '../queries.ts';
@@ -122,16 +122,16 @@ export function RepositoriesPage() {
         total={found.data?.metadata.pagination.total ?? 0}
         onChange={(next) => show({ page: next })}
       />
-      <Dialog
-        isOpen={editing !== undefined}
+      <Modal
+        opened={editing !== undefined}
         title={editing === 'new' ? 'Register a repository' : 'Change this repository'}
         onClose={close}
       >
         {editing !== undefined && (
           <RepositoryForm {...(editing === 'new' ? {} : { of: editing })} onClose={close} onDone={done} />
         )}
-      </Dialog>
-      <Dialog isOpen={leaving !== undefined} title="Remove this repository?" onClose={close}>
+      </Modal>
+      <Modal opened={leaving !== undefined} title="Remove this repository?" onClose={close}>
         {leaving !== undefined && (
           <Confirm
             act={() =>
@@ -140,7 +140,7 @@ export function RepositoriesPage() {
               )
             }
             said={`${leaving.fullName} is removed.`}
-            refresh="repositories"
+            refresh={['admin', 'repositories']}
             confirm="Remove from the registry"
             keep="Keep it"
             typed={leaving.fullName}
@@ -150,7 +150,7 @@ export function RepositoriesPage() {
             <Follows fullName={leaving.fullName} />
           </Confirm>
         )}
-      </Dialog>
+      </Modal>
     </>
   );
 }

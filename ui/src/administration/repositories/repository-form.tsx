@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Problem } from '../../shell/problem.tsx';
-import { useAct } from '../act.tsx';
+import { useChange } from '../../shell/use-change.ts';
 import { DialogForm } from '../dialog-form.tsx';
 import { wrongIn } from '../wrong-in.ts';
 
@@ -44,7 +44,7 @@ export function RepositoryForm({ of: known, onClose, onDone }: FormProps) {
     defaultBranch: defaultBranch.trim(),
     ...(isChanged && { environmentDefaults: withSecretBranches(known, secretBranches.trim()) }),
   };
-  const { run, error, isBusy } = useAct({
+  const { run, error, isBusy } = useChange({
     act: () =>
       known === undefined
         ? unwrap(api.POST('/repositories', { body }))
@@ -52,7 +52,8 @@ export function RepositoryForm({ of: known, onClose, onDone }: FormProps) {
             api.PATCH('/repositories/{owner}/{name}', { params: { path: paramsOf(known.fullName) }, body }),
           ),
     said: known === undefined ? 'The repository is registered.' : 'Saved.',
-    refresh: 'repositories',
+    refresh: ['admin', 'repositories'],
+    onClose,
     onDone,
   });
   const wrong = wrongIn(error, 'fullName');

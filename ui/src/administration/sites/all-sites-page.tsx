@@ -1,4 +1,4 @@
-import { Anchor, Badge, Button, Text, TextInput } from '@mantine/core';
+import { Anchor, Badge, Button, Modal, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
@@ -12,7 +12,6 @@ import { PageHead, Tools } from '../../lists/page-head.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { SearchField } from '../../lists/search-field.tsx';
 import { Table, TableLoading } from '../../lists/table.tsx';
-import { Dialog } from '../act.tsx';
 import common from '../admin.module.css';
 import { bytesInWords } from '../../shell/bytes.ts';
 import { countOf } from '../../shell/count.ts';
@@ -39,11 +38,7 @@ export function AllSitesPage() {
   const now = useNow();
   const all = found.data?.data ?? [];
   const show = (part: ListSearch) => void navigate({ search: turnedTo(shown, part), replace: true });
-  const done = () => {
-    setStopping(undefined);
-    setResuming(undefined);
-    heading.current?.focus();
-  };
+  const done = () => heading.current?.focus();
   return (
     <>
       <Anchor component={Link} to="/admin/sites" size="sm">
@@ -102,24 +97,24 @@ export function AllSitesPage() {
         total={found.data?.metadata.pagination.total ?? 0}
         onChange={(next) => show({ page: next })}
       />
-      <Dialog
-        isOpen={stopping !== undefined}
+      <Modal
+        opened={stopping !== undefined}
         title="Take this site down?"
         onClose={() => setStopping(undefined)}
       >
         {stopping !== undefined && (
           <TakeDown of={stopping} onClose={() => setStopping(undefined)} onDone={done} />
         )}
-      </Dialog>
-      <Dialog
-        isOpen={resuming !== undefined}
+      </Modal>
+      <Modal
+        opened={resuming !== undefined}
         title="Reinstate this site?"
         onClose={() => setResuming(undefined)}
       >
         {resuming !== undefined && (
           <PutBack id={resuming} onClose={() => setResuming(undefined)} onDone={done} />
         )}
-      </Dialog>
+      </Modal>
     </>
   );
 }

@@ -1,7 +1,7 @@
 import { Text } from '@mantine/core';
 import { useState } from 'react';
 import { api, unwrap } from '../../api/client.ts';
-import { Confirm } from '../act.tsx';
+import { Confirm } from '../../shell/confirm.tsx';
 import common from '../admin.module.css';
 import { ReasonField } from '../reason-field.tsx';
 
@@ -17,7 +17,7 @@ export function TakeDown({ of: site, onClose, onDone }: StepProps & { of: Stoppi
     <Confirm
       act={() => unwrap(api.POST('/sites/{id}/take-down', { params, body: { reason: reason.trim() } }))}
       said="The site is taken down."
-      refresh="sites"
+      refresh={['admin', 'sites']}
       confirm="Take it down"
       keep="Leave it"
       isReady={reason.trim() !== ''}
@@ -57,7 +57,7 @@ export function PutBack({ id, onClose, onDone }: StepProps & { id: string }) {
         )
       }
       said="The site is served again."
-      refresh="sites"
+      refresh={['admin', 'sites']}
       confirm="Serve it again"
       keep="Not yet"
       isHarmless

@@ -121,28 +121,28 @@ function isWrong({ status }: Deploy): boolean {
 }
 
 function Cancel({ of: { id } }: { of: Deploy }) {
-  const { run, error, isBusy } = useChange(
-    'environments',
-    () => unwrap(api.POST('/builds/{id}/cancel', { params: { path: { id } } })),
-    'The deploy is cancelled. The live deploy does not change.',
-  );
+  const { run, error, isBusy } = useChange({
+    act: () => unwrap(api.POST('/builds/{id}/cancel', { params: { path: { id } } })),
+    said: 'The deploy is cancelled. The live deploy does not change.',
+    refresh: ['environments'],
+  });
   return <Act label="Cancel the deploy" run={run} error={error} isBusy={isBusy} />;
 }
 
 function Retry({ of: { id, environment, status, isLive } }: { of: Deploy }) {
   const navigate = useNavigate();
   const isRollback = status === 'deployed' && !isLive;
-  const { run, error, isBusy } = useChange(
-    'environments',
-    async () => {
+  const { run, error, isBusy } = useChange({
+    act: async () => {
       const next = await dataOf(api.POST('/builds/{id}/retry', { params: { path: { id } } }));
       await navigate({
         to: '/environments/$id/deploys/$deploy',
         params: { id: environment.id, deploy: next.id },
       });
     },
-    isRollback ? 'The rollback is queued.' : 'The deploy is queued.',
-  );
+    said: isRollback ? 'The rollback is queued.' : 'The deploy is queued.',
+    refresh: ['environments'],
+  });
   const label = isRollback ? 'Roll back to this commit' : 'Deploy this commit again';
   return <Act label={label} run={run} error={error} isBusy={isBusy} isAgain />;
 }

@@ -1,8 +1,7 @@
-import { Button, Group, Modal, Text } from '@mantine/core';
+import { Modal, Text } from '@mantine/core';
 import { useState } from 'react';
 import { api, unwrap } from '../../api/client.ts';
-import { Problem } from '../../shell/problem.tsx';
-import { useEnding } from '../../shell/use-ending.ts';
+import { Confirm } from '../../shell/confirm.tsx';
 import { AccessField } from '../access-field.tsx';
 import { type Access, accessChoices } from '../environment-words.ts';
 import type { Facts } from './facts.ts';
@@ -11,35 +10,27 @@ type DialogProps = Facts & { readonly isOpen: boolean; readonly onClose: () => v
 
 export function AccessDialog({ isOpen, ...rest }: DialogProps) {
   return (
-    <Modal
-      opened={isOpen}
-      onClose={rest.onClose}
-      title="Who may open it?"
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
-      {isOpen && <Choice {...rest} />}
+    <Modal opened={isOpen} onClose={rest.onClose} title="Who may open it?">
+      <Choice {...rest} />
     </Modal>
   );
 }
 
 function Choice({ environment, policy, me, onClose }: Omit<DialogProps, 'isOpen'>) {
   const [access, setAccess] = useState(environment.access);
-  const { run, error, isBusy } = useEnding({
-    end: () =>
-      unwrap(api.PATCH('/environments/{id}', { params: { path: { id: environment.id } }, body: { access } })),
-    said: 'Access has changed. The services have new URLs.',
-    list: 'environments',
-    onClose,
-    onDone: () => undefined,
-  });
+  const params = { path: { id: environment.id } };
   const isCreator = environment.createdBy.kind === 'user' && environment.createdBy.id === me;
   const width = (value: Access) => accessChoices.findIndex((choice) => choice.value === value);
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (access !== environment.access) run();
-      }}
+    <Confirm
+      act={() => unwrap(api.PATCH('/environments/{id}', { params, body: { access } }))}
+      said="Access has changed. The services have new URLs."
+      refresh={['environments']}
+      confirm="Change access"
+      keep="Cancel"
+      isHarmless
+      isReady={access !== environment.access}
+      onClose={onClose}
     >
       <AccessField
         hasTitle
@@ -54,16 +45,7 @@ function Choice({ environment, policy, me, onClose }: Omit<DialogProps, 'isOpen'
         The services get new URLs at once, and the current ones stop working. Services that use one of these
         URLs are deployed again.
       </Text>
-      {error !== undefined && <Problem error={error} />}
-      <Group justify="flex-end" mt="md" gap="sm">
-        <Button variant="default" onClick={onClose} disabled={isBusy}>
-          Cancel
-        </Button>
-        <Button type="submit" loading={isBusy} disabled={access === environment.access}>
-          Change access
-        </Button>
-      </Group>
-    </form>
+    </Confirm>
   );
 
   function reasonAgainst(choice: Access): string | undefined {

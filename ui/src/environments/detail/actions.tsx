@@ -11,16 +11,16 @@ import type { Facts } from './facts.ts';
 export function Actions({ environment, policy, now }: Facts) {
   const { id, uuid, link, deployEnabled, hasReadyActiveService, services, status, expiresAt } = environment;
   const params = { path: { id } };
-  const deploy = useChange(
-    'environments',
-    () => unwrap(api.POST('/environments/{id}/deploy', { params })),
-    `A deploy of ${uuid} is queued.`,
-  );
-  const extend = useChange(
-    'environments',
-    () => unwrap(api.POST('/environments/{id}/extend', { params, body: {} })),
-    `The lease of ${uuid} is extended.`,
-  );
+  const deploy = useChange({
+    act: () => unwrap(api.POST('/environments/{id}/deploy', { params })),
+    said: `A deploy of ${uuid} is queued.`,
+    refresh: ['environments'],
+  });
+  const extend = useChange({
+    act: () => unwrap(api.POST('/environments/{id}/extend', { params, body: {} })),
+    said: `The lease of ${uuid} is extended.`,
+    refresh: ['environments'],
+  });
   const error = deploy.error ?? extend.error;
   const isServed = services.some(({ url, kind }) => url !== null && kind !== 'external');
   const isAtMaximum = Date.parse(expiresAt) - now >= (policy.maxTtlHours * 60 - 1) * 60_000;

@@ -80,11 +80,11 @@ type FlipProps = Facts & {
 
 function Flip({ environment, field, label, description, said }: FlipProps) {
   const body: Schemas['ChangeEnvironmentRequest'] = { [field]: !environment[field] };
-  const { run, error, isBusy } = useChange(
-    'environments',
-    () => unwrap(api.PATCH('/environments/{id}', { params: { path: { id: environment.id } }, body })),
-    said,
-  );
+  const { run, error, isBusy } = useChange({
+    act: () => unwrap(api.PATCH('/environments/{id}', { params: { path: { id: environment.id } }, body })),
+    said: said,
+    refresh: ['environments'],
+  });
   return (
     <section className={shared['card']}>
       <Switch

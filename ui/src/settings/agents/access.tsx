@@ -42,17 +42,17 @@ function AccessRow({ of: access, offered }: { of: Access; offered: Offered }) {
   const saved = definition?.id ?? onlyReading;
   const [chosen, setChosen] = useState(saved);
   const purpose = isPinned ? undefined : offered.find(({ id }) => id === chosen)?.purpose;
-  const { run, error, isBusy } = useChange(
-    'agents',
-    () =>
+  const { run, error, isBusy } = useChange({
+    act: () =>
       unwrap(
         api.PUT('/me/agents/sessions/{id}/definition', {
           params: { path: { id: sessionId } },
           body: { definitionId: chosen === onlyReading ? null : chosen },
         }),
       ),
-    'Your choice is saved.',
-  );
+    said: 'Your choice is saved.',
+    refresh: ['agents'],
+  });
   return (
     <li>
       <div>

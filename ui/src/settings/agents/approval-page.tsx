@@ -93,16 +93,16 @@ function Asked({ of: approval }: { of: Approval }) {
 
 function Decision({ of: { id, tool } }: { of: Approval }) {
   const params = { path: { id } };
-  const approve = useChange(
-    'agents',
-    () => unwrap(api.POST('/me/agents/approvals/{id}/approve', { params })),
-    'The call is approved.',
-  );
-  const refuse = useChange(
-    'agents',
-    () => unwrap(api.POST('/me/agents/approvals/{id}/refuse', { params })),
-    'The call is refused.',
-  );
+  const approve = useChange({
+    act: () => unwrap(api.POST('/me/agents/approvals/{id}/approve', { params })),
+    said: 'The call is approved.',
+    refresh: ['agents'],
+  });
+  const refuse = useChange({
+    act: () => unwrap(api.POST('/me/agents/approvals/{id}/refuse', { params })),
+    said: 'The call is refused.',
+    refresh: ['agents'],
+  });
   const error = approve.error ?? refuse.error;
   const isBusy = approve.isBusy || refuse.isBusy;
   return (

@@ -1,16 +1,15 @@
-import { Anchor, Button, Group, Modal, Text } from '@mantine/core';
+import { Anchor, Button, Modal, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { CallTimeline } from '../../agents/call-timeline.tsx';
 import { SessionFacts } from '../../agents/session-facts.tsx';
 import { api, unwrap } from '../../api/client.ts';
-import type { Schemas } from '../../api/contract.ts';
 import { PageHead } from '../../lists/page-head.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { TableLoading } from '../../lists/table.tsx';
+import { Confirm } from '../../shell/confirm.tsx';
 import { Problem } from '../../shell/problem.tsx';
-import { useEnding } from '../../shell/use-ending.ts';
 import { myAgentCalls, myAgentSessions } from '../queries.ts';
 
 const route = getRouteApi('/settings/agents/sessions/$id');
@@ -52,40 +51,20 @@ export function SessionPage() {
         total={found.data?.metadata.pagination.total ?? 0}
         onChange={(next) => void navigate({ search: next > 1 ? { page: next } : {}, replace: true })}
       />
-      <Modal
-        opened={isEnding}
-        onClose={() => setEnding(false)}
-        title="End the access of this client?"
-        closeButtonProps={{ 'aria-label': 'Close' }}
-      >
-        {isEnding && session !== undefined && <Question of={session} onClose={() => setEnding(false)} />}
+      <Modal opened={isEnding} onClose={() => setEnding(false)} title="End the access of this client?">
+        <Confirm
+          act={() => unwrap(api.POST('/me/agents/sessions/{id}/end', { params: { path: { id } } }))}
+          said="The access is ended."
+          refresh={['agents']}
+          confirm="End access now"
+          keep="Keep it"
+          onClose={() => setEnding(false)}
+        >
+          <Text size="sm" mb="sm">
+            <code>{session?.clientId}</code> can no longer act for you until you allow it again.
+          </Text>
+        </Confirm>
       </Modal>
-    </>
-  );
-}
-
-function Question({ of: { id, clientId }, onClose }: { of: Schemas['AgentSession']; onClose: () => void }) {
-  const { run, error, isBusy } = useEnding({
-    end: () => unwrap(api.POST('/me/agents/sessions/{id}/end', { params: { path: { id } } })),
-    said: 'The access is ended.',
-    list: 'agents',
-    onClose,
-    onDone: () => undefined,
-  });
-  return (
-    <>
-      <Text size="sm" mb="sm">
-        <code>{clientId}</code> can no longer act for you until you allow it again.
-      </Text>
-      {error !== undefined && <Problem error={error} />}
-      <Group justify="flex-end" mt="md" gap="sm">
-        <Button variant="default" onClick={onClose} disabled={isBusy}>
-          Keep it
-        </Button>
-        <Button color="red" loading={isBusy} onClick={run}>
-          End access now
-        </Button>
-      </Group>
     </>
   );
 }

@@ -1,14 +1,14 @@
-import { Button, Group, Modal, Skeleton, Text, Title } from '@mantine/core';
+import { Button, Modal, Skeleton, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
+import { Confirm } from '../../shell/confirm.tsx';
 import { PlugIcon } from '../../shell/icons.tsx';
 import { Moment } from '../../shell/moment.tsx';
 import { useNow } from '../../shell/now.ts';
 import { Problem } from '../../shell/problem.tsx';
-import { useEnding } from '../../shell/use-ending.ts';
 import { Empty } from '../../lists/empty.tsx';
 import styles from './clients-page.module.css';
 import { myClients } from '../queries.ts';
@@ -85,46 +85,26 @@ export function ClientsPage() {
         opened={leaving !== undefined}
         onClose={() => setLeaving(undefined)}
         title="Disconnect this client?"
-        closeButtonProps={{ 'aria-label': 'Close' }}
       >
         {leaving !== undefined && (
-          <Question
-            of={leaving}
+          <Confirm
+            act={() => unwrap(api.DELETE('/me/clients/{id}', { params: { path: { id: leaving.clientId } } }))}
+            said={`${leaving.name} is disconnected.`}
+            refresh={['clients']}
+            confirm="Disconnect now"
+            keep="Keep it connected"
             onClose={() => setLeaving(undefined)}
             onDone={() => heading.current?.focus()}
-          />
+          >
+            <Text size="sm" mb="sm">
+              <b>
+                <bdi>{leaving.name}</bdi>
+              </b>{' '}
+              can no longer act for you until you allow it again.
+            </Text>
+          </Confirm>
         )}
       </Modal>
-    </>
-  );
-}
-
-function Question({ of: client, onClose, onDone }: { of: Client; onClose: () => void; onDone: () => void }) {
-  const { run, error, isBusy } = useEnding({
-    end: () => unwrap(api.DELETE('/me/clients/{id}', { params: { path: { id: client.clientId } } })),
-    said: `${client.name} is disconnected.`,
-    list: 'clients',
-    onClose,
-    onDone,
-  });
-
-  return (
-    <>
-      <Text size="sm" mb="sm">
-        <b>
-          <bdi>{client.name}</bdi>
-        </b>{' '}
-        can no longer act for you until you allow it again.
-      </Text>
-      {error !== undefined && <Problem error={error} />}
-      <Group justify="flex-end" mt="md" gap="sm">
-        <Button variant="default" onClick={onClose} disabled={isBusy}>
-          Keep it connected
-        </Button>
-        <Button color="red" loading={isBusy} onClick={run}>
-          Disconnect now
-        </Button>
-      </Group>
     </>
   );
 }

@@ -2,16 +2,15 @@ import { Alert, Badge, Button, Group, Modal, PasswordInput, Skeleton, Text } fro
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
-import { api, unwrap, wrongFields } from '../../api/client.ts';
+import { api, dataOf, wrongFields } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
-import { queryClient } from '../../api/queries.ts';
 import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
-import { announce } from '../../shell/announce.tsx';
+import { Confirm } from '../../shell/confirm.tsx';
 import { Moment } from '../../shell/moment.tsx';
 import { useNow } from '../../shell/now.ts';
 import { Problem } from '../../shell/problem.tsx';
-import { useEnding } from '../../shell/use-ending.ts';
+import { useChange } from '../../shell/use-change.ts';
 import styles from '../clients/clients-page.module.css';
 import own from './connections-page.module.css';
 import { myConnections } from '../queries.ts';
@@ -77,21 +76,29 @@ export function ConnectionsPage() {
           ))}
         </ul>
       )}
-      <Modal
-        opened={connecting !== undefined}
-        onClose={close}
-        title="Connect your account"
-        closeButtonProps={{ 'aria-label': 'Close' }}
-      >
+      <Modal opened={connecting !== undefined} onClose={close} title="Connect your account">
         {connecting !== undefined && <Connect to={connecting} onClose={close} onDone={focus} />}
       </Modal>
-      <Modal
-        opened={leaving !== undefined}
-        onClose={close}
-        title="Disconnect this account?"
-        closeButtonProps={{ 'aria-label': 'Close' }}
-      >
-        {leaving !== undefined && <Question of={leaving} onClose={close} onDone={focus} />}
+      <Modal opened={leaving !== undefined} onClose={close} title="Disconnect this account?">
+        {leaving !== undefined && (
+          <Confirm
+            act={() => api.DELETE('/me/connections/{slug}', { params: { path: { slug: leaving.slug } } })}
+            said={`${leaving.name} is disconnected.`}
+            refresh={['connections']}
+            confirm="Disconnect now"
+            keep="Keep it connected"
+            onClose={close}
+            onDone={focus}
+          >
+            <Text size="sm" mb="sm">
+              Your agents lose the tools of{' '}
+              <b>
+                <bdi>{leaving.name}</bdi>
+              </b>
+              , and Postern forgets your account there.
+            </Text>
+          </Confirm>
+        )}
       </Modal>
     </>
   );
@@ -150,43 +157,37 @@ const explanations: Readonly<Record<Connection['auth'], string>> = {
   oauth: 'You sign in at the page of this server, allow Postern, and come back.',
 };
 
-type DialogProps = { readonly onClose: () => void; readonly onDone: () => void };
+type ConnectProps = {
+  readonly to: Connection;
+  readonly onClose: () => void;
+  readonly onDone: () => void;
+};
 
-function Connect({ to, onClose, onDone }: DialogProps & { readonly to: Connection }) {
+function Connect({ to: { slug, name, auth }, onClose, onDone }: ConnectProps) {
   const [value, setValue] = useState('');
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
-  const { slug, name, auth } = to;
-  const wrong = wrongFields(error)['value'];
-
-  async function connect(): Promise<void> {
-    setBusy(true);
-    setError(undefined);
-    try {
+  const { run, error, isBusy } = useChange({
+    async act() {
       const params = { path: { slug } };
       const body = auth === 'header' ? { value } : {};
-      const { data } = await unwrap(api.POST('/me/connections/{slug}/start', { params, body }));
-      if (data.authorizationUrl !== null) {
-        // The page of the authorization server; the button stays busy until it opens.
-        window.location.assign(data.authorizationUrl);
-        return;
-      }
-      announce(`${name} is connected.`);
-      onClose();
-      await queryClient.invalidateQueries({ queryKey: ['connections'] });
-      onDone();
-    } catch (failure) {
-      setError(failure);
-      setBusy(false);
-    }
-  }
+      const { authorizationUrl } = await dataOf(api.POST('/me/connections/{slug}/start', { params, body }));
+      if (authorizationUrl === null) return;
+      window.location.assign(authorizationUrl);
+      // The button stays busy until the page of the authorization server opens.
+      await new Promise(() => undefined);
+    },
+    said: `${name} is connected.`,
+    refresh: ['connections'],
+    onClose,
+    onDone,
+  });
+  const wrong = wrongFields(error)['value'];
 
   return (
     <form
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        if (!isBusy) void connect();
+        run();
       }}
     >
       <Text size="sm" mb="sm">
@@ -218,35 +219,5 @@ function Connect({ to, onClose, onDone }: DialogProps & { readonly to: Connectio
         </Button>
       </Group>
     </form>
-  );
-}
-
-function Question({ of: { slug, name }, onClose, onDone }: DialogProps & { readonly of: Connection }) {
-  const { run, error, isBusy } = useEnding({
-    end: () => api.DELETE('/me/connections/{slug}', { params: { path: { slug } } }),
-    said: `${name} is disconnected.`,
-    list: 'connections',
-    onClose,
-    onDone,
-  });
-  return (
-    <>
-      <Text size="sm" mb="sm">
-        Your agents lose the tools of{' '}
-        <b>
-          <bdi>{name}</bdi>
-        </b>
-        , and Postern forgets your account there.
-      </Text>
-      {error !== undefined && <Problem error={error} />}
-      <Group justify="flex-end" mt="md" gap="sm">
-        <Button variant="default" onClick={onClose} disabled={isBusy}>
-          Keep it connected
-        </Button>
-        <Button color="red" loading={isBusy} onClick={run}>
-          Disconnect now
-        </Button>
-      </Group>
-    </>
   );
 }

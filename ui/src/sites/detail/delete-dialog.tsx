@@ -1,7 +1,6 @@
-import { Button, Group, Modal, Text } from '@mantine/core';
+import { Modal, Text } from '@mantine/core';
 import { api, unwrap } from '../../api/client.ts';
-import { Problem } from '../../shell/problem.tsx';
-import { useEnding } from '../../shell/use-ending.ts';
+import { Confirm } from '../../shell/confirm.tsx';
 import type { Site } from '../site-words.ts';
 
 type DialogProps = {
@@ -11,53 +10,30 @@ type DialogProps = {
   readonly onClose: () => void;
 };
 
-export function DeleteDialog({ isOpen, ...rest }: DialogProps) {
+export function DeleteDialog({ site: { id, name }, restoreDays, isOpen, onClose }: DialogProps) {
+  const params = { path: { id } };
+  const restore = () => unwrap(api.POST('/sites/{id}/restore', { params }));
   return (
-    <Modal
-      opened={isOpen}
-      onClose={rest.onClose}
-      title="Delete this site?"
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
-      <Question {...rest} />
+    <Modal opened={isOpen} onClose={onClose} title="Delete this site?">
+      <Confirm
+        act={() => unwrap(api.DELETE('/sites/{id}', { params }))}
+        said={`${name} is deleted.`}
+        undo={restoreDays > 0 ? { act: restore, said: `${name} is restored.` } : undefined}
+        refresh={['sites']}
+        confirm="Delete it"
+        keep="Keep it"
+        onClose={onClose}
+      >
+        <Text size="sm">
+          <b>
+            <bdi>{name}</bdi>
+          </b>{' '}
+          stops being served at once, everywhere.{' '}
+          {restoreDays === 0
+            ? 'It cannot be restored here.'
+            : `For ${restoreDays} ${restoreDays === 1 ? 'day' : 'days'} you can restore it with all its versions, at the same address; then it is permanently removed.`}
+        </Text>
+      </Confirm>
     </Modal>
-  );
-}
-
-function Question({ site, restoreDays, onClose }: Omit<DialogProps, 'isOpen'>) {
-  const { run, error, isBusy } = useEnding({
-    end: () => unwrap(api.DELETE('/sites/{id}', { params: { path: { id: site.id } } })),
-    said: `${site.name} is deleted.`,
-    ...(restoreDays > 0 && {
-      undo: {
-        act: () => unwrap(api.POST('/sites/{id}/restore', { params: { path: { id: site.id } } })),
-        said: `${site.name} is restored.`,
-      },
-    }),
-    list: 'sites',
-    onClose,
-    onDone: () => undefined,
-  });
-  return (
-    <>
-      <Text size="sm">
-        <b>
-          <bdi>{site.name}</bdi>
-        </b>{' '}
-        stops being served at once, everywhere.{' '}
-        {restoreDays === 0
-          ? 'It cannot be restored here.'
-          : `For ${restoreDays} ${restoreDays === 1 ? 'day' : 'days'} you can restore it with all its versions, at the same address; then it is permanently removed.`}
-      </Text>
-      {error !== undefined && <Problem error={error} />}
-      <Group justify="flex-end" mt="md" gap="sm">
-        <Button variant="default" onClick={onClose} disabled={isBusy}>
-          Keep it
-        </Button>
-        <Button color="red" onClick={run} loading={isBusy}>
-          Delete it
-        </Button>
-      </Group>
-    </>
   );
 }

@@ -9,11 +9,11 @@ import { ReasonedButton } from '../../shell/reasoned-button.tsx';
 
 /** When it expires, and how far one extension takes it. */
 export function ExpiryCard({ site, actions, now }: Facts) {
-  const { run, error, isBusy } = useChange(
-    'sites',
-    () => unwrap(api.POST('/sites/{id}/extend', { params: { path: { id: site.id } } })),
-    `The expiry of ${site.name} is extended.`,
-  );
+  const { run, error, isBusy } = useChange({
+    act: () => unwrap(api.POST('/sites/{id}/extend', { params: { path: { id: site.id } } })),
+    said: `The expiry of ${site.name} is extended.`,
+    refresh: ['sites'],
+  });
   const { expiresAt } = site;
   if (expiresAt === null)
     return (

@@ -1,8 +1,7 @@
-import { Button, Group, Modal, Text } from '@mantine/core';
+import { Modal, Text } from '@mantine/core';
 import { useRef } from 'react';
 import { api, dataOf } from '../../api/client.ts';
-import { Problem } from '../../shell/problem.tsx';
-import { useEnding } from '../../shell/use-ending.ts';
+import { Confirm } from '../../shell/confirm.tsx';
 import type { Site } from '../site-words.ts';
 import { Changes } from './changes.tsx';
 
@@ -21,7 +20,6 @@ export function GoLiveDialog({ site, number, onClose }: DialogProps) {
       onClose={onClose}
       size="lg"
       title={`Make version ${number ?? ''} live?`}
-      closeButtonProps={{ 'aria-label': 'Close' }}
     >
       {number !== undefined && <Question site={site} number={number} onClose={onClose} />}
     </Modal>
@@ -41,37 +39,29 @@ function Question({ site, number, onClose }: DialogProps & { number: number }) {
       }),
     );
   const made = useRef<string>(undefined);
-  const { run, error, isBusy } = useEnding({
-    end: async () => {
-      made.current = (await makeLive(number, before?.digest)).version?.digest;
-    },
-    said: `Version ${number} is live.`,
-    ...(before !== null && {
-      undo: {
-        act: () => makeLive(before.number, made.current),
-        said: `Version ${before.number} is live again.`,
-      },
-    }),
-    list: 'sites',
-    onClose,
-    onDone: () => undefined,
-  });
   return (
-    <>
+    <Confirm
+      act={async () => {
+        made.current = (await makeLive(number, before?.digest)).version?.digest;
+      }}
+      said={`Version ${number} is live.`}
+      {...(before !== null && {
+        undo: {
+          act: () => makeLive(before.number, made.current),
+          said: `Version ${before.number} is live again.`,
+        },
+      })}
+      refresh={['sites']}
+      confirm="Make it live"
+      keep={`Keep version ${before?.number ?? ''}`}
+      isHarmless
+      onClose={onClose}
+    >
       <Text size="sm" mb="sm">
         Readers see it within a second, at the same address. Nothing is uploaded and nothing is lost: version{' '}
-        {site.version?.number ?? 'before'} stays, and you can make it live again.
+        {before?.number ?? 'before'} stays, and you can make it live again.
       </Text>
       <Changes siteId={site.id} number={number} />
-      {error !== undefined && <Problem error={error} />}
-      <Group justify="flex-end" mt="md" gap="sm">
-        <Button variant="default" onClick={onClose} disabled={isBusy}>
-          Keep version {site.version?.number}
-        </Button>
-        <Button onClick={run} loading={isBusy}>
-          Make it live
-        </Button>
-      </Group>
-    </>
+    </Confirm>
   );
 }

@@ -50,7 +50,6 @@ export function Preview({ siteId, number, reason }: PreviewProps) {
         opened={made !== undefined || error !== undefined}
         onClose={close}
         title={`Preview of version ${number}`}
-        closeButtonProps={{ 'aria-label': 'Close' }}
       >
         {error !== undefined && <Problem error={error} />}
         {made !== undefined && (

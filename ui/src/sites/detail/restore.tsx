@@ -7,11 +7,11 @@ import type { Facts } from './facts.ts';
 import { ReasonedButton } from '../../shell/reasoned-button.tsx';
 
 export function Restore({ site, actions, now }: Facts) {
-  const { run, error, isBusy } = useChange(
-    'sites',
-    () => unwrap(api.POST('/sites/{id}/restore', { params: { path: { id: site.id } } })),
-    `${site.name} is restored.`,
-  );
+  const { run, error, isBusy } = useChange({
+    act: () => unwrap(api.POST('/sites/{id}/restore', { params: { path: { id: site.id } } })),
+    said: `${site.name} is restored.`,
+    refresh: ['sites'],
+  });
   const until = site.restorableUntil === null ? null : Date.parse(site.restorableUntil);
   return (
     <Alert color="yellow" title="This site is deleted" mb="md">

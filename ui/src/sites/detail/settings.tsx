@@ -80,12 +80,12 @@ export function Settings({ site, actions, isAdministrator, ...rest }: Facts & { 
 
 function Rename({ site, actions }: Facts) {
   const [name, setName] = useState(site.name);
-  const { run, error, isBusy } = useChange(
-    'sites',
-    () =>
+  const { run, error, isBusy } = useChange({
+    act: () =>
       unwrap(api.PATCH('/sites/{id}', { params: { path: { id: site.id } }, body: { name: name.trim() } })),
-    'The name is changed.',
-  );
+    said: 'The name is changed.',
+    refresh: ['sites'],
+  });
   const reason = actions.reasons.change;
   const beside = error instanceof ApiProblem ? error.fields.find(({ field }) => field === 'name') : undefined;
   const isSame = name.trim() === site.name || name.trim() === '';
@@ -118,11 +118,12 @@ function Rename({ site, actions }: Facts) {
 }
 
 function Spa({ site, actions }: Facts) {
-  const { run, error, isBusy } = useChange(
-    'sites',
-    () => unwrap(api.PATCH('/sites/{id}', { params: { path: { id: site.id } }, body: { spa: !site.spa } })),
-    site.spa ? 'Missing pages answer 404.' : 'Missing pages show index.html.',
-  );
+  const { run, error, isBusy } = useChange({
+    act: () =>
+      unwrap(api.PATCH('/sites/{id}', { params: { path: { id: site.id } }, body: { spa: !site.spa } })),
+    said: site.spa ? 'Missing pages answer 404.' : 'Missing pages show index.html.',
+    refresh: ['sites'],
+  });
   return (
     <>
       <Switch

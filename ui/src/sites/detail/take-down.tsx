@@ -17,18 +17,18 @@ export function TakeDown({ id, standing }: TakeDownProps) {
   const [reason, setReason] = useState('');
   const [done, setDone] = useState('');
   const body = { reason: reason.trim() };
-  const down = useChange(
-    'sites',
-    () => unwrap(api.POST('/sites/{id}/take-down', { params: { path: { id } }, body })),
-    'The site is taken down.',
-    () => setDone('The site is taken down. Its owner can read the reason.'),
-  );
-  const back = useChange(
-    'sites',
-    () => unwrap(api.POST('/sites/{id}/put-back', { params: { path: { id } }, body })),
-    'The site is reinstated.',
-    () => setDone('The site is reinstated and served as before.'),
-  );
+  const down = useChange({
+    act: () => unwrap(api.POST('/sites/{id}/take-down', { params: { path: { id } }, body })),
+    said: 'The site is taken down.',
+    refresh: ['sites'],
+    onDone: () => setDone('The site is taken down. Its owner can read the reason.'),
+  });
+  const back = useChange({
+    act: () => unwrap(api.POST('/sites/{id}/put-back', { params: { path: { id } }, body })),
+    said: 'The site is reinstated.',
+    refresh: ['sites'],
+    onDone: () => setDone('The site is reinstated and served as before.'),
+  });
   const error = down.error ?? back.error;
   const hasReason = body.reason !== '';
   return (

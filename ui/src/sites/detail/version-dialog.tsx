@@ -15,13 +15,7 @@ type DialogProps = {
 export function VersionDialog({ site, number, onClose }: DialogProps) {
   const isLive = number === site.version?.number;
   return (
-    <Modal
-      opened={number !== undefined}
-      onClose={onClose}
-      size="lg"
-      title={`Version ${number ?? ''}`}
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
+    <Modal opened={number !== undefined} onClose={onClose} size="lg" title={`Version ${number ?? ''}`}>
       {number !== undefined && (
         <Tabs defaultValue={isLive ? 'report' : 'live'} keepMounted={false}>
           <Tabs.List mb="md">

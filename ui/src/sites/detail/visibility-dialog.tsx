@@ -1,23 +1,37 @@
-import { Button, Group, Modal, Text } from '@mantine/core';
+import { Modal, Text } from '@mantine/core';
 import { api, unwrap } from '../../api/client.ts';
-import { Problem } from '../../shell/problem.tsx';
-import { useEnding } from '../../shell/use-ending.ts';
+import { Confirm } from '../../shell/confirm.tsx';
 import type { Site } from '../site-words.ts';
 import styles from './detail.module.css';
 
 type DialogProps = { readonly site: Site; readonly isOpen: boolean; readonly onClose: () => void };
 
 /** Says who will see the site and what happens to its address, before the change. */
-export function VisibilityDialog({ site, isOpen, onClose }: DialogProps) {
-  const next = site.visibility === 'private' ? 'public' : 'private';
+export function VisibilityDialog({ site: { id, name, visibility }, isOpen, onClose }: DialogProps) {
+  const next = visibility === 'private' ? 'public' : 'private';
   return (
-    <Modal
-      opened={isOpen}
-      onClose={onClose}
-      title={next === 'public' ? 'Make this site public?' : 'Make this site private?'}
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
-      <Question site={site} next={next} onClose={onClose} />
+    <Modal opened={isOpen} onClose={onClose} title={`Make this site ${next}?`}>
+      <Confirm
+        act={() => unwrap(api.PATCH('/sites/{id}', { params: { path: { id } }, body: { visibility: next } }))}
+        said={`${name} is ${next}.`}
+        refresh={['sites']}
+        confirm={`Make it ${next}`}
+        keep={`Leave it ${visibility}`}
+        isHarmless
+        onClose={onClose}
+      >
+        <Text size="sm" mb="xs">
+          <b>
+            <bdi>{name}</bdi>
+          </b>{' '}
+          becomes {next}:
+        </Text>
+        <ul className={styles['points']}>
+          {effects[next].map((effect) => (
+            <li key={effect}>{effect}</li>
+          ))}
+        </ul>
+      </Confirm>
     </Modal>
   );
 }
@@ -37,38 +51,3 @@ const effects = {
     'Copies that people saved or caches stored while it was public cannot be recalled.',
   ],
 } as const;
-
-function Question({ site, next, onClose }: Omit<DialogProps, 'isOpen'> & { next: 'public' | 'private' }) {
-  const { run, error, isBusy } = useEnding({
-    end: () =>
-      unwrap(api.PATCH('/sites/{id}', { params: { path: { id: site.id } }, body: { visibility: next } })),
-    said: `${site.name} is ${next}.`,
-    list: 'sites',
-    onClose,
-    onDone: () => undefined,
-  });
-  return (
-    <>
-      <Text size="sm" mb="xs">
-        <b>
-          <bdi>{site.name}</bdi>
-        </b>{' '}
-        becomes {next}:
-      </Text>
-      <ul className={styles['points']}>
-        {effects[next].map((effect) => (
-          <li key={effect}>{effect}</li>
-        ))}
-      </ul>
-      {error !== undefined && <Problem error={error} />}
-      <Group justify="flex-end" mt="md" gap="sm">
-        <Button variant="default" onClick={onClose} disabled={isBusy}>
-          Leave it {site.visibility}
-        </Button>
-        <Button onClick={run} loading={isBusy}>
-          Make it {next}
-        </Button>
-      </Group>
-    </>
-  );
-}

@@ -81,12 +81,7 @@ type LeaveProps = { readonly isOpen: boolean; readonly onStay: () => void; reado
 
 function LeaveDialog({ isOpen, onStay, onLeave }: LeaveProps) {
   return (
-    <Modal
-      opened={isOpen}
-      onClose={onStay}
-      title="Stop the upload?"
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
+    <Modal opened={isOpen} onClose={onStay} title="Stop the upload?">
       <Text size="sm">
         The upload is not finished. If you leave this page, it stops, and nothing is published.
       </Text>

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { api, unwrap } from '../../../api/client.ts';
 import type { Schemas } from '../../../api/contract.ts';
 import { Problem } from '../../../shell/problem.tsx';
-import { useAct } from '../../act.tsx';
+import { useChange } from '../../../shell/use-change.ts';
 import { DialogForm } from '../../dialog-form.tsx';
 import { wrongIn } from '../../wrong-in.ts';
 
@@ -40,7 +40,7 @@ export function ServerForm({ of: known, onClose, onDone }: FormProps) {
       ? null
       : { clientId, ...(clientSecret === '' ? {} : { clientSecret }) };
   const rest = { name, url, auth, enabled, ...(keepsClient ? {} : { client }) };
-  const { run, error, isBusy } = useAct({
+  const { run, error, isBusy } = useChange({
     act: () =>
       known === undefined
         ? unwrap(api.POST('/config/mcp/servers', { body: { slug, ...rest } }))
@@ -48,7 +48,8 @@ export function ServerForm({ of: known, onClose, onDone }: FormProps) {
             api.PATCH('/config/mcp/servers/{slug}', { params: { path: { slug: known.slug } }, body: rest }),
           ),
     said: known === undefined ? 'The server is added.' : 'Saved.',
-    refresh: 'servers',
+    refresh: ['admin', 'servers'],
+    onClose,
     onDone,
   });
   const wrong = wrongIn(error, 'slug');

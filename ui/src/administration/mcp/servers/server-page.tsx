@@ -8,7 +8,7 @@ import { PageHead } from '../../../lists/page-head.tsx';
 import { TableLoading } from '../../../lists/table.tsx';
 import { NotFound } from '../../../shell/not-found.tsx';
 import { Problem } from '../../../shell/problem.tsx';
-import { useAct } from '../../act.tsx';
+import { useChange } from '../../../shell/use-change.ts';
 import common from '../../admin.module.css';
 import { mcpServers, mcpServerTools } from '../../queries.ts';
 import { authWords } from './server-form.tsx';
@@ -87,17 +87,15 @@ type Issuers = { readonly slug: string; readonly from: Schemas['McpServer']['iss
 function ChangedIssuer({ slug, from, to }: Issuers) {
   const decide = (issuer: string) => () =>
     unwrap(api.PATCH('/config/mcp/servers/{slug}', { params: { path: { slug } }, body: { issuer } }));
-  const keep = useAct({
+  const keep = useChange({
     act: decide(from ?? to),
     said: 'People sign in where they did before.',
-    refresh: 'servers',
-    onDone: () => undefined,
+    refresh: ['admin', 'servers'],
   });
-  const accept = useAct({
+  const accept = useChange({
     act: decide(to),
     said: 'The sign-in is accepted.',
-    refresh: 'servers',
-    onDone: () => undefined,
+    refresh: ['admin', 'servers'],
   });
   const error = keep.error ?? accept.error;
   const isFirst = from === null;

@@ -1,4 +1,4 @@
-import { Anchor, Badge, Button, Text } from '@mantine/core';
+import { Anchor, Badge, Button, Modal, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { api } from '../../../api/client.ts';
@@ -9,7 +9,7 @@ import { Table, TableLoading } from '../../../lists/table.tsx';
 import { PlusIcon, SocketIcon } from '../../../shell/icons.tsx';
 import { Problem } from '../../../shell/problem.tsx';
 import { useShortcut } from '../../../shell/shortcuts.ts';
-import { Confirm, Dialog } from '../../act.tsx';
+import { Confirm } from '../../../shell/confirm.tsx';
 import common from '../../admin.module.css';
 import { RowButtons, useEditing } from '../../editing.tsx';
 import { mcpServers } from '../../queries.ts';
@@ -87,21 +87,21 @@ export function ServersPage() {
           ))}
         </Table>
       )}
-      <Dialog
-        isOpen={editing !== undefined}
+      <Modal
+        opened={editing !== undefined}
         title={editing === 'new' ? 'New external MCP server' : 'Change this server'}
         onClose={close}
       >
         {editing !== undefined && (
           <ServerForm {...(editing === 'new' ? {} : { of: editing })} onClose={close} onDone={done} />
         )}
-      </Dialog>
-      <Dialog isOpen={leaving !== undefined} title="Delete this server?" onClose={close}>
+      </Modal>
+      <Modal opened={leaving !== undefined} title="Delete this server?" onClose={close}>
         {leaving !== undefined && (
           <Confirm
             act={() => api.DELETE('/config/mcp/servers/{slug}', { params: { path: { slug: leaving.slug } } })}
             said={`${leaving.name} is deleted.`}
-            refresh="servers"
+            refresh={['admin', 'servers']}
             confirm="Delete server"
             keep="Keep it"
             onClose={close}
@@ -116,7 +116,7 @@ export function ServersPage() {
             </Text>
           </Confirm>
         )}
-      </Dialog>
+      </Modal>
     </>
   );
 }

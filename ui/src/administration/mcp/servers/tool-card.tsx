@@ -3,7 +3,7 @@ import { useId } from 'react';
 import { api, unwrap } from '../../../api/client.ts';
 import type { Schemas } from '../../../api/contract.ts';
 import { Problem } from '../../../shell/problem.tsx';
-import { useAct } from '../../act.tsx';
+import { useChange } from '../../../shell/use-change.ts';
 import common from '../../admin.module.css';
 import { RuleChoice } from '../tool-rule.tsx';
 import styles from './tool-card.module.css';
@@ -24,7 +24,7 @@ export function ToolCard({ server, tool }: Props) {
   const id = useId();
   const { name, status, problem, listed, accepted, digest } = tool;
   const [words, color] = statusWords[status];
-  const { run, error, isBusy } = useAct({
+  const { run, error, isBusy } = useChange({
     act: () =>
       unwrap(
         api.POST('/config/mcp/servers/{slug}/tools/{name}/accept', {
@@ -33,8 +33,7 @@ export function ToolCard({ server, tool }: Props) {
         }),
       ),
     said: `${name} is accepted.`,
-    refresh: 'servers',
-    onDone: () => undefined,
+    refresh: ['admin', 'servers'],
   });
   return (
     <section className={common['card']} aria-labelledby={id}>
@@ -103,7 +102,7 @@ function Rules({
 }: Pick<Props, 'server'> & { readonly name: string }) {
   const id = useId();
   const isReadOnly = readOnlyTools.includes(name);
-  const { run, error, isBusy } = useChange(slug, {
+  const { run, error, isBusy } = useServerChange(slug, {
     readOnlyTools: isReadOnly ? readOnlyTools.filter((one) => one !== name) : [...readOnlyTools, name],
   });
   return (
@@ -130,9 +129,9 @@ type RuleProps = {
 };
 
 function Rule({ slug, name, tools, labelledBy }: RuleProps) {
-  const allow = useChange(slug, { tools: { ...tools, [name]: 'allow' } });
-  const ask = useChange(slug, { tools: { ...tools, [name]: 'ask' } });
-  const hide = useChange(slug, { tools: { ...tools, [name]: 'hidden' } });
+  const allow = useServerChange(slug, { tools: { ...tools, [name]: 'allow' } });
+  const ask = useServerChange(slug, { tools: { ...tools, [name]: 'ask' } });
+  const hide = useServerChange(slug, { tools: { ...tools, [name]: 'hidden' } });
   const by = { allow, ask, hidden: hide };
   const error = allow.error ?? ask.error ?? hide.error;
   return (
@@ -143,11 +142,10 @@ function Rule({ slug, name, tools, labelledBy }: RuleProps) {
   );
 }
 
-function useChange(slug: string, body: Schemas['McpServerChange']) {
-  return useAct({
+function useServerChange(slug: string, body: Schemas['McpServerChange']) {
+  return useChange({
     act: () => unwrap(api.PATCH('/config/mcp/servers/{slug}', { params: { path: { slug } }, body })),
     said: 'Saved.',
-    refresh: 'servers',
-    onDone: () => undefined,
+    refresh: ['admin', 'servers'],
   });
 }
