@@ -1,7 +1,7 @@
 import { Anchor, Button } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { KeyIcon } from '../shell/icons.tsx';
-import { Empty, NoMatch, NoMatchLine } from '../lists/empty.tsx';
+import { Empty, NoMatch } from '../lists/empty.tsx';
 import { searchVerb } from '../lists/search-text.ts';
 import type { KeySearch } from './key-search.ts';
 
@@ -37,20 +37,15 @@ export function NoKeyMatches({ shown, onClear }: { shown: KeySearch; onClear: ()
     ...(unused === true ? ['were unused for 30 days'] : []),
   ];
   return (
-    <NoMatch>
-      <NoMatchLine>
-        There are no {what}
-        {search !== undefined && (
-          <>
-            {' '}
-            whose name {searchVerb(search)} “<bdi>{search}</bdi>”, or with this id
-          </>
-        )}
-        {filters.length > 0 && `${search === undefined ? '' : ','} that ${filters.join(' and ')}`}.
-      </NoMatchLine>
-      <Button variant="default" size="xs" onClick={onClear}>
-        Show active keys
-      </Button>
+    <NoMatch clear="Show active keys" onClear={onClear}>
+      There are no {what}
+      {search !== undefined && (
+        <>
+          {' '}
+          whose name {searchVerb(search)} “<bdi>{search}</bdi>”, or with this id
+        </>
+      )}
+      {filters.length > 0 && `${search === undefined ? '' : ','} that ${filters.join(' and ')}`}.
     </NoMatch>
   );
 }

@@ -6,9 +6,8 @@ import { PlusIcon } from '../shell/icons.tsx';
 import { useNow } from '../shell/now.ts';
 import { Problem } from '../shell/problem.tsx';
 import { PageHead, Tools } from '../lists/page-head.tsx';
-import { Pages } from '../lists/pages.tsx';
+import { List } from '../lists/list.tsx';
 import { SearchField } from '../lists/search-field.tsx';
-import { TableLoading } from '../lists/table.tsx';
 import { FirstKey, NoKeyMatches } from './empty.tsx';
 import { KeyFilters } from './key-filters.tsx';
 import { askedBy, isFiltered, type KeySearch, keySearch, keyStates } from './key-search.ts';
@@ -29,17 +28,16 @@ const stateLabels = { active: 'Active', expired: 'Expired', revoked: 'Revoked', 
 export function KeysPage() {
   const navigate = route.useNavigate();
   const shown = route.useSearch();
-  const { state = 'active', search = '', page = 1 } = shown;
+  const { page: _page, ...kept } = shown;
+  const { state = 'active', search = '' } = kept;
   const policy = useQuery(myPolicy);
   const keys = useQuery(myKeys(askedBy(shown, pageSize)));
   const { data: usages } = useQuery(usagesOf((keys.data?.data ?? []).map(({ id }) => id)));
   const [revoking, setRevoking] = useState<Key>();
   const heading = useRef<HTMLHeadingElement>(null);
   const now = useNow() + (policy.data?.clockOffsetMs ?? 0);
-  const total = keys.data?.metadata.pagination.total ?? 0;
   const { activeKeys } = policy.data ?? {};
   const isFull = activeKeys !== undefined && activeKeys.count >= activeKeys.limit;
-  const { page: _page, ...kept } = shown;
   const show = (next: KeySearch) => void navigate({ search: keySearch(next), replace: true });
 
   return (
@@ -77,23 +75,27 @@ export function KeysPage() {
         <KeyFilters shown={shown} onChange={show} />
       </Tools>
       {isFull && <LimitReached now={now} onRevoke={setRevoking} />}
-      {keys.isPending && <TableLoading what="keys" />}
-      {keys.error !== null && <Problem error={keys.error} onRetry={() => void keys.refetch()} />}
-      {keys.data !== undefined &&
-        (keys.data.data.length > 0 ? (
+      <List
+        what="keys"
+        found={keys}
+        empty={
+          state === 'active' && !isFiltered(shown) ? (
+            <FirstKey onShowAll={() => show({ state: 'all' })} />
+          ) : (
+            <NoKeyMatches shown={shown} onClear={() => show({})} />
+          )
+        }
+      >
+        {(items) => (
           <KeyTable
-            keys={keys.data.data}
+            keys={items}
             usages={usages}
             now={now}
             isStale={keys.isPlaceholderData}
             onRevoke={setRevoking}
           />
-        ) : state === 'active' && !isFiltered(shown) ? (
-          <FirstKey onShowAll={() => show({ state: 'all' })} />
-        ) : (
-          <NoKeyMatches shown={shown} onClear={() => show({})} />
-        ))}
-      <Pages page={page} total={total} onChange={(next) => show({ ...kept, page: next })} />
+        )}
+      </List>
       {activeKeys !== undefined && activeKeys.count > 0 && (
         <RevokeAll count={activeKeys.count} onRevoked={() => heading.current?.focus()} />
       )}

@@ -1,4 +1,4 @@
-import { Title } from '@mantine/core';
+import { Button, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 import styles from './empty.module.css';
 
@@ -32,11 +32,26 @@ export function Empty({ picture, title, steps = [], children }: EmptyProps) {
   );
 }
 
-/** No item matches the search or the filters. */
-export function NoMatch({ children }: { children: ReactNode }) {
-  return <section className={styles['card']}>{children}</section>;
-}
+type NoMatchProps = {
+  readonly children: ReactNode;
+  /** The words of the button that removes the filters. */
+  readonly clear?: string;
+  readonly onClear?: () => void;
+  /** Another button. */
+  readonly button?: ReactNode;
+};
 
-export function NoMatchLine({ children }: { children: ReactNode }) {
-  return <p className={styles['line']}>{children}</p>;
+/** No item matches the search or the filters. */
+export function NoMatch({ children, clear, onClear, button }: NoMatchProps) {
+  return (
+    <section className={styles['card']}>
+      <p className={styles['line']}>{children}</p>
+      {clear !== undefined && (
+        <Button variant="default" size="xs" onClick={onClear}>
+          {clear}
+        </Button>
+      )}
+      {button}
+    </section>
+  );
 }

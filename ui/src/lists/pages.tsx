@@ -1,4 +1,5 @@
 import { Pagination } from '@mantine/core';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect } from 'react';
 
 type PagesProps = {
@@ -25,4 +26,21 @@ export function Pages({ page, total, onChange }: PagesProps) {
       getItemProps={(number) => ({ 'aria-label': `Page ${number}` })}
     />
   );
+}
+
+type AddressProps = { readonly total: number; readonly onTurn?: (() => void) | undefined };
+
+/** The controls of a list whose page is in the address. */
+export function AddressPages({ total, onTurn }: AddressProps) {
+  const { page = 1 } = useSearch({ strict: false });
+  const navigate = useNavigate();
+  const turn = (next: number) => {
+    onTurn?.();
+    void navigate({
+      to: '.',
+      search: ({ page: _before, ...shown }) => (next > 1 ? { ...shown, page: next } : shown),
+      replace: true,
+    });
+  };
+  return <Pages page={page} total={total} onChange={turn} />;
 }

@@ -3,9 +3,9 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { Empty } from '../../lists/empty.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
-import { Table, TableLoading } from '../../lists/table.tsx';
+import { List } from '../../lists/list.tsx';
+import { Table } from '../../lists/table.tsx';
 import { PlusIcon, SparkIcon } from '../../shell/icons.tsx';
-import { Problem } from '../../shell/problem.tsx';
 import { useShortcut } from '../../shell/shortcuts.ts';
 import common from '../admin.module.css';
 import { agentDefinitions } from '../queries.ts';
@@ -26,10 +26,9 @@ const steps = [
 
 /** What agents are for, and which tools they get. */
 export function DefinitionsPage() {
-  const { data, error, isPending, refetch } = useQuery(agentDefinitions);
+  const found = useQuery({ ...agentDefinitions, select: ({ definitions }) => definitions });
   const navigate = useNavigate();
   useShortcut('n', () => void navigate({ to: '/admin/agents/new' }));
-  const all = data?.definitions ?? [];
   return (
     <>
       <PageHead title="Agents" intro="What the agents of a client are for, and which tools they get.">
@@ -37,42 +36,49 @@ export function DefinitionsPage() {
           New definition
         </Button>
       </PageHead>
-      {isPending && <TableLoading what="definitions" />}
-      {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
-      {data !== undefined && all.length === 0 && (
-        <Empty picture={<SparkIcon size={28} />} title="No agent definitions yet" steps={steps}>
-          <Button renderRoot={(props) => <Link to="/admin/agents/new" {...props} />}>
-            Create a definition
-          </Button>
-        </Empty>
-      )}
-      {all.length > 0 && (
-        <Table caption="Agent definitions" columns={['Name', 'Purpose', 'Clients', 'Tools']} isStale={false}>
-          {all.map(({ id, name, purpose, clients, tools, instructionsStatus, isOffered }) => (
-            <tr key={id}>
-              <th scope="row" dir="auto" className={common['name']}>
-                <TextLink to="/admin/agents/$id" params={{ id }} inherit>
-                  {name}
-                </TextLink>
-                {instructionsStatus === 'stale' && (
-                  <Badge ml="xs" color="yellow" variant="light">
-                    Older default
-                  </Badge>
-                )}
-              </th>
-              <td data-label="Purpose" className={common['wrap']}>
-                <bdi>{purpose}</bdi>
-              </td>
-              <td data-label="Clients" className={common['address']}>
-                {clients.length > 0 && <code>{clients.join(', ')}</code>}
-                {isOffered && <span className="quiet"> People may choose it</span>}
-                {clients.length === 0 && !isOffered && <span className="quiet">None</span>}
-              </td>
-              <td data-label="Tools">{Object.values(tools).filter((rule) => rule !== 'hidden').length}</td>
-            </tr>
-          ))}
-        </Table>
-      )}
+      <List
+        what="definitions"
+        found={found}
+        empty={
+          <Empty picture={<SparkIcon size={28} />} title="No agent definitions yet" steps={steps}>
+            <Button renderRoot={(props) => <Link to="/admin/agents/new" {...props} />}>
+              Create a definition
+            </Button>
+          </Empty>
+        }
+      >
+        {(all) => (
+          <Table
+            caption="Agent definitions"
+            columns={['Name', 'Purpose', 'Clients', 'Tools']}
+            isStale={false}
+          >
+            {all.map(({ id, name, purpose, clients, tools, instructionsStatus, isOffered }) => (
+              <tr key={id}>
+                <th scope="row" dir="auto" className={common['name']}>
+                  <TextLink to="/admin/agents/$id" params={{ id }} inherit>
+                    {name}
+                  </TextLink>
+                  {instructionsStatus === 'stale' && (
+                    <Badge ml="xs" color="yellow" variant="light">
+                      Older default
+                    </Badge>
+                  )}
+                </th>
+                <td data-label="Purpose" className={common['wrap']}>
+                  <bdi>{purpose}</bdi>
+                </td>
+                <td data-label="Clients" className={common['address']}>
+                  {clients.length > 0 && <code>{clients.join(', ')}</code>}
+                  {isOffered && <span className="quiet"> People may choose it</span>}
+                  {clients.length === 0 && !isOffered && <span className="quiet">None</span>}
+                </td>
+                <td data-label="Tools">{Object.values(tools).filter((rule) => rule !== 'hidden').length}</td>
+              </tr>
+            ))}
+          </Table>
+        )}
+      </List>
     </>
   );
 }

@@ -6,9 +6,7 @@ import { CallTimeline } from '../../agents/call-timeline.tsx';
 import { SessionFacts } from '../../agents/session-facts.tsx';
 import { api, unwrap } from '../../api/client.ts';
 import { PageHead } from '../../lists/page-head.tsx';
-import { Pages } from '../../lists/pages.tsx';
-import { TableLoading } from '../../lists/table.tsx';
-import { Problem } from '../../shell/problem.tsx';
+import { List } from '../../lists/list.tsx';
 import { Confirm } from '../../shell/confirm.tsx';
 import { agentCalls, agentSessions } from '../queries.ts';
 import { TextLink } from '../text-link.tsx';
@@ -19,7 +17,6 @@ const route = getRouteApi('/administration/admin/agents/sessions/$id');
 export function SessionPage() {
   const { id } = route.useParams();
   const { page = 1 } = route.useSearch();
-  const navigate = route.useNavigate();
   const found = useQuery(agentCalls(id, { page, limit: 50 }));
   const { data: only } = useQuery(agentSessions({ id }));
   const session = only?.data.find((one) => one.id === id);
@@ -53,14 +50,9 @@ export function SessionPage() {
           }
         />
       )}
-      {found.isPending && <TableLoading what="calls" />}
-      {found.error !== null && <Problem error={found.error} onRetry={() => void found.refetch()} />}
-      {found.data !== undefined && <CallTimeline calls={found.data.data} />}
-      <Pages
-        page={page}
-        total={found.data?.metadata.pagination.total ?? 0}
-        onChange={(next) => void navigate({ search: next > 1 ? { page: next } : {}, replace: true })}
-      />
+      <List what="calls" found={found}>
+        {(items) => <CallTimeline calls={items} />}
+      </List>
       <Modal opened={isEnding} title="End the access of this client?" onClose={() => setEnding(false)}>
         <Confirm
           act={() => unwrap(api.POST('/agents/sessions/{id}/end', { params: { path: { id } } }))}

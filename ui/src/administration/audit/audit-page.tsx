@@ -7,7 +7,7 @@ import { Moment } from '../../shell/moment.tsx';
 import { useNow } from '../../shell/now.ts';
 import { Problem } from '../../shell/problem.tsx';
 import type { Schemas } from '../../api/contract.ts';
-import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { Empty, NoMatch } from '../../lists/empty.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
 import { Table, TableLoading } from '../../lists/table.tsx';
 import common from '../admin.module.css';
@@ -134,15 +134,16 @@ function Nothing({ search }: { search: AuditSearch }) {
     );
   }
   return (
-    <NoMatch>
-      <NoMatchLine>
-        {search.requestId === undefined
-          ? 'No event matches these filters.'
-          : 'No event has this request id. Refusals are recorded within a minute. A request that succeeds leaves an event only if it changes something.'}
-      </NoMatchLine>
-      <Button component={Link} to="/admin/audit" variant="default" size="xs">
-        Show all events
-      </Button>
+    <NoMatch
+      button={
+        <Button component={Link} to="/admin/audit" variant="default" size="xs">
+          Show all events
+        </Button>
+      }
+    >
+      {search.requestId === undefined
+        ? 'No event matches these filters.'
+        : 'No event has this request id. Refusals are recorded within a minute. A request that succeeds leaves an event only if it changes something.'}
     </NoMatch>
   );
 }

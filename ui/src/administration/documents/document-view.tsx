@@ -1,5 +1,6 @@
 import { SegmentedControl, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Problem } from '../../shell/problem.tsx';
 import { queryClient } from '../../api/queries.ts';
@@ -9,15 +10,10 @@ import type { Current, DocumentApi, DocumentProps } from './document-api.ts';
 import { Editor } from './editor.tsx';
 import { History } from './history.tsx';
 
-type ViewProps = DocumentProps & {
-  readonly view: 'settings' | 'history';
-  readonly page: number;
-  readonly onView: (view: 'settings' | 'history') => void;
-  readonly onPage: (page: number) => void;
-};
-
-/** A configuration document: an editor of the current version, or the history. */
-export function DocumentView({ api, sections, view, page, onView, onPage }: ViewProps) {
+/** A configuration document: an editor of the current version, or the history. The address says which. */
+export function DocumentView({ api, sections }: DocumentProps) {
+  const { view = 'settings' } = useSearch({ strict: false });
+  const navigate = useNavigate();
   const [made, setMade] = useState<Made>();
   const { data, error, refetch } = useQuery({
     queryKey: currentKey(api),
@@ -45,7 +41,7 @@ export function DocumentView({ api, sections, view, page, onView, onPage }: View
         aria-label="View"
         mb="md"
         value={view}
-        onChange={(next) => onView(next)}
+        onChange={(next) => void navigate({ to: '.', search: next === 'history' ? { view: next } : {} })}
         data={[
           { value: 'settings', label: 'Settings' },
           { value: 'history', label: 'History' },
@@ -72,8 +68,6 @@ export function DocumentView({ api, sections, view, page, onView, onPage }: View
             api={api}
             sections={sections}
             current={data}
-            page={page}
-            onPage={onPage}
             onMade={keep}
             onStale={() => void readAgain()}
           />

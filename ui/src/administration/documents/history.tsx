@@ -1,11 +1,12 @@
 import { Button } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Moment } from '../../shell/moment.tsx';
 import { useNow } from '../../shell/now.ts';
 import { Problem } from '../../shell/problem.tsx';
-import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
-import { Pages } from '../../lists/pages.tsx';
+import { NoMatch } from '../../lists/empty.tsx';
+import { AddressPages } from '../../lists/pages.tsx';
 import { TableLoading } from '../../lists/table.tsx';
 import common from '../admin.module.css';
 import { PersonName } from '../person-name.tsx';
@@ -18,15 +19,14 @@ import { differences, type Tree } from './values.ts';
 
 type HistoryProps = DocumentProps & {
   readonly current: Current;
-  readonly page: number;
-  readonly onPage: (page: number) => void;
   readonly onMade: (made: Made) => void;
   /** Someone else changed the document since it was read. */
   readonly onStale: () => void;
 };
 
 /** Every version with its changes, and a button to revert to it. */
-export function History({ api, sections, current, page, onPage, onMade, onStale }: HistoryProps) {
+export function History({ api, sections, current, onMade, onStale }: HistoryProps) {
+  const { page = 1 } = useSearch({ strict: false });
   const now = useNow();
   const ofPage = (one: number) => ({
     queryKey: ['admin', 'history', api.name, one],
@@ -56,11 +56,7 @@ export function History({ api, sections, current, page, onPage, onMade, onStale 
   if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;
   return (
     <>
-      {isUnchanged && (
-        <NoMatch>
-          <NoMatchLine>No changes yet. Every setting has its default.</NoMatchLine>
-        </NoMatch>
-      )}
+      {isUnchanged && <NoMatch>No changes yet. Every setting has its default.</NoMatch>}
       {!isUnchanged && (
         <ol className={styles['versions']} reversed>
           {items.map((one, place) => (
@@ -94,7 +90,7 @@ export function History({ api, sections, current, page, onPage, onMade, onStale 
           ))}
         </ol>
       )}
-      <Pages page={page} total={data?.pages ?? 0} onChange={onPage} />
+      <AddressPages total={data?.pages ?? 0} />
       <RevertDialog
         api={api}
         sections={sections}

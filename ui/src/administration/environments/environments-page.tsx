@@ -1,17 +1,13 @@
 import { Button } from '@mantine/core';
-import { getRouteApi, Link } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import { PageHead } from '../../lists/page-head.tsx';
 import { IsolationNote } from '../../environments/isolation-note.tsx';
 import { DocumentView } from '../documents/document-view.tsx';
 import { environmentSections } from './environment-fields.ts';
 import { environmentPolicyApi } from './environment-policy-api.ts';
 
-const route = getRouteApi('/administration/admin/environments');
-
 /** The Environment policy: the switch for all Environments, and their limits. */
 export function EnvironmentsPage() {
-  const navigate = route.useNavigate();
-  const { view = 'settings', page = 1 } = route.useSearch();
   return (
     <>
       <PageHead
@@ -29,14 +25,7 @@ export function EnvironmentsPage() {
         </Button>
       </PageHead>
       <IsolationNote mb="md" />
-      <DocumentView
-        api={environmentPolicyApi}
-        sections={environmentSections}
-        view={view}
-        page={page}
-        onView={(next) => void navigate({ search: next === 'history' ? { view: next } : {} })}
-        onPage={(next) => void navigate({ search: { view: 'history', page: next } })}
-      />
+      <DocumentView api={environmentPolicyApi} sections={environmentSections} />
     </>
   );
 }

@@ -8,7 +8,8 @@ import { Problem } from '../../shell/problem.tsx';
 import { useShortcut } from '../../shell/shortcuts.ts';
 import { Empty } from '../../lists/empty.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
-import { Table, TableLoading } from '../../lists/table.tsx';
+import { List } from '../../lists/list.tsx';
+import { Table } from '../../lists/table.tsx';
 import { Confirm } from '../../shell/confirm.tsx';
 import { useChange } from '../../shell/use-change.ts';
 import common from '../admin.module.css';
@@ -27,10 +28,9 @@ const steps = [
 
 /** Links that every Environment shows. */
 export function LinksPage() {
-  const { data, error, isPending, refetch } = useQuery(metadataLinks);
+  const found = useQuery({ ...metadataLinks, select: ({ links }) => links });
   const { heading, editing, leaving, edit, leave, close, done } = useEditing<MetadataLink>();
   useShortcut('n', () => edit('new'));
-  const all = data?.links ?? [];
   return (
     <>
       <Anchor component={Link} to="/admin/environments" size="sm">
@@ -45,26 +45,29 @@ export function LinksPage() {
           New link
         </Button>
       </PageHead>
-      {isPending && <TableLoading what="links" />}
-      {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
-      {data !== undefined && all.length === 0 && (
-        <Empty picture={<LinkIcon size={28} />} title="No metadata links yet" steps={steps}>
-          <Button onClick={() => edit('new')}>Add a link</Button>
-        </Empty>
-      )}
-      {all.length > 0 && (
-        <Table caption="Metadata links" columns={['Text', 'Address', 'Place']} hasActions isStale={false}>
-          {all.map((link) => (
-            <Row
-              key={link.id}
-              of={link}
-              count={all.length}
-              onChange={() => edit(link)}
-              onEnd={() => leave(link)}
-            />
-          ))}
-        </Table>
-      )}
+      <List
+        what="links"
+        found={found}
+        empty={
+          <Empty picture={<LinkIcon size={28} />} title="No metadata links yet" steps={steps}>
+            <Button onClick={() => edit('new')}>Add a link</Button>
+          </Empty>
+        }
+      >
+        {(all) => (
+          <Table caption="Metadata links" columns={['Text', 'Address', 'Place']} hasActions isStale={false}>
+            {all.map((link) => (
+              <Row
+                key={link.id}
+                of={link}
+                count={all.length}
+                onChange={() => edit(link)}
+                onEnd={() => leave(link)}
+              />
+            ))}
+          </Table>
+        )}
+      </List>
       <Modal
         opened={editing !== undefined}
         title={editing === 'new' ? 'New metadata link' : 'Change this link'}

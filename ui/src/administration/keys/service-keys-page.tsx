@@ -3,12 +3,10 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import { PlusIcon, RobotIcon } from '../../shell/icons.tsx';
-import { Problem } from '../../shell/problem.tsx';
 import { useShortcut } from '../../shell/shortcuts.ts';
-import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { Empty, NoMatch } from '../../lists/empty.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
-import { Pages } from '../../lists/pages.tsx';
-import { TableLoading } from '../../lists/table.tsx';
+import { List } from '../../lists/list.tsx';
 import type { Key } from '../../keys/key-words.ts';
 import { useServerNow } from '../now.ts';
 import { managedKeys } from '../queries.ts';
@@ -59,12 +57,29 @@ export function ServiceKeysPage() {
         </Button>
       </PageHead>
       <KeyFilters search={asked} onChange={show} />
-      {keys.isPending && <TableLoading what="service keys" />}
-      {keys.error !== null && <Problem error={keys.error} onRetry={() => void keys.refetch()} />}
-      {keys.data !== undefined &&
-        (keys.data.data.length > 0 ? (
+      <List
+        what="service keys"
+        found={keys}
+        empty={
+          !isFiltered(asked) ? (
+            <Empty picture={<RobotIcon size={28} />} title="No active service keys" steps={steps}>
+              <Button component={Link} to="/admin/service-keys/new">
+                Create a service key
+              </Button>
+            </Empty>
+          ) : (
+            <NoMatch
+              clear="Show active service keys"
+              onClear={() => void navigate({ search: {}, replace: true })}
+            >
+              No service key matches these filters.
+            </NoMatch>
+          )
+        }
+      >
+        {(items) => (
           <ManagedKeyTable
-            keys={keys.data.data}
+            keys={items}
             now={now}
             isStale={keys.isPlaceholderData}
             order={asked}
@@ -73,25 +88,8 @@ export function ServiceKeysPage() {
             onRevoke={setRevoking}
             onReplace={setReplacing}
           />
-        ) : !isFiltered(asked) ? (
-          <Empty picture={<RobotIcon size={28} />} title="No active service keys" steps={steps}>
-            <Button component={Link} to="/admin/service-keys/new">
-              Create a service key
-            </Button>
-          </Empty>
-        ) : (
-          <NoMatch>
-            <NoMatchLine>No service key matches these filters.</NoMatchLine>
-            <Button variant="default" size="xs" onClick={() => void navigate({ search: {}, replace: true })}>
-              Show active service keys
-            </Button>
-          </NoMatch>
-        ))}
-      <Pages
-        page={asked.page ?? 1}
-        total={keys.data?.metadata.pagination.total ?? 0}
-        onChange={(page) => show({ page })}
-      />
+        )}
+      </List>
       <Modal
         opened={revoking !== undefined}
         title="Revoke this service key?"

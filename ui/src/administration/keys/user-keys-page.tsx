@@ -3,11 +3,9 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import { CardIcon } from '../../shell/icons.tsx';
-import { Problem } from '../../shell/problem.tsx';
-import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { Empty, NoMatch } from '../../lists/empty.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
-import { Pages } from '../../lists/pages.tsx';
-import { TableLoading } from '../../lists/table.tsx';
+import { List } from '../../lists/list.tsx';
 import type { Key } from '../../keys/key-words.ts';
 import { useServerNow } from '../now.ts';
 import { PickField } from '../pick-field.tsx';
@@ -86,10 +84,26 @@ export function UserKeysPage() {
           {marked.length === 0 ? '' : `${marked.length} selected`}
         </span>
       </div>
-      {keys.isPending && <TableLoading what="keys" />}
-      {keys.error !== null && <Problem error={keys.error} onRetry={() => void keys.refetch()} />}
-      {keys.data !== undefined &&
-        (shown.length > 0 ? (
+      <List
+        what="keys"
+        found={keys}
+        onTurn={() => setChosen(new Set())}
+        empty={
+          !isFiltered(asked) ? (
+            <Empty picture={<CardIcon size={28} />} title="No user has an active key">
+              <p className="quiet">Users create their own keys under “API keys” in Settings.</p>
+            </Empty>
+          ) : (
+            <NoMatch
+              clear="Show all active keys"
+              onClear={() => void navigate({ search: {}, replace: true })}
+            >
+              No key matches these filters.
+            </NoMatch>
+          )
+        }
+      >
+        {() => (
           <ManagedKeyTable
             keys={shown}
             now={now}
@@ -102,23 +116,8 @@ export function UserKeysPage() {
             chosen={chosen}
             onChoose={choose}
           />
-        ) : !isFiltered(asked) ? (
-          <Empty picture={<CardIcon size={28} />} title="No user has an active key">
-            <p className="quiet">Users create their own keys under “API keys” in Settings.</p>
-          </Empty>
-        ) : (
-          <NoMatch>
-            <NoMatchLine>No key matches these filters.</NoMatchLine>
-            <Button variant="default" size="xs" onClick={() => void navigate({ search: {}, replace: true })}>
-              Show all active keys
-            </Button>
-          </NoMatch>
-        ))}
-      <Pages
-        page={asked.page ?? 1}
-        total={keys.data?.metadata.pagination.total ?? 0}
-        onChange={(page) => show({ page })}
-      />
+        )}
+      </List>
       <Modal
         opened={revoking.length > 0}
         title={revoking.length === 1 ? 'Revoke this key?' : `Revoke ${revoking.length} keys?`}

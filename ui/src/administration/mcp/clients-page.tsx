@@ -4,10 +4,10 @@ import { useRef, useState } from 'react';
 import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { PageHead } from '../../lists/page-head.tsx';
-import { Table, TableLoading } from '../../lists/table.tsx';
+import { List } from '../../lists/list.tsx';
+import { Table } from '../../lists/table.tsx';
 import { Moment } from '../../shell/moment.tsx';
 import { useNow } from '../../shell/now.ts';
-import { Problem } from '../../shell/problem.tsx';
 import { Confirm } from '../../shell/confirm.tsx';
 import common from '../admin.module.css';
 import { mcpClients } from '../queries.ts';
@@ -24,7 +24,7 @@ const statuses = {
 
 /** The programs in which agents run, with those that wait for an administrator first. */
 export function ClientsPage() {
-  const { data: clients, error, isPending, refetch } = useQuery(mcpClients);
+  const found = useQuery(mcpClients);
   const [decision, setDecision] = useState<Decision>();
   const heading = useRef<HTMLHeadingElement>(null);
   const now = useNow();
@@ -38,44 +38,47 @@ export function ClientsPage() {
         intro="The programs in which agents run. A client that is not allowed can neither read nor change anything."
         heading={heading}
       />
-      {isPending && <TableLoading what="clients" />}
-      {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
-      {clients?.length === 0 && <Text size="sm">No agent has used this installation yet.</Text>}
-      {clients !== undefined && clients.length > 0 && (
-        <Table
-          caption="Connected clients"
-          columns={['Client', 'Status', 'Redirect hosts', 'People', 'Last use']}
-          hasActions
-          isStale={false}
-        >
-          {clients.map((client) => (
-            <tr key={client.clientId}>
-              <th scope="row" className={common['name']}>
-                <bdi>{client.name}</bdi>
-                {client.registeredAt !== null && <span className={common['more']}>Unverified name</span>}
-                {client.name !== client.clientId && <code>{client.clientId}</code>}
-              </th>
-              <td data-label="Status">
-                <Badge color={statuses[client.status][1]}>{statuses[client.status][0]}</Badge>
-              </td>
-              <td data-label="Redirect hosts" className={common['wrap']}>
-                {client.redirectHosts.length === 0 ? (
-                  <span className="quiet">Not recorded</span>
-                ) : (
-                  <code>{client.redirectHosts.join(', ')}</code>
-                )}
-              </td>
-              <td data-label="People">{client.people.toLocaleString()}</td>
-              <td data-label="Last use">
-                {client.lastUsedAt === null ? 'Never' : <Moment at={client.lastUsedAt} now={now} />}
-              </td>
-              <td>
-                <Decisions of={client} onDecide={setDecision} />
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
+      <List
+        what="clients"
+        found={found}
+        empty={<Text size="sm">No agent has used this installation yet.</Text>}
+      >
+        {(clients) => (
+          <Table
+            caption="Connected clients"
+            columns={['Client', 'Status', 'Redirect hosts', 'People', 'Last use']}
+            hasActions
+            isStale={false}
+          >
+            {clients.map((client) => (
+              <tr key={client.clientId}>
+                <th scope="row" className={common['name']}>
+                  <bdi>{client.name}</bdi>
+                  {client.registeredAt !== null && <span className={common['more']}>Unverified name</span>}
+                  {client.name !== client.clientId && <code>{client.clientId}</code>}
+                </th>
+                <td data-label="Status">
+                  <Badge color={statuses[client.status][1]}>{statuses[client.status][0]}</Badge>
+                </td>
+                <td data-label="Redirect hosts" className={common['wrap']}>
+                  {client.redirectHosts.length === 0 ? (
+                    <span className="quiet">Not recorded</span>
+                  ) : (
+                    <code>{client.redirectHosts.join(', ')}</code>
+                  )}
+                </td>
+                <td data-label="People">{client.people.toLocaleString()}</td>
+                <td data-label="Last use">
+                  {client.lastUsedAt === null ? 'Never' : <Moment at={client.lastUsedAt} now={now} />}
+                </td>
+                <td>
+                  <Decisions of={client} onDecide={setDecision} />
+                </td>
+              </tr>
+            ))}
+          </Table>
+        )}
+      </List>
       <Modal
         opened={decision !== undefined}
         title={decision?.status === 'blocked' ? 'Block this client?' : 'Allow this client?'}

@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi, Link } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import { AddToClient } from '../../agents/add-to-client.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
 import { DocumentView } from '../documents/document-view.tsx';
@@ -8,12 +8,8 @@ import { mcpClients } from '../queries.ts';
 import { mcpSections } from './mcp-fields.ts';
 import { mcpPolicyApi } from './mcp-policy-api.tsx';
 
-const route = getRouteApi('/administration/admin/mcp');
-
 /** The MCP policy: whether agents can use Postern, and which tools they can call. */
 export function McpPage() {
-  const navigate = route.useNavigate();
-  const { view = 'settings', page = 1 } = route.useSearch();
   const { data: clients = [] } = useQuery(mcpClients);
   const waiting = clients.filter(({ status }) => status === 'waiting').length;
   return (
@@ -27,14 +23,7 @@ export function McpPage() {
         </Button>
       </PageHead>
       <AddToClient />
-      <DocumentView
-        api={mcpPolicyApi}
-        sections={mcpSections}
-        view={view}
-        page={page}
-        onView={(next) => void navigate({ search: next === 'history' ? { view: next } : {} })}
-        onPage={(next) => void navigate({ search: { view: 'history', page: next } })}
-      />
+      <DocumentView api={mcpPolicyApi} sections={mcpSections} />
     </>
   );
 }

@@ -4,12 +4,11 @@ import { getRouteApi } from '@tanstack/react-router';
 import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { PlusIcon, TreeIcon } from '../../shell/icons.tsx';
-import { Problem } from '../../shell/problem.tsx';
 import { useShortcut } from '../../shell/shortcuts.ts';
 import { Empty } from '../../lists/empty.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
-import { Pages } from '../../lists/pages.tsx';
-import { Table, TableLoading } from '../../lists/table.tsx';
+import { List } from '../../lists/list.tsx';
+import { Table } from '../../lists/table.tsx';
 import { Confirm } from '../../shell/confirm.tsx';
 import common from '../admin.module.css';
 import { RowButtons, useEditing } from '../editing.tsx';
@@ -32,7 +31,6 @@ const steps = [
 
 /** Roles for many people at once. */
 export function GroupsPage() {
-  const navigate = route.useNavigate();
   const { page = 1 } = route.useSearch();
   const found = useQuery(groups({ page, limit: 50 }));
   const { heading, editing, leaving, edit, leave, close, done } = useEditing<Group>();
@@ -58,53 +56,51 @@ export function GroupsPage() {
           New group
         </Button>
       </PageHead>
-      {found.isPending && <TableLoading what="groups" />}
-      {found.error !== null && <Problem error={found.error} onRetry={() => void found.refetch()} />}
-      {found.data !== undefined && all.length === 0 && (
-        <Empty picture={<TreeIcon size={28} />} title="No groups yet" steps={steps}>
-          <Button onClick={() => edit('new')}>Create a group</Button>
-        </Empty>
-      )}
-      {all.length > 0 && (
-        <Table
-          caption="Groups"
-          columns={['Name', 'Parent group', 'Roles', 'Members']}
-          hasActions
-          isStale={found.isPlaceholderData}
-        >
-          {all.map((group) => (
-            <tr key={group.id}>
-              <th scope="row" className={common['name']}>
-                <bdi>{group.name}</bdi>
-              </th>
-              <td data-label="Parent group" className={common['wrap']}>
-                {group.parentId === null ? (
-                  <span className="quiet">None</span>
-                ) : (
-                  <bdi>{all.find(({ id }) => id === group.parentId)?.name ?? group.parentId}</bdi>
-                )}
-              </td>
-              <td data-label="Roles">
-                <RoleBadges roles={group.roles} />
-              </td>
-              <td data-label="Members">{group.memberCount.toLocaleString()}</td>
-              <td>
-                <RowButtons
-                  name={group.name}
-                  end="Delete"
-                  onChange={() => edit(group)}
-                  onEnd={() => leave(group)}
-                />
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
-      <Pages
-        page={page}
-        total={found.data?.metadata.pagination.total ?? 0}
-        onChange={(next) => void navigate({ search: next > 1 ? { page: next } : {}, replace: true })}
-      />
+      <List
+        what="groups"
+        found={found}
+        empty={
+          <Empty picture={<TreeIcon size={28} />} title="No groups yet" steps={steps}>
+            <Button onClick={() => edit('new')}>Create a group</Button>
+          </Empty>
+        }
+      >
+        {(all) => (
+          <Table
+            caption="Groups"
+            columns={['Name', 'Parent group', 'Roles', 'Members']}
+            hasActions
+            isStale={found.isPlaceholderData}
+          >
+            {all.map((group) => (
+              <tr key={group.id}>
+                <th scope="row" className={common['name']}>
+                  <bdi>{group.name}</bdi>
+                </th>
+                <td data-label="Parent group" className={common['wrap']}>
+                  {group.parentId === null ? (
+                    <span className="quiet">None</span>
+                  ) : (
+                    <bdi>{all.find(({ id }) => id === group.parentId)?.name ?? group.parentId}</bdi>
+                  )}
+                </td>
+                <td data-label="Roles">
+                  <RoleBadges roles={group.roles} />
+                </td>
+                <td data-label="Members">{group.memberCount.toLocaleString()}</td>
+                <td>
+                  <RowButtons
+                    name={group.name}
+                    end="Delete"
+                    onChange={() => edit(group)}
+                    onEnd={() => leave(group)}
+                  />
+                </td>
+              </tr>
+            ))}
+          </Table>
+        )}
+      </List>
       <Modal
         opened={editing !== undefined}
         title={editing === 'new' ? 'New group' : 'Change this group'}

@@ -3,10 +3,9 @@ import type { ApiProblem } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Moment } from '../../shell/moment.tsx';
 import { useNow } from '../../shell/now.ts';
-import { Problem } from '../../shell/problem.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
-import { Pages } from '../../lists/pages.tsx';
-import { Table, TableLoading } from '../../lists/table.tsx';
+import { List } from '../../lists/list.tsx';
+import { Table } from '../../lists/table.tsx';
 import common from '../admin.module.css';
 import { people } from '../queries.ts';
 import { type ListSearch, turnedTo } from '../search.ts';
@@ -33,27 +32,23 @@ export function KnownPeople({ elsewhere, asked, onAsk }: KnownPeopleProps) {
       <PageHead title="Users" intro="Everyone who has signed in here or owns a key." />
       <ManagesAccounts of={elsewhere} />
       <PeopleSearch search={search} onChange={(text) => show({ search: text })} />
-      {found.isPending && <TableLoading what="people" />}
-      {found.error !== null && <Problem error={found.error} onRetry={() => void found.refetch()} />}
-      {found.data?.data.length === 0 && (
-        <NobodyLike search={search} onChange={(text) => show({ search: text })} />
-      )}
-      {found.data !== undefined && found.data.data.length > 0 && (
-        <Table
-          caption="People"
-          columns={['Name', 'First seen', 'Last sign-in']}
-          isStale={found.isPlaceholderData}
-        >
-          {found.data.data.map((person) => (
-            <Row key={person.id} of={person} now={now} />
-          ))}
-        </Table>
-      )}
-      <Pages
-        page={page}
-        total={found.data?.metadata.pagination.total ?? 0}
-        onChange={(next) => show({ page: next })}
-      />
+      <List
+        what="people"
+        found={found}
+        empty={<NobodyLike search={search} onChange={(text) => show({ search: text })} />}
+      >
+        {(items) => (
+          <Table
+            caption="People"
+            columns={['Name', 'First seen', 'Last sign-in']}
+            isStale={found.isPlaceholderData}
+          >
+            {items.map((person) => (
+              <Row key={person.id} of={person} now={now} />
+            ))}
+          </Table>
+        )}
+      </List>
     </>
   );
 }

@@ -1,5 +1,4 @@
-import { Button } from '@mantine/core';
-import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { NoMatch } from '../../lists/empty.tsx';
 import { Tools } from '../../lists/page-head.tsx';
 import { SearchField } from '../../lists/search-field.tsx';
 
@@ -21,13 +20,8 @@ export function PeopleSearch({ search, onChange }: SearchProps) {
 
 export function NobodyLike({ search, onChange }: SearchProps) {
   return (
-    <NoMatch>
-      <NoMatchLine>
-        No name or e-mail address matches “<bdi>{search}</bdi>”.
-      </NoMatchLine>
-      <Button variant="default" size="xs" onClick={() => onChange('')}>
-        Show everyone
-      </Button>
+    <NoMatch clear="Show everyone" onClear={() => onChange('')}>
+      No name or e-mail address matches “<bdi>{search}</bdi>”.
     </NoMatch>
   );
 }

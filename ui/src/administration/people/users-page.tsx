@@ -6,11 +6,10 @@ import type { Schemas } from '../../api/contract.ts';
 import { PlusIcon } from '../../shell/icons.tsx';
 import { Moment } from '../../shell/moment.tsx';
 import { useNow } from '../../shell/now.ts';
-import { Problem } from '../../shell/problem.tsx';
 import { useShortcut } from '../../shell/shortcuts.ts';
 import { PageHead } from '../../lists/page-head.tsx';
-import { Pages } from '../../lists/pages.tsx';
-import { Table, TableLoading } from '../../lists/table.tsx';
+import { List } from '../../lists/list.tsx';
+import { Table } from '../../lists/table.tsx';
 import common from '../admin.module.css';
 import { users } from '../queries.ts';
 import { type ListSearch, turnedTo } from '../search.ts';
@@ -49,27 +48,23 @@ export function UsersPage() {
         </Button>
       </PageHead>
       <PeopleSearch search={search} onChange={(text) => show({ search: text })} />
-      {found.isPending && <TableLoading what="users" />}
-      {found.error !== null && <Problem error={found.error} onRetry={() => void found.refetch()} />}
-      {found.data?.data.length === 0 && (
-        <NobodyLike search={search} onChange={(text) => show({ search: text })} />
-      )}
-      {found.data !== undefined && found.data.data.length > 0 && (
-        <Table
-          caption="Users"
-          columns={['Name', 'Roles', 'State', 'Created', 'Last sign-in']}
-          isStale={found.isPlaceholderData}
-        >
-          {found.data.data.map((user) => (
-            <Row key={user.id} of={user} now={now} />
-          ))}
-        </Table>
-      )}
-      <Pages
-        page={page}
-        total={found.data?.metadata.pagination.total ?? 0}
-        onChange={(next) => show({ page: next })}
-      />
+      <List
+        what="users"
+        found={found}
+        empty={<NobodyLike search={search} onChange={(text) => show({ search: text })} />}
+      >
+        {(items) => (
+          <Table
+            caption="Users"
+            columns={['Name', 'Roles', 'State', 'Created', 'Last sign-in']}
+            isStale={found.isPlaceholderData}
+          >
+            {items.map((user) => (
+              <Row key={user.id} of={user} now={now} />
+            ))}
+          </Table>
+        )}
+      </List>
       <Modal opened={isCreating} title="New user" onClose={() => setCreating(false)}>
         <NewUser
           onClose={() => setCreating(false)}

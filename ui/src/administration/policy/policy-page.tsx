@@ -1,16 +1,12 @@
 import { Button } from '@mantine/core';
-import { getRouteApi, Link } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import { PageHead } from '../../lists/page-head.tsx';
 import { DocumentView } from '../documents/document-view.tsx';
 import { policyApi } from './policy-api.tsx';
 import { policySections } from './policy-fields.ts';
 
-const route = getRouteApi('/administration/admin/access-controls');
-
 /** The key policy: which keys may exist and what they may do. A dry run precedes every save. */
 export function PolicyPage() {
-  const navigate = route.useNavigate();
-  const { view = 'settings', page = 1 } = route.useSearch();
   return (
     <>
       <PageHead
@@ -21,14 +17,7 @@ export function PolicyPage() {
           Sign-in limits
         </Button>
       </PageHead>
-      <DocumentView
-        api={policyApi}
-        sections={policySections}
-        view={view}
-        page={page}
-        onView={(next) => void navigate({ search: next === 'history' ? { view: next } : {} })}
-        onPage={(next) => void navigate({ search: { view: 'history', page: next } })}
-      />
+      <DocumentView api={policyApi} sections={policySections} />
     </>
   );
 }

@@ -6,14 +6,13 @@ import type { Schemas } from '../../api/contract.ts';
 import { BranchIcon, PlusIcon } from '../../shell/icons.tsx';
 import { Moment } from '../../shell/moment.tsx';
 import { useNow } from '../../shell/now.ts';
-import { Problem } from '../../shell/problem.tsx';
 import { useShortcut } from '../../shell/shortcuts.ts';
-import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { Empty, NoMatch } from '../../lists/empty.tsx';
 import { PageHead, Tools } from '../../lists/page-head.tsx';
-import { Pages } from '../../lists/pages.tsx';
+import { List } from '../../lists/list.tsx';
 import { SearchField } from '../../lists/search-field.tsx';
 import { searchVerb } from '../../lists/search-text.ts';
-import { Table, TableLoading } from '../../lists/table.tsx';
+import { Table } from '../../lists/table.tsx';
 import { Confirm } from '../../shell/confirm.tsx';
 import common from '../admin.module.css';
 import { RowButtons, useEditing } from '../editing.tsx';
@@ -41,7 +40,6 @@ export function RepositoriesPage() {
   const { heading, editing, leaving, edit, leave, close, done } = useEditing<Repository>();
   const now = useNow();
   useShortcut('n', () => edit('new'));
-  const all = found.data?.data ?? [];
   const show = (part: ListSearch) => void navigate({ search: turnedTo(shown, part), replace: true });
   return (
     <>
@@ -62,66 +60,59 @@ export function RepositoriesPage() {
           onChange={(text) => show({ search: text })}
         />
       </Tools>
-      {found.isPending && <TableLoading what="repositories" />}
-      {found.error !== null && <Problem error={found.error} onRetry={() => void found.refetch()} />}
-      {found.data !== undefined &&
-        all.length === 0 &&
-        (search === '' ? (
-          <Empty picture={<BranchIcon size={28} />} title="No repositories yet" steps={steps}>
-            <Button onClick={() => edit('new')}>Register a repository</Button>
-          </Empty>
-        ) : (
-          <NoMatch>
-            <NoMatchLine>
+      <List
+        what="repositories"
+        found={found}
+        empty={
+          search === '' ? (
+            <Empty picture={<BranchIcon size={28} />} title="No repositories yet" steps={steps}>
+              <Button onClick={() => edit('new')}>Register a repository</Button>
+            </Empty>
+          ) : (
+            <NoMatch clear="Show all repositories" onClear={() => show({ search: '' })}>
               No repository’s name {searchVerb(search)} “<bdi>{search}</bdi>”.
-            </NoMatchLine>
-            <Button variant="default" size="xs" onClick={() => show({ search: '' })}>
-              Show all repositories
-            </Button>
-          </NoMatch>
-        ))}
-      {all.length > 0 && (
-        <Table
-          caption="Repositories"
-          columns={['Name', 'Address', 'Default branch', 'Registered']}
-          hasActions
-          isStale={found.isPlaceholderData}
-        >
-          {all.map((one) => (
-            <tr key={one.id}>
-              <th scope="row" className={common['name']}>
-                <TextLink to="/admin/repositories/$owner/$name" params={paramsOf(one.fullName)} inherit>
-                  {one.fullName}
-                </TextLink>
-              </th>
-              <td data-label="Address" className={common['address']}>
-                <code>
-                  <Wrapped text={one.cloneUrl} />
-                </code>
-              </td>
-              <td data-label="Default branch" className={common['wrap']}>
-                {one.defaultBranch}
-              </td>
-              <td data-label="Registered">
-                <Moment at={one.createdAt} now={now} />
-              </td>
-              <td>
-                <RowButtons
-                  name={one.fullName}
-                  end="Remove"
-                  onChange={() => edit(one)}
-                  onEnd={() => leave(one)}
-                />
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
-      <Pages
-        page={page}
-        total={found.data?.metadata.pagination.total ?? 0}
-        onChange={(next) => show({ page: next })}
-      />
+            </NoMatch>
+          )
+        }
+      >
+        {(all) => (
+          <Table
+            caption="Repositories"
+            columns={['Name', 'Address', 'Default branch', 'Registered']}
+            hasActions
+            isStale={found.isPlaceholderData}
+          >
+            {all.map((one) => (
+              <tr key={one.id}>
+                <th scope="row" className={common['name']}>
+                  <TextLink to="/admin/repositories/$owner/$name" params={paramsOf(one.fullName)} inherit>
+                    {one.fullName}
+                  </TextLink>
+                </th>
+                <td data-label="Address" className={common['address']}>
+                  <code>
+                    <Wrapped text={one.cloneUrl} />
+                  </code>
+                </td>
+                <td data-label="Default branch" className={common['wrap']}>
+                  {one.defaultBranch}
+                </td>
+                <td data-label="Registered">
+                  <Moment at={one.createdAt} now={now} />
+                </td>
+                <td>
+                  <RowButtons
+                    name={one.fullName}
+                    end="Remove"
+                    onChange={() => edit(one)}
+                    onEnd={() => leave(one)}
+                  />
+                </td>
+              </tr>
+            ))}
+          </Table>
+        )}
+      </List>
       <Modal
         opened={editing !== undefined}
         title={editing === 'new' ? 'Register a repository' : 'Change this repository'}

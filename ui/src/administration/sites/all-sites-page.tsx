@@ -6,12 +6,11 @@ import type { Schemas } from '../../api/contract.ts';
 import { WindowIcon } from '../../shell/icons.tsx';
 import { Moment } from '../../shell/moment.tsx';
 import { useNow } from '../../shell/now.ts';
-import { Problem } from '../../shell/problem.tsx';
-import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { Empty, NoMatch } from '../../lists/empty.tsx';
 import { PageHead, Tools } from '../../lists/page-head.tsx';
-import { Pages } from '../../lists/pages.tsx';
+import { List } from '../../lists/list.tsx';
 import { SearchField } from '../../lists/search-field.tsx';
-import { Table, TableLoading } from '../../lists/table.tsx';
+import { Table } from '../../lists/table.tsx';
 import common from '../admin.module.css';
 import { bytesInWords } from '../../shell/bytes.ts';
 import { countOf } from '../../shell/count.ts';
@@ -36,7 +35,6 @@ export function AllSitesPage() {
   const [resuming, setResuming] = useState<string>();
   const heading = useRef<HTMLHeadingElement>(null);
   const now = useNow();
-  const all = found.data?.data ?? [];
   const show = (part: ListSearch) => void navigate({ search: turnedTo(shown, part), replace: true });
   const done = () => heading.current?.focus();
   return (
@@ -60,43 +58,36 @@ export function AllSitesPage() {
           onChange={(text) => show({ search: text })}
         />
       </Tools>
-      {found.isPending && <TableLoading what="sites" />}
-      {found.error !== null && <Problem error={found.error} onRetry={() => void found.refetch()} />}
-      {found.data !== undefined &&
-        all.length === 0 &&
-        (search === '' ? (
-          <Empty picture={<WindowIcon size={28} />} title="No public sites">
-            <Text size="sm" className="quiet">
-              Sites that people publish for everyone appear here.
-            </Text>
-          </Empty>
-        ) : (
-          <NoMatch>
-            <NoMatchLine>
+      <List
+        what="sites"
+        found={found}
+        empty={
+          search === '' ? (
+            <Empty picture={<WindowIcon size={28} />} title="No public sites">
+              <Text size="sm" className="quiet">
+                Sites that people publish for everyone appear here.
+              </Text>
+            </Empty>
+          ) : (
+            <NoMatch clear="Show all public sites" onClear={() => show({ search: '' })}>
               No public site matches “<bdi>{search}</bdi>”.
-            </NoMatchLine>
-            <Button variant="default" size="xs" onClick={() => show({ search: '' })}>
-              Show all public sites
-            </Button>
-          </NoMatch>
-        ))}
-      {all.length > 0 && (
-        <Table
-          caption="Public sites"
-          columns={['Name', 'Owner', 'Size', 'State', 'Published']}
-          hasActions
-          isStale={found.isPlaceholderData}
-        >
-          {all.map((site) => (
-            <Row key={site.id} of={site} now={now} onTakeDown={setStopping} />
-          ))}
-        </Table>
-      )}
-      <Pages
-        page={page}
-        total={found.data?.metadata.pagination.total ?? 0}
-        onChange={(next) => show({ page: next })}
-      />
+            </NoMatch>
+          )
+        }
+      >
+        {(all) => (
+          <Table
+            caption="Public sites"
+            columns={['Name', 'Owner', 'Size', 'State', 'Published']}
+            hasActions
+            isStale={found.isPlaceholderData}
+          >
+            {all.map((site) => (
+              <Row key={site.id} of={site} now={now} onTakeDown={setStopping} />
+            ))}
+          </Table>
+        )}
+      </List>
       <Modal
         opened={stopping !== undefined}
         title="Take this site down?"

@@ -1,12 +1,12 @@
-import { Anchor, Badge, Button } from '@mantine/core';
+import { Anchor, Badge } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import type { Schemas } from '../../api/contract.ts';
-import { Problem } from '../../shell/problem.tsx';
-import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { NoMatch } from '../../lists/empty.tsx';
 import { PageHead, Tools } from '../../lists/page-head.tsx';
 import { SearchField } from '../../lists/search-field.tsx';
-import { Table, TableLoading } from '../../lists/table.tsx';
+import { List } from '../../lists/list.tsx';
+import { Table } from '../../lists/table.tsx';
 import { surfaces } from '../queries.ts';
 import styles from './surfaces-page.module.css';
 
@@ -18,8 +18,7 @@ const route = getRouteApi('/administration/admin/surfaces');
 export function SurfacesPage() {
   const navigate = route.useNavigate();
   const { search = '' } = route.useSearch();
-  const { data, error, refetch } = useQuery(surfaces);
-  const found = data?.filter((one) => matches(one, search)) ?? [];
+  const found = useQuery({ ...surfaces, select: (all) => all.filter((one) => matches(one, search)) });
   const show = (text: string) =>
     void navigate({ search: text === '' ? {} : { search: text }, replace: true });
   return (
@@ -36,26 +35,24 @@ export function SurfacesPage() {
           onChange={show}
         />
       </Tools>
-      {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
-      {data === undefined && error === null && <TableLoading what="the map" />}
-      {data !== undefined && found.length === 0 && (
-        <NoMatch>
-          <NoMatchLine>
+      <List
+        what="the map"
+        found={found}
+        empty={
+          <NoMatch clear="Show all settings" onClear={() => show('')}>
             No setting matches “<bdi>{search}</bdi>”. A setting that is not listed cannot be changed in
             another way. Ask the operator of this installation.
-          </NoMatchLine>
-          <Button variant="default" size="xs" onClick={() => show('')}>
-            Show all settings
-          </Button>
-        </NoMatch>
-      )}
-      {found.length > 0 && (
-        <Table caption="Configuration surfaces" columns={['Change', 'Owner', 'Where']} isStale={false}>
-          {found.map((one) => (
-            <Row key={one.id} of={one} />
-          ))}
-        </Table>
-      )}
+          </NoMatch>
+        }
+      >
+        {(items) => (
+          <Table caption="Configuration surfaces" columns={['Change', 'Owner', 'Where']} isStale={false}>
+            {items.map((one) => (
+              <Row key={one.id} of={one} />
+            ))}
+          </Table>
+        )}
+      </List>
     </>
   );
 }

@@ -1,7 +1,7 @@
 import { Badge, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { Pages } from '../../lists/pages.tsx';
+import { AddressPages } from '../../lists/pages.tsx';
 import { Moment } from '../../shell/moment.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import { type Deploy, type Environment, isUnderWay, shortSha, triggerWords } from '../environment-words.ts';
@@ -19,11 +19,10 @@ type ListProps = {
   readonly me: string | undefined;
   readonly now: number;
   readonly page: number;
-  readonly onPage: (page: number) => void;
 };
 
 /** The deploys of an Environment, newest first, each with its steps. */
-export function DeployList({ of: environment, me, now, page, onPage }: ListProps) {
+export function DeployList({ of: environment, me, now, page }: ListProps) {
   const found = useQuery(deploysOf(environment.id, page, pageSize, isUnderWay(environment)));
   if (found.error !== null) return <Problem error={found.error} onRetry={() => void found.refetch()} />;
   if (found.data === undefined)
@@ -41,7 +40,7 @@ export function DeployList({ of: environment, me, now, page, onPage }: ListProps
           </li>
         ))}
       </ol>
-      <Pages page={page} total={metadata.pagination.total} onChange={onPage} />
+      <AddressPages total={metadata.pagination.total} />
     </>
   );
 }

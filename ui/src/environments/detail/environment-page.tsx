@@ -129,13 +129,7 @@ function Shown(facts: Facts) {
           />
         </Tabs.Panel>
         <Tabs.Panel value="deploys">
-          <DeployList
-            of={environment}
-            me={me}
-            now={now}
-            page={page}
-            onPage={(next) => void navigate({ search: detailSearch({ tab, page: next }), replace: true })}
-          />
+          <DeployList of={environment} me={me} now={now} page={page} />
         </Tabs.Panel>
         <Tabs.Panel value="events">
           <Events {...facts} />

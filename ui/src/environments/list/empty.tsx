@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { Empty, NoMatch } from '../../lists/empty.tsx';
 import { StackIcon } from '../../shell/icons.tsx';
 
 const steps = [
@@ -28,19 +28,14 @@ export function FirstEnvironment() {
 
 export function NoEnvironmentMatches({ search, onClear }: { search: string; onClear: () => void }) {
   return (
-    <NoMatch>
-      <NoMatchLine>
-        No Environment matches these filters
-        {search !== '' && (
-          <>
-            , with “<bdi>{search}</bdi>” in its name or branch
-          </>
-        )}
-        .
-      </NoMatchLine>
-      <Button variant="default" size="xs" onClick={onClear}>
-        Show my Environments
-      </Button>
+    <NoMatch clear="Show my Environments" onClear={onClear}>
+      No Environment matches these filters
+      {search !== '' && (
+        <>
+          , with “<bdi>{search}</bdi>” in its name or branch
+        </>
+      )}
+      .
     </NoMatch>
   );
 }

@@ -4,11 +4,9 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { whoAmI } from '../../api/queries.ts';
 import { environmentPolicy } from '../../shell/environment-policy.ts';
 import { PlusIcon } from '../../shell/icons.tsx';
-import { Problem } from '../../shell/problem.tsx';
 import { PageHead, Tools } from '../../lists/page-head.tsx';
-import { Pages } from '../../lists/pages.tsx';
+import { List } from '../../lists/list.tsx';
 import { SearchField } from '../../lists/search-field.tsx';
-import { TableLoading } from '../../lists/table.tsx';
 import { useEnvironmentsNow } from '../environments-now.ts';
 import { EnvironmentsOff, OffNote } from '../environments-off.tsx';
 import { environmentList } from '../queries.ts';
@@ -103,29 +101,29 @@ export function EnvironmentsPage() {
           data={Object.entries(stateLabels).map(([value, label]) => ({ value, label }))}
         />
       </Tools>
-      {found.isPending && <TableLoading what="Environments" />}
-      {found.error !== null && <Problem error={found.error} onRetry={() => void found.refetch()} />}
-      {environments !== undefined &&
-        (environments.length > 0 ? (
+      <List
+        what="Environments"
+        found={found}
+        empty={
+          isNarrowed ? (
+            <NoEnvironmentMatches
+              search={search}
+              onClear={() => void navigate({ search: {}, replace: true })}
+            />
+          ) : (
+            <FirstEnvironment />
+          )
+        }
+      >
+        {(items) => (
           <EnvironmentTable
-            environments={environments}
+            environments={items}
             me={me.data?.principal.id ?? undefined}
             now={now}
             isStale={found.isPlaceholderData}
           />
-        ) : isNarrowed ? (
-          <NoEnvironmentMatches
-            search={search}
-            onClear={() => void navigate({ search: {}, replace: true })}
-          />
-        ) : (
-          <FirstEnvironment />
-        ))}
-      <Pages
-        page={page}
-        total={found.data?.metadata.pagination.total ?? 0}
-        onChange={(next) => show({ page: next })}
-      />
+        )}
+      </List>
     </>
   );
 }

@@ -3,10 +3,9 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { AddToClient } from '../../agents/add-to-client.tsx';
 import { SessionTable } from '../../agents/session-table.tsx';
-import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { NoMatch } from '../../lists/empty.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
-import { Pages } from '../../lists/pages.tsx';
-import { TableLoading } from '../../lists/table.tsx';
+import { List } from '../../lists/list.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import { myAgentSessions } from '../queries.ts';
 import { AccessCard } from './access.tsx';
@@ -18,11 +17,8 @@ const route = getRouteApi('/settings/agents');
 
 /** Sessions of the user's agents. */
 export function AgentsPage() {
-  const navigate = route.useNavigate();
   const { page = 1 } = route.useSearch();
   const found = useQuery(myAgentSessions({ page, limit: 20 }));
-  const all = found.data?.data ?? [];
-  const hasNone = found.data !== undefined && all.length === 0;
   return (
     <>
       <PageHead
@@ -35,21 +31,11 @@ export function AgentsPage() {
       <Title order={2} size="h4" mb="sm">
         Sessions
       </Title>
-      {found.isPending && <TableLoading what="sessions" />}
-      {found.error !== null && <Problem error={found.error} onRetry={() => void found.refetch()} />}
-      {hasNone && (
-        <NoMatch>
-          <NoMatchLine>No agent has called a tool for you yet.</NoMatchLine>
-        </NoMatch>
-      )}
-      {all.length > 0 && (
-        <SessionTable home="/settings/agents/sessions" sessions={all} isStale={found.isPlaceholderData} />
-      )}
-      <Pages
-        page={page}
-        total={found.data?.metadata.pagination.total ?? 0}
-        onChange={(next) => void navigate({ search: next > 1 ? { page: next } : {}, replace: true })}
-      />
+      <List what="sessions" found={found} empty={<NoMatch>No agent has called a tool for you yet.</NoMatch>}>
+        {(all) => (
+          <SessionTable home="/settings/agents/sessions" sessions={all} isStale={found.isPlaceholderData} />
+        )}
+      </List>
     </>
   );
 }

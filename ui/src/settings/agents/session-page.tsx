@@ -6,10 +6,8 @@ import { CallTimeline } from '../../agents/call-timeline.tsx';
 import { SessionFacts } from '../../agents/session-facts.tsx';
 import { api, unwrap } from '../../api/client.ts';
 import { PageHead } from '../../lists/page-head.tsx';
-import { Pages } from '../../lists/pages.tsx';
-import { TableLoading } from '../../lists/table.tsx';
+import { List } from '../../lists/list.tsx';
 import { Confirm } from '../../shell/confirm.tsx';
-import { Problem } from '../../shell/problem.tsx';
 import { myAgentCalls, myAgentSessions } from '../queries.ts';
 
 const route = getRouteApi('/settings/agents/sessions/$id');
@@ -18,7 +16,6 @@ const route = getRouteApi('/settings/agents/sessions/$id');
 export function SessionPage() {
   const { id } = route.useParams();
   const { page = 1 } = route.useSearch();
-  const navigate = route.useNavigate();
   const found = useQuery(myAgentCalls(id, { page, limit: 50 }));
   const { data: only } = useQuery(myAgentSessions({ id }));
   const session = only?.data.find((one) => one.id === id);
@@ -43,14 +40,9 @@ export function SessionPage() {
         )}
       </PageHead>
       {session !== undefined && <SessionFacts of={session} />}
-      {found.isPending && <TableLoading what="calls" />}
-      {found.error !== null && <Problem error={found.error} onRetry={() => void found.refetch()} />}
-      {found.data !== undefined && <CallTimeline calls={found.data.data} />}
-      <Pages
-        page={page}
-        total={found.data?.metadata.pagination.total ?? 0}
-        onChange={(next) => void navigate({ search: next > 1 ? { page: next } : {}, replace: true })}
-      />
+      <List what="calls" found={found}>
+        {(items) => <CallTimeline calls={items} />}
+      </List>
       <Modal opened={isEnding} onClose={() => setEnding(false)} title="End the access of this client?">
         <Confirm
           act={() => unwrap(api.POST('/me/agents/sessions/{id}/end', { params: { path: { id } } }))}

@@ -4,7 +4,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import { api, dataOf, wrongFields } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
-import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { NoMatch } from '../../lists/empty.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
 import { Confirm } from '../../shell/confirm.tsx';
 import { Moment } from '../../shell/moment.tsx';
@@ -59,11 +59,7 @@ export function ConnectionsPage() {
       {all === undefined && error === null && (
         <Skeleton height={80} radius="lg" role="status" aria-label="Loading" />
       )}
-      {all?.length === 0 && (
-        <NoMatch>
-          <NoMatchLine>No external MCP servers yet. An administrator adds them.</NoMatchLine>
-        </NoMatch>
-      )}
+      {all?.length === 0 && <NoMatch>No external MCP servers yet. An administrator adds them.</NoMatch>}
       {all !== undefined && all.length > 0 && (
         <ul className={styles['list']}>
           {all.map((connection) => (

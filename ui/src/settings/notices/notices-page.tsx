@@ -8,10 +8,9 @@ import { announce } from '../../shell/announce.tsx';
 import { BellIcon } from '../../shell/icons.tsx';
 import { useNow } from '../../shell/now.ts';
 import { Problem } from '../../shell/problem.tsx';
-import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { Empty, NoMatch } from '../../lists/empty.tsx';
 import { PageHead, Tools } from '../../lists/page-head.tsx';
-import { Pages } from '../../lists/pages.tsx';
-import { TableLoading } from '../../lists/table.tsx';
+import { List } from '../../lists/list.tsx';
 import { myNotices } from '../queries.ts';
 import { NoticeList } from './notice-list.tsx';
 import { noticeSearch } from './notice-search.ts';
@@ -64,28 +63,21 @@ export function NoticesPage() {
         />
       </Tools>
       {error !== undefined && <Problem error={error} />}
-      {notices.isPending && <TableLoading what="notices" />}
-      {notices.error !== null && <Problem error={notices.error} onRetry={() => void notices.refetch()} />}
-      {items.length > 0 && <NoticeList notices={items} now={now} onRead={(id) => readAndStay([id])} />}
-      {notices.data !== undefined &&
-        items.length === 0 &&
-        (isAll ? <NothingYet /> : <NothingNew onAll={() => go({ show: 'all' })} />)}
-      <Pages
-        page={page}
-        total={notices.data?.metadata.pagination.total ?? 0}
-        onChange={(next) => go({ ...(isAll ? { show: 'all' } : {}), page: next })}
-      />
+      <List
+        what="notices"
+        found={notices}
+        empty={isAll ? <NothingYet /> : <NothingNew onAll={() => go({ show: 'all' })} />}
+      >
+        {(items) => <NoticeList notices={items} now={now} onRead={(id) => readAndStay([id])} />}
+      </List>
     </>
   );
 }
 
 function NothingNew({ onAll }: { onAll: () => void }) {
   return (
-    <NoMatch>
-      <NoMatchLine>You’re all caught up.</NoMatchLine>
-      <Button variant="default" size="xs" onClick={onAll}>
-        Show all notices
-      </Button>
+    <NoMatch clear="Show all notices" onClear={onAll}>
+      You’re all caught up.
     </NoMatch>
   );
 }

@@ -4,43 +4,44 @@ import { Anchor, Title } from '@mantine/core';
 import type { Schemas } from '../../api/contract.ts';
 import { Moment } from '../../shell/moment.tsx';
 import { useNow } from '../../shell/now.ts';
-import { Problem } from '../../shell/problem.tsx';
-import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
-import { Table, TableLoading } from '../../lists/table.tsx';
+import { NoMatch } from '../../lists/empty.tsx';
+import { List } from '../../lists/list.tsx';
+import { Table } from '../../lists/table.tsx';
 import { myRefusals } from '../queries.ts';
 import styles from './refusals.module.css';
 
 /** The last refused requests with the user's keys, so that no id is needed. */
 export function LastRefusals() {
-  const { data, error, refetch } = useQuery(myRefusals);
+  const found = useQuery(myRefusals);
   const now = useNow();
   return (
     <section aria-labelledby="last">
       <Title order={2} size="h4" id="last" mb="sm">
         Last refused requests
       </Title>
-      {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
-      {data === undefined && error === null && <TableLoading what="refused requests" />}
-      {data?.length === 0 && (
-        <NoMatch>
-          <NoMatchLine>
+      <List
+        what="refused requests"
+        found={found}
+        empty={
+          <NoMatch>
             No request with one of your keys was refused in the last 30 days. A refusal shows here within a
             minute.
-          </NoMatchLine>
-        </NoMatch>
-      )}
-      {data !== undefined && data.length > 0 && (
-        <Table
-          caption="Last refused requests"
-          columns={['What', 'Key', 'Route', 'Times', 'When']}
-          isStale={false}
-          isDense
-        >
-          {data.map((one) => (
-            <Row key={one.requestId} of={one} now={now} />
-          ))}
-        </Table>
-      )}
+          </NoMatch>
+        }
+      >
+        {(items) => (
+          <Table
+            caption="Last refused requests"
+            columns={['What', 'Key', 'Route', 'Times', 'When']}
+            isStale={false}
+            isDense
+          >
+            {items.map((one) => (
+              <Row key={one.requestId} of={one} now={now} />
+            ))}
+          </Table>
+        )}
+      </List>
     </section>
   );
 }

@@ -6,20 +6,20 @@ import type { Schemas } from '../../api/contract.ts';
 import { CheckIcon, CrossIcon } from '../../shell/icons.tsx';
 import { Moment } from '../../shell/moment.tsx';
 import { Problem } from '../../shell/problem.tsx';
-import { Pages } from '../../lists/pages.tsx';
+import { AddressPages } from '../../lists/pages.tsx';
 import { Table } from '../../lists/table.tsx';
 import { siteAccess } from '../queries.ts';
 import shared from '../sites.module.css';
 import { browserWords } from './browser-words.ts';
 import styles from './detail.module.css';
 import { EndGrantsDialog } from './end-grants-dialog.tsx';
-import type { Facts, Show } from './facts.ts';
+import type { Facts } from './facts.ts';
 import { ReasonedButton } from '../../shell/reasoned-button.tsx';
 
 const pageSize = 20;
 
 /** Explains check by check whether the site opens, and lists the browsers with grants. */
-export function Access({ site, actions, now, page, show }: Facts & { page: number; show: Show }) {
+export function Access({ site, actions, now, page }: Facts & { page: number }) {
   const mayLook = actions.reasons.see_versions === null;
   const access = useQuery({ ...siteAccess(site.id, page, pageSize), enabled: mayLook });
   const [isEnding, setEnding] = useState(false);
@@ -99,11 +99,7 @@ export function Access({ site, actions, now, page, show }: Facts & { page: numbe
             ))}
           </Table>
         )}
-        <Pages
-          page={page}
-          total={access.data.metadata.pagination.total}
-          onChange={(next) => show({ page: next })}
-        />
+        <AddressPages total={access.data.metadata.pagination.total} />
       </section>
       <EndGrantsDialog site={site} isOpen={isEnding} onClose={() => setEnding(false)} />
     </div>

@@ -1,11 +1,10 @@
 import { Alert, Anchor, Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Problem } from '../../shell/problem.tsx';
-import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { NoMatch } from '../../lists/empty.tsx';
 import { Tools } from '../../lists/page-head.tsx';
-import { Pages } from '../../lists/pages.tsx';
+import { List } from '../../lists/list.tsx';
 import { SearchField } from '../../lists/search-field.tsx';
-import { Table, TableLoading } from '../../lists/table.tsx';
+import { Table } from '../../lists/table.tsx';
 import { bytesInWords } from '../../shell/bytes.ts';
 import { siteFiles, siteVersions } from '../queries.ts';
 import shared from '../sites.module.css';
@@ -36,12 +35,7 @@ export function Files({
   const hasAny = site.version !== null || version !== undefined;
   const files = useQuery({ ...siteFiles(site.id, asked), enabled: hasAny });
   const versions = useQuery({ ...siteVersions(site.id, 1, maxOffered), enabled: isOwner });
-  if (!hasAny)
-    return (
-      <NoMatch>
-        <NoMatchLine>Nothing is published yet.</NoMatchLine>
-      </NoMatch>
-    );
+  if (!hasAny) return <NoMatch>Nothing is published yet.</NoMatch>;
   const numbers = versions.data?.data.map(({ number }) => number) ?? [];
   return (
     <>
@@ -67,23 +61,23 @@ export function Files({
           />
         )}
       </Tools>
-      {files.error !== null && <Problem error={files.error} onRetry={() => void files.refetch()} />}
-      {files.isPending && <TableLoading what="files" />}
-      {files.data !== undefined &&
-        (files.data.data.length === 0 ? (
+      <List
+        what="files"
+        found={files}
+        empty={
           <NoMatch>
-            <NoMatchLine>
-              No file has “<bdi>{search}</bdi>” in its path.
-            </NoMatchLine>
+            No file has “<bdi>{search}</bdi>” in its path.
           </NoMatch>
-        ) : (
+        }
+      >
+        {(items) => (
           <Table
             caption="Files"
             columns={['Path', 'Size', 'SHA-256']}
             hasActions
             isStale={files.isPlaceholderData}
           >
-            {files.data.data.map(({ path, size, sha256 }) => (
+            {items.map(({ path, size, sha256 }) => (
               <tr key={path}>
                 <th scope="row" className={shared['path']}>
                   <bdi>{path}</bdi>
@@ -107,12 +101,8 @@ export function Files({
               </tr>
             ))}
           </Table>
-        ))}
-      <Pages
-        page={page}
-        total={files.data?.metadata.pagination.total ?? 0}
-        onChange={(next) => show({ version, search, page: next })}
-      />
+        )}
+      </List>
       {!isOwner && (
         <Alert color="gray" mt="md">
           You see the files of the live version. Only its owner can see earlier versions.

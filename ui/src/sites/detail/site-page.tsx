@@ -97,7 +97,7 @@ export function SitePage() {
           <Files {...facts} {...shown} show={show} />
         </Tabs.Panel>
         <Tabs.Panel value="access">
-          <Access {...facts} page={shown.page ?? 1} show={show} />
+          <Access {...facts} page={shown.page ?? 1} />
         </Tabs.Panel>
         <Tabs.Panel value="settings">
           <Settings {...facts} isAdministrator={me.data?.roles?.includes('admin') === true} />

@@ -3,8 +3,8 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Moment } from '../../shell/moment.tsx';
 import { Problem } from '../../shell/problem.tsx';
-import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
-import { Pages } from '../../lists/pages.tsx';
+import { NoMatch } from '../../lists/empty.tsx';
+import { AddressPages } from '../../lists/pages.tsx';
 import { Table, TableLoading } from '../../lists/table.tsx';
 import { bytesInWords } from '../../shell/bytes.ts';
 import { countOf } from '../../shell/count.ts';
@@ -41,11 +41,7 @@ export function Versions({ site, actions, now, page, version, show }: VersionsPr
   if (versions.data === undefined) return <TableLoading what="versions" />;
   if (versions.data.data.length === 0)
     return (
-      <NoMatch>
-        <NoMatchLine>
-          Nothing is published yet. Each publish creates a version that you can roll back to.
-        </NoMatchLine>
-      </NoMatch>
+      <NoMatch>Nothing is published yet. Each publish creates a version that you can roll back to.</NoMatch>
     );
   const live = site.version?.number;
   return (
@@ -98,11 +94,7 @@ export function Versions({ site, actions, now, page, version, show }: VersionsPr
       <p className={styles['small']}>
         Versions never change. A preview has its own address for 24 hours and follows the site’s access rules.
       </p>
-      <Pages
-        page={page}
-        total={versions.data.metadata.pagination.total}
-        onChange={(next) => show({ page: next })}
-      />
+      <AddressPages total={versions.data.metadata.pagination.total} />
       <VersionDialog site={site} number={version} onClose={() => show({ page })} />
       <GoLiveDialog site={site} number={going} onClose={() => setGoing(undefined)} />
     </div>

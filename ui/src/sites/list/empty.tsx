@@ -1,6 +1,5 @@
-import { Button } from '@mantine/core';
 import { GlobeIcon } from '../../shell/icons.tsx';
-import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { Empty, NoMatch } from '../../lists/empty.tsx';
 import { searchVerb } from '../../lists/search-text.ts';
 import { Picker } from '../upload/picker.tsx';
 import { useCarry } from '../upload/carried.ts';
@@ -23,20 +22,15 @@ export function FirstSite() {
 
 export function NoSiteMatches({ search, onClear }: { search: string; onClear: () => void }) {
   return (
-    <NoMatch>
-      <NoMatchLine>
-        There are no such sites
-        {search !== '' && (
-          <>
-            {' '}
-            whose name {searchVerb(search)} “<bdi>{search}</bdi>”, or with this id or address
-          </>
-        )}
-        .
-      </NoMatchLine>
-      <Button variant="default" size="xs" onClick={onClear}>
-        Show my sites
-      </Button>
+    <NoMatch clear="Show my sites" onClear={onClear}>
+      There are no such sites
+      {search !== '' && (
+        <>
+          {' '}
+          whose name {searchVerb(search)} “<bdi>{search}</bdi>”, or with this id or address
+        </>
+      )}
+      .
     </NoMatch>
   );
 }

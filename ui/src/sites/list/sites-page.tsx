@@ -3,11 +3,9 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { whoAmI } from '../../api/queries.ts';
 import { PlusIcon } from '../../shell/icons.tsx';
-import { Problem } from '../../shell/problem.tsx';
 import { PageHead, Tools } from '../../lists/page-head.tsx';
-import { Pages } from '../../lists/pages.tsx';
+import { List } from '../../lists/list.tsx';
 import { SearchField } from '../../lists/search-field.tsx';
-import { TableLoading } from '../../lists/table.tsx';
 import { capabilities, sitesList } from '../queries.ts';
 import { closedBy, SitesClosed } from '../sites-off.tsx';
 import { FirstSite, NoSiteMatches } from './empty.tsx';
@@ -50,7 +48,6 @@ export function SitesPage() {
     }),
   );
   const now = useSitesNow();
-  const total = sites.data?.metadata.pagination.total ?? 0;
   const show = (next: Partial<Record<keyof SiteSearch, unknown>>) =>
     void navigate({ search: siteSearch({ ...shown, page: undefined, ...next }), replace: true });
   const sortBy = (sort: SiteSort) => show(siteOrders.next(shown, sort));
@@ -115,12 +112,20 @@ export function SitesPage() {
           onChange={({ currentTarget: { value } }) => show({ sort: value, order: undefined })}
         />
       </Tools>
-      {sites.isPending && <TableLoading what="sites" />}
-      {sites.error !== null && <Problem error={sites.error} onRetry={() => void sites.refetch()} />}
-      {sites.data !== undefined &&
-        (sites.data.data.length > 0 ? (
+      <List
+        what="sites"
+        found={sites}
+        empty={
+          isNarrowed ? (
+            <NoSiteMatches search={search} onClear={() => void navigate({ search: {}, replace: true })} />
+          ) : (
+            <FirstSite />
+          )
+        }
+      >
+        {(items) => (
           <SiteTable
-            sites={sites.data.data}
+            sites={items}
             isOfAll={whose === 'all'}
             order={shown}
             onSort={sortBy}
@@ -128,12 +133,8 @@ export function SitesPage() {
             now={now}
             isStale={sites.isPlaceholderData}
           />
-        ) : isNarrowed ? (
-          <NoSiteMatches search={search} onClear={() => void navigate({ search: {}, replace: true })} />
-        ) : (
-          <FirstSite />
-        ))}
-      <Pages page={page} total={total} onChange={(next) => show({ page: next })} />
+        )}
+      </List>
       {sites.error === null && <DropToNew />}
     </>
   );

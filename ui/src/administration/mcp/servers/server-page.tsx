@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { api, unwrap } from '../../../api/client.ts';
 import type { Schemas } from '../../../api/contract.ts';
-import { NoMatch, NoMatchLine } from '../../../lists/empty.tsx';
+import { NoMatch } from '../../../lists/empty.tsx';
 import { PageHead } from '../../../lists/page-head.tsx';
 import { TableLoading } from '../../../lists/table.tsx';
 import { NotFound } from '../../../shell/not-found.tsx';
@@ -64,11 +64,14 @@ export function ServerPage() {
       )}
       {tools.isPending && <TableLoading what="tools" />}
       {tools.data !== undefined && all.length === 0 && (
-        <NoMatch>
-          <NoMatchLine>Its tools are known once a person has connected an account.</NoMatchLine>
-          <Button variant="default" renderRoot={(props) => <Link to="/settings/connections" {...props} />}>
-            Connect your account
-          </Button>
+        <NoMatch
+          button={
+            <Button variant="default" renderRoot={(props) => <Link to="/settings/connections" {...props} />}>
+              Connect your account
+            </Button>
+          }
+        >
+          Its tools are known once a person has connected an account.
         </NoMatch>
       )}
       {tools.data !== undefined && all.length > 0 && (

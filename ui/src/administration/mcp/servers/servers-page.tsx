@@ -5,9 +5,9 @@ import { api } from '../../../api/client.ts';
 import type { Schemas } from '../../../api/contract.ts';
 import { Empty } from '../../../lists/empty.tsx';
 import { PageHead } from '../../../lists/page-head.tsx';
-import { Table, TableLoading } from '../../../lists/table.tsx';
+import { List } from '../../../lists/list.tsx';
+import { Table } from '../../../lists/table.tsx';
 import { PlusIcon, SocketIcon } from '../../../shell/icons.tsx';
-import { Problem } from '../../../shell/problem.tsx';
 import { useShortcut } from '../../../shell/shortcuts.ts';
 import { Confirm } from '../../../shell/confirm.tsx';
 import common from '../../admin.module.css';
@@ -29,10 +29,9 @@ const steps = [
 
 /** External MCP servers, whose tools agents get through Postern. */
 export function ServersPage() {
-  const { data, error, isPending, refetch } = useQuery(mcpServers);
+  const found = useQuery({ ...mcpServers, select: ({ servers }) => servers });
   const { heading, editing, leaving, edit, leave, close, done } = useEditing<Server>();
   useShortcut('n', () => edit('new'));
-  const all = data?.servers ?? [];
   return (
     <>
       <Anchor component={Link} to="/admin/mcp" size="sm">
@@ -47,46 +46,49 @@ export function ServersPage() {
           New server
         </Button>
       </PageHead>
-      {isPending && <TableLoading what="servers" />}
-      {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
-      {data !== undefined && all.length === 0 && (
-        <Empty picture={<SocketIcon size={28} />} title="No external servers yet" steps={steps}>
-          <Button onClick={() => edit('new')}>Add a server</Button>
-        </Empty>
-      )}
-      {all.length > 0 && (
-        <Table
-          caption="External MCP servers"
-          columns={['Name', 'Address', 'Status']}
-          hasActions
-          isStale={false}
-        >
-          {all.map((server) => (
-            <tr key={server.slug}>
-              <th scope="row" className={common['name']}>
-                <TextLink to="/admin/mcp/servers/$slug" params={{ slug: server.slug }} inherit>
-                  <bdi>{server.name}</bdi>
-                </TextLink>
-                <code>{server.slug}__…</code>
-              </th>
-              <td data-label="Address" className={common['address']}>
-                <code>{server.url}</code>
-              </td>
-              <td data-label="Status">
-                <StatusOf server={server} />
-              </td>
-              <td>
-                <RowButtons
-                  name={server.name}
-                  end="Delete"
-                  onChange={() => edit(server)}
-                  onEnd={() => leave(server)}
-                />
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
+      <List
+        what="servers"
+        found={found}
+        empty={
+          <Empty picture={<SocketIcon size={28} />} title="No external servers yet" steps={steps}>
+            <Button onClick={() => edit('new')}>Add a server</Button>
+          </Empty>
+        }
+      >
+        {(all) => (
+          <Table
+            caption="External MCP servers"
+            columns={['Name', 'Address', 'Status']}
+            hasActions
+            isStale={false}
+          >
+            {all.map((server) => (
+              <tr key={server.slug}>
+                <th scope="row" className={common['name']}>
+                  <TextLink to="/admin/mcp/servers/$slug" params={{ slug: server.slug }} inherit>
+                    <bdi>{server.name}</bdi>
+                  </TextLink>
+                  <code>{server.slug}__…</code>
+                </th>
+                <td data-label="Address" className={common['address']}>
+                  <code>{server.url}</code>
+                </td>
+                <td data-label="Status">
+                  <StatusOf server={server} />
+                </td>
+                <td>
+                  <RowButtons
+                    name={server.name}
+                    end="Delete"
+                    onChange={() => edit(server)}
+                    onEnd={() => leave(server)}
+                  />
+                </td>
+              </tr>
+            ))}
+          </Table>
+        )}
+      </List>
       <Modal
         opened={editing !== undefined}
         title={editing === 'new' ? 'New external MCP server' : 'Change this server'}
