@@ -20,7 +20,7 @@ export function WaitingCalls({ of: approvals, now }: CallsProps) {
           <li key={id}>
             <div>
               <code>{tool}</code> {wordsOf(tool)}
-              <span className={styles['who']}>
+              <span className="subline">
                 Client <code>{clientId}</code> · asked <Moment at={requestedAt} now={now} />
               </span>
             </div>

@@ -1,6 +1,6 @@
 import { Radio } from '@mantine/core';
 import { type Access, accessChoices, isAccess } from './environment-words.ts';
-import styles from './environments.module.css';
+import styles from '../shell/page.module.css';
 
 type FieldProps = {
   readonly className?: string;

@@ -1,6 +1,6 @@
 import { Moment } from '../shell/moment.tsx';
 import { type Environment, isEnding } from './environment-words.ts';
-import styles from './environments.module.css';
+import styles from '../shell/page.module.css';
 
 const dayMs = 86_400_000;
 

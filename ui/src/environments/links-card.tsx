@@ -1,13 +1,13 @@
 import { Anchor } from '@mantine/core';
 import type { Schemas } from '../api/contract.ts';
 import { linkPictures } from './link-icon.tsx';
-import shared from './environments.module.css';
+import shared from '../shell/page.module.css';
 
 /** The metadata links of an Environment or of a deploy. Nothing where administrators defined none. */
 export function LinksCard({ links }: { links: Schemas['Environment']['links'] }) {
   if (links.length === 0) return null;
   return (
-    <section className={shared['card']} aria-labelledby="links">
+    <section className={shared['roomy']} aria-labelledby="links">
       <h2 id="links">Links</h2>
       <ul className={shared['links']}>
         {links.map(({ text, icon, url }) => {

@@ -1,7 +1,6 @@
 import type { Schemas } from '../api/contract.ts';
 import { Table } from '../lists/table.tsx';
 import { Wrapped } from '../lists/wrapped.tsx';
-import shared from './environments.module.css';
 
 type TableProps = {
   readonly problems: readonly Schemas['ConfigurationFileProblem'][];
@@ -19,12 +18,12 @@ export function ProblemTable({ problems, isStale = false }: TableProps) {
           <td data-label="Line">
             {line}:{column}
           </td>
-          <td data-label="Field" className={shared['wrap']}>
+          <td data-label="Field" className="wrap">
             <code>
               <Wrapped text={path} />
             </code>
           </td>
-          <td data-label="Problem and fix" className={shared['wrap']}>
+          <td data-label="Problem and fix" className="wrap">
             {message} {fix}
           </td>
         </tr>

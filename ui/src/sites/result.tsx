@@ -10,7 +10,7 @@ import { CopyField } from './copy-field.tsx';
 import { Qr } from './qr.tsx';
 import { VersionReport, VersionWarnings } from './report.tsx';
 import styles from './result.module.css';
-import shared from './sites.module.css';
+import shared from '../shell/page.module.css';
 import { addressOf, type Site } from './site-words.ts';
 import type { Outcome } from './upload/job.ts';
 import { useSitesNow } from './sites-now.ts';

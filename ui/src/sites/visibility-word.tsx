@@ -1,6 +1,6 @@
 import { GlobeIcon, LockIcon } from '../shell/icons.tsx';
 import type { Site } from './site-words.ts';
-import styles from './sites.module.css';
+import styles from '../shell/page.module.css';
 
 export function VisibilityWord({ of: visibility }: { of: Site['visibility'] }) {
   return (

@@ -7,7 +7,6 @@ import type { Schemas } from '../../api/contract.ts';
 import { PageHead } from '../../lists/page-head.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import { Confirm } from '../../shell/confirm.tsx';
-import common from '../admin.module.css';
 import { agentDefinitions } from '../queries.ts';
 import { TextLink } from '../text-link.tsx';
 import { DefinitionForm } from './definition-form.tsx';
@@ -85,7 +84,7 @@ function Known({ definition }: { definition: Schemas['AgentDefinition'] }) {
           onClose={() => setLeaving(false)}
         >
           <Text size="sm">
-            <b className={common['wrap']}>
+            <b className="wrap">
               <bdi>{name}</bdi>
             </b>{' '}
             is deleted. Agents of its clients can then only read.

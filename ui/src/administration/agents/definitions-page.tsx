@@ -65,7 +65,7 @@ export function DefinitionsPage() {
                     </Badge>
                   )}
                 </th>
-                <td data-label="Purpose" className={common['wrap']}>
+                <td data-label="Purpose" className="wrap">
                   <bdi>{purpose}</bdi>
                 </td>
                 <td data-label="Clients" className={common['address']}>

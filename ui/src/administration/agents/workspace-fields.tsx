@@ -33,7 +33,7 @@ export function WorkspaceFields({ of: workspace, onChange }: FieldsProps) {
       <h2 id={id} className={styles['title']}>
         Workspace
       </h2>
-      <p className={styles['does']}>
+      <p className="subline">
         What agents with this definition can reach, never more than the person can. With all repositories, no
         limits, and sites to read and change, the workspace restricts nothing. Older definitions have this
         workspace.
@@ -88,7 +88,7 @@ export function WorkspaceFields({ of: workspace, onChange }: FieldsProps) {
         <div className={styles['tool']}>
           <div>
             <span id={`${id}-sites`}>Sites</span>
-            <span className={styles['does']}>
+            <span className="subline">
               Which tools for sites its agents can use. The rules of the tools still apply.
             </span>
           </div>

@@ -10,7 +10,6 @@ import type { Schemas } from '../../api/contract.ts';
 import { Empty, NoMatch } from '../../lists/empty.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
 import { Table, TableLoading } from '../../lists/table.tsx';
-import common from '../admin.module.css';
 import styles from './audit.module.css';
 import { AuditChart } from './audit-chart.tsx';
 import { AuditFilters } from './audit-filters.tsx';
@@ -157,10 +156,10 @@ function Row({ of: event, now }: { of: Schemas['ListedAuditEvent']; now: number 
           {eventInWords(event)}
         </TextLink>
       </th>
-      <td data-label="Actor" className={common['wrap']}>
+      <td data-label="Actor" className="wrap">
         <Who of={event} />
       </td>
-      <td data-label="Target" className={common['wrap']}>
+      <td data-label="Target" className="wrap">
         <OnWhat of={event} />
       </td>
       <td data-label="Outcome">

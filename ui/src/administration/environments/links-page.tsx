@@ -89,7 +89,7 @@ export function LinksPage() {
             onDone={done}
           >
             <Text size="sm">
-              <b className={common['wrap']}>
+              <b className="wrap">
                 <bdi>{leaving.text}</bdi>
               </b>{' '}
               is no longer shown on any Environment.

@@ -6,7 +6,7 @@ import { Problem } from '../../shell/problem.tsx';
 import { Exposed } from '../../keys/detail/exposed.tsx';
 import { Fact, Facts } from '../../keys/detail/facts.tsx';
 import { KeyHead } from '../../keys/detail/key-head.tsx';
-import styles from '../../keys/detail/key-page.module.css';
+import shared from '../../shell/page.module.css';
 import type { KeyTab } from '../../keys/detail/key-tab.ts';
 import { Pair } from '../../keys/detail/pair.tsx';
 import { Timeline } from '../../keys/detail/timeline.tsx';
@@ -115,7 +115,7 @@ function Whole({ of: key, now, home, tab, onTab }: PageProps & { of: Key; now: n
         </Button>
       </Exposed>
       <Pair of={key} now={now} home={home} />
-      <div className={styles['parts']}>
+      <div className={shared['stack']}>
         <Facts of={key} now={now} reader="administrator">
           {key.type === 'personal' ? <Owner of={key} /> : <Creator of={key} />}
         </Facts>

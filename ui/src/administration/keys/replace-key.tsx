@@ -54,7 +54,7 @@ export function ReplaceKey({ of: key, onClose }: { of: Key; onClose: () => void 
     <Modal opened title="Replace this service key?" onClose={onClose}>
       <div className={common['stack']}>
         <Text size="sm">
-          <b className={common['wrap']}>
+          <b className="wrap">
             <bdi>{key.name}</bdi>
           </b>{' '}
           gets a successor with the same scopes, repositories and lifetime. The old key works until five
@@ -89,15 +89,14 @@ function Afterwards({ of: { predecessorEndsAt, sitesLeftBehind }, predecessor, o
     <Modal opened title="Put the new key to use" onClose={onClose}>
       <div className={common['stack']}>
         <Text size="sm">
-          Put the new value where <bdi className={common['wrap']}>{predecessor}</bdi> is used. The old key
-          expires five minutes after the new one is first used, at the latest on{' '}
-          {exactly(Date.parse(predecessorEndsAt))}.
+          Put the new value where <bdi className="wrap">{predecessor}</bdi> is used. The old key expires five
+          minutes after the new one is first used, at the latest on {exactly(Date.parse(predecessorEndsAt))}.
         </Text>
         {sitesLeftBehind.length > 0 && (
           <Alert color="yellow" title="These sites stay with the old key">
             <ul className={common['list']}>
               {sitesLeftBehind.map(({ id, name }) => (
-                <li key={id} className={common['wrap']}>
+                <li key={id} className="wrap">
                   <bdi>{name}</bdi> <code>{id}</code>
                 </li>
               ))}

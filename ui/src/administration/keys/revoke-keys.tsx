@@ -103,7 +103,7 @@ async function revoke(keys: readonly Key[], note: string): Promise<void> {
 function Who({ of: key, now }: { of: Key; now: number }) {
   return (
     <Text size="sm">
-      <b className={common['wrap']}>
+      <b className="wrap">
         <bdi>{key.name}</bdi>
       </b>{' '}
       <code className="quiet">{key.id}</code>

@@ -60,7 +60,7 @@ export function ClientsPage() {
                 <td data-label="Status">
                   <Badge color={statuses[client.status][1]}>{statuses[client.status][0]}</Badge>
                 </td>
-                <td data-label="Redirect hosts" className={common['wrap']}>
+                <td data-label="Redirect hosts" className="wrap">
                   {client.redirectHosts.length === 0 ? (
                     <span className="quiet">Not recorded</span>
                   ) : (
@@ -145,7 +145,7 @@ function Question({ of: { client, status }, onClose, onDone }: QuestionProps) {
       onDone={onDone}
     >
       <Text size="sm">
-        <b className={common['wrap']}>
+        <b className="wrap">
           <bdi>{name}</bdi>
         </b>{' '}
         {isBlocking
@@ -155,7 +155,7 @@ function Question({ of: { client, status }, onClose, onDone }: QuestionProps) {
       {!isBlocking && registeredAt !== null && (
         <Text size="sm" mt="xs">
           Nobody has checked this name. The client sends people back to{' '}
-          <code className={common['wrap']}>{redirectHosts.join(', ')}</code>.
+          <code className="wrap">{redirectHosts.join(', ')}</code>.
         </Text>
       )}
     </Confirm>

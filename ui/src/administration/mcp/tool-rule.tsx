@@ -34,7 +34,7 @@ export function ToolRuleRow({ labelledBy, tool, does, rule = 'hidden', onChange 
     <div className={styles['tool']}>
       <div>
         <code id={id}>{tool}</code>
-        {does !== undefined && <span className={styles['does']}>{does}</span>}
+        {does !== undefined && <span className="subline">{does}</span>}
       </div>
       <RuleChoice labelledBy={`${labelledBy} ${id}`} rule={rule} onChange={onChange} />
     </div>

@@ -1,7 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Moment } from '../../shell/moment.tsx';
 import { Problem } from '../../shell/problem.tsx';
-import common from '../admin.module.css';
 import { homeOf } from '../keys/managed-key-words.ts';
 import { useServerNow } from '../now.ts';
 import { managedKeys } from '../queries.ts';
@@ -22,7 +21,7 @@ export function EndsNext() {
         (key) =>
           key.expiresAt !== null && (
             <li key={key.id}>
-              <span className={common['wrap']}>
+              <span className="wrap">
                 <TextLink to={`${homeOf(key)}/$id`} params={{ id: key.id }} inherit>
                   <bdi>{key.name}</bdi>
                 </TextLink>{' '}

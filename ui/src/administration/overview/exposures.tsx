@@ -5,7 +5,6 @@ import type { Schemas } from '../../api/contract.ts';
 import { Moment } from '../../shell/moment.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import { useChange } from '../../shell/use-change.ts';
-import common from '../admin.module.css';
 import { useServerNow } from '../now.ts';
 import { serviceNotices } from '../queries.ts';
 import { TextLink } from '../text-link.tsx';
@@ -42,7 +41,7 @@ function Notice({ of: notice, now }: { of: Schemas['Notice']; now: number }) {
   });
   return (
     <li>
-      <span className={common['wrap']}>
+      <span className="wrap">
         <bdi>{notice.message}</bdi>{' '}
         <span className="quiet">
           <Moment at={notice.createdAt} now={now} />

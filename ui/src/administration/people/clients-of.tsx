@@ -38,7 +38,7 @@ export function ClientsOf({ id, keptBy }: ClientsOfProps) {
           {clients.map((client) => (
             <li key={client.clientId}>
               <div>
-                <b className={common['wrap']}>
+                <b className="wrap">
                   <bdi>{client.name}</bdi>
                 </b>
                 <span className="quiet">

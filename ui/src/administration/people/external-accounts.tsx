@@ -2,7 +2,6 @@ import { Alert, Group, Text } from '@mantine/core';
 import { ApiProblem } from '../../api/client.ts';
 import { PeopleIcon } from '../../shell/icons.tsx';
 import { Empty } from '../../lists/empty.tsx';
-import common from '../admin.module.css';
 import { TextLink } from '../text-link.tsx';
 
 /** True if another provider manages the accounts, as the answer of the list says. */
@@ -14,7 +13,7 @@ export function isManagedExternally(error: unknown): error is ApiProblem {
 export function ManagesAccounts({ of: { message, hint } }: { of: ApiProblem }) {
   return (
     <Alert color="blue" title="Accounts are managed elsewhere" mb="lg">
-      <Text size="sm" className={common['wrap']}>
+      <Text size="sm" className="wrap">
         {message} {hint}
       </Text>
     </Alert>

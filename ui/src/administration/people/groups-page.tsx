@@ -77,7 +77,7 @@ export function GroupsPage() {
                 <th scope="row" className={common['name']}>
                   <bdi>{group.name}</bdi>
                 </th>
-                <td data-label="Parent group" className={common['wrap']}>
+                <td data-label="Parent group" className="wrap">
                   {group.parentId === null ? (
                     <span className="quiet">None</span>
                   ) : (
@@ -127,7 +127,7 @@ export function GroupsPage() {
             onDone={done}
           >
             <Text size="sm">
-              <b className={common['wrap']}>
+              <b className="wrap">
                 <bdi>{leaving.name}</bdi>
               </b>{' '}
               {leaving.memberCount === 0

@@ -36,9 +36,9 @@ function Password({ of: { name, password }, onStored }: { of: NewPassword; onSto
   return (
     <div className={common['stack']}>
       <Alert color="yellow">
-        The password of <bdi className={common['wrap']}>{name}</bdi> is shown only once. Send it over a
-        channel that no one else reads. Postern does not require a new password at the first sign-in. Ask the
-        user to choose one with “Change password” in the account menu.
+        The password of <bdi className="wrap">{name}</bdi> is shown only once. Send it over a channel that no
+        one else reads. Postern does not require a new password at the first sign-in. Ask the user to choose
+        one with “Change password” in the account menu.
       </Alert>
       <TextInput
         ref={field}

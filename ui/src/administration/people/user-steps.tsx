@@ -110,7 +110,7 @@ export function UserStep({ step, of: user, onClose, onDone, onPassword }: StepPr
           onDone={onDone}
         >
           <Text size="sm">
-            <b className={common['wrap']}>
+            <b className="wrap">
               <bdi>{user.name}</bdi>
             </b>
           </Text>

@@ -38,7 +38,7 @@ export function PolicyImpact({ of: { keys, owners, refused } }: { of: Impact }) 
           <summary className={styles['summary']}>Which keys</summary>
           <ul className={common['list']}>
             {refused.map(({ keyId, name, reasons: why }) => (
-              <li key={keyId} className={common['wrap']}>
+              <li key={keyId} className="wrap">
                 <bdi>{name}</bdi> <code>{keyId}</code>: {why.map((one) => reasons[one] ?? one).join(', ')}
               </li>
             ))}

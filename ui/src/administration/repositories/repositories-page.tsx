@@ -94,7 +94,7 @@ export function RepositoriesPage() {
                     <Wrapped text={one.cloneUrl} />
                   </code>
                 </td>
-                <td data-label="Default branch" className={common['wrap']}>
+                <td data-label="Default branch" className="wrap">
                   {one.defaultBranch}
                 </td>
                 <td data-label="Registered">
@@ -157,8 +157,8 @@ function Follows({ fullName }: { fullName: string }) {
   const selected = reaching === undefined || all === undefined ? undefined : Math.max(0, reaching - all);
   return (
     <Text size="sm" component="div">
-      <b className={common['wrap']}>{fullName}</b> is removed from the registry. The git repository itself is
-      not changed.
+      <b className="wrap">{fullName}</b> is removed from the registry. The git repository itself is not
+      changed.
       <ul className={common['list']}>
         <li>
           {selected === undefined

@@ -130,7 +130,7 @@ function Row({ of: site, now, onTakeDown }: RowProps) {
         </Anchor>
         <code>{site.id}</code>
       </th>
-      <td data-label="Owner" className={common['wrap']}>
+      <td data-label="Owner" className="wrap">
         <span>
           <bdi>{site.owner.name ?? site.owner.id}</bdi>
           {site.owner.kind === 'service_key' && <span className="quiet"> (service key)</span>}

@@ -27,7 +27,7 @@ export function TakeDown({ of: site, onClose, onDone }: StepProps & { of: Stoppi
       <div className={common['stack']}>
         <Text size="sm">
           {site.name !== null && (
-            <b className={common['wrap']}>
+            <b className="wrap">
               <bdi>{site.name}</bdi>{' '}
             </b>
           )}

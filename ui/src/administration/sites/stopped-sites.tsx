@@ -3,7 +3,6 @@ import { useQuery } from '@tanstack/react-query';
 import { Moment } from '../../shell/moment.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import { Table } from '../../lists/table.tsx';
-import common from '../admin.module.css';
 import { stoppedSites } from '../queries.ts';
 import styles from './sites.module.css';
 
@@ -27,10 +26,10 @@ export function StoppedSites({ now, onPutBack }: { now: number; onPutBack: (id: 
             <th scope="row">
               <code>{site.id}</code>
             </th>
-            <td data-label="Owner" className={common['wrap']}>
+            <td data-label="Owner" className="wrap">
               <bdi>{site.owner.name ?? site.owner.id}</bdi>
             </td>
-            <td data-label="Reason" className={common['wrap']}>
+            <td data-label="Reason" className="wrap">
               <bdi>{site.reason ?? ''}</bdi>
             </td>
             <td data-label="Since">

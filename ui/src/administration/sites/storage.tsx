@@ -26,7 +26,7 @@ export function Storage() {
         <ol className={styles['storage']}>
           {owners.map(({ owner, sites, bytes }) => (
             <li key={`${owner.kind} ${owner.id}`}>
-              <span className={common['wrap']}>
+              <span className="wrap">
                 <bdi>{owner.name ?? owner.id}</bdi>
                 {owner.kind === 'service_key' && <span className="quiet"> (service key)</span>}
               </span>

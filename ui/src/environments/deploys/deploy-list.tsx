@@ -7,7 +7,7 @@ import { Problem } from '../../shell/problem.tsx';
 import { type Deploy, type Environment, isUnderWay, shortSha, triggerWords } from '../environment-words.ts';
 import { deploysOf } from '../queries.ts';
 import { DeployBadge } from '../status-badge.tsx';
-import shared from '../environments.module.css';
+import shared from '../../shell/page.module.css';
 import { deployCreator, tookWords } from './deploy-facts.ts';
 import { StepTimeline } from './step-timeline.tsx';
 import styles from './deploys.module.css';
@@ -28,7 +28,7 @@ export function DeployList({ of: environment, me, now, page }: ListProps) {
   if (found.data === undefined)
     return <Skeleton height={240} radius="lg" role="status" aria-label="Loading the deploys" />;
   const { data: deploys, metadata } = found.data;
-  if (deploys.length === 0) return <div className={shared['card']}>Nothing has been deployed yet.</div>;
+  if (deploys.length === 0) return <div className={shared['roomy']}>Nothing has been deployed yet.</div>;
   return (
     <>
       <ol className={`${shared['stack']} ${shared['plain']}`} aria-label="Deploys">

@@ -22,7 +22,7 @@ import { NoSuchEnvironment } from '../no-such-environment.tsx';
 import { ProblemTable } from '../problem-table.tsx';
 import { oneDeploy } from '../queries.ts';
 import { DeployBadge } from '../status-badge.tsx';
-import shared from '../environments.module.css';
+import shared from '../../shell/page.module.css';
 import { deployCreator, tookWords } from './deploy-facts.ts';
 import { StepTimeline } from './step-timeline.tsx';
 
@@ -49,7 +49,7 @@ function Shown({ deploy }: { deploy: Deploy }) {
       <title>{`${name} · ${environment.uuid} · Postern`}</title>
       <Anchor
         size="sm"
-        className={shared['wrap'] ?? ''}
+        className="wrap"
         renderRoot={(props) => (
           <Link
             to="/environments/$id"
@@ -100,7 +100,7 @@ function Shown({ deploy }: { deploy: Deploy }) {
             <ProblemTable problems={deploy.problems} />
           </section>
         )}
-        <section className={shared['card']} aria-labelledby="steps">
+        <section className={shared['roomy']} aria-labelledby="steps">
           <h2 id="steps">Steps</h2>
           <StepTimeline of={deploy} now={now} />
         </section>

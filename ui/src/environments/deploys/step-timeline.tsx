@@ -26,7 +26,7 @@ export function StepTimeline({ of: deploy, now }: { of: Deploy; now: number }) {
           <span className={styles['step']}>
             {stepWords[step.step]} {step.service !== '' && <b>{step.service}</b>}
             {step.reused && <span className={styles['reused']}>Cached</span>}
-            {step.message !== null && <span className={styles['message']}>{step.message}</span>}
+            {step.message !== null && <span className="subline">{step.message}</span>}
           </span>
           <span className={styles['took']}>{tookWords(step, now)}</span>
           <Bar of={step} begin={begin} end={end} now={now} />

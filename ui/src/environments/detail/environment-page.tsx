@@ -13,7 +13,7 @@ import { Lease } from '../lease.tsx';
 import { NoSuchEnvironment } from '../no-such-environment.tsx';
 import { oneEnvironment } from '../queries.ts';
 import { EnvironmentBadge } from '../status-badge.tsx';
-import shared from '../environments.module.css';
+import shared from '../../shell/page.module.css';
 import { Actions } from './actions.tsx';
 import { type DetailTab, detailSearch, detailTabs } from './detail-search.ts';
 import { Events } from './events.tsx';
@@ -23,7 +23,6 @@ import { Logs } from './logs.tsx';
 import { Overview } from './overview.tsx';
 import { Settings } from './settings.tsx';
 import { StatusNote } from './status-note.tsx';
-import styles from './detail.module.css';
 
 const route = getRouteApi('/environments/$id');
 const labels: Readonly<Record<DetailTab, string>> = {
@@ -111,7 +110,7 @@ function Shown(facts: Facts) {
         keepMounted={false}
         onChange={(value) => void navigate({ search: detailSearch({ tab: value }) })}
       >
-        <Tabs.List className={styles['tabs'] ?? ''} aria-label="Parts of the Environment">
+        <Tabs.List className={shared['tabs'] ?? ''} aria-label="Parts of the Environment">
           {tabs.map((one) => (
             <Tabs.Tab key={one} value={one}>
               {labels[one]}

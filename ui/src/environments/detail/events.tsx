@@ -5,7 +5,7 @@ import type { Schemas } from '../../api/contract.ts';
 import { Moment } from '../../shell/moment.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import { eventsOf } from '../queries.ts';
-import shared from '../environments.module.css';
+import shared from '../../shell/page.module.css';
 import { shortSha } from '../environment-words.ts';
 import { changesIn, deedOf, deployOf, whoOf } from './event-words.ts';
 import type { Facts } from './facts.ts';
@@ -21,12 +21,12 @@ export function Events({ environment, now }: Facts) {
     return <Skeleton height={240} radius="lg" role="status" aria-label="Loading the events" />;
   const events = data.pages.flatMap((page) => page.data);
   return (
-    <section className={shared['card']} aria-labelledby="events">
+    <section className={shared['roomy']} aria-labelledby="events">
       <h2 id="events">Events</h2>
       {events.length === 0 && (
         <p className={shared['hint']}>The audit log has no events of this Environment.</p>
       )}
-      <ol className={styles['story']}>
+      <ol className={shared['story']}>
         {events.map((event) => (
           <Event key={event.id} of={event} environmentId={environment.id} now={now} />
         ))}

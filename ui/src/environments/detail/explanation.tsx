@@ -4,7 +4,7 @@ import type { Schemas } from '../../api/contract.ts';
 import { CheckIcon, CrossIcon } from '../../shell/icons.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import { explanationOf } from '../queries.ts';
-import shared from '../environments.module.css';
+import shared from '../../shell/page.module.css';
 import { ProblemTable } from '../problem-table.tsx';
 import type { Facts } from './facts.ts';
 import styles from './detail.module.css';
@@ -26,7 +26,7 @@ export function Explanation({ environment }: Facts) {
   if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;
   if (data === undefined) return <Skeleton height={240} radius="lg" role="status" aria-label="Loading" />;
   return (
-    <section className={shared['card']} aria-labelledby="why">
+    <section className={shared['roomy']} aria-labelledby="why">
       <h2 id="why">What happened</h2>
       <p className={shared['hint']}>What its newest deploy did, step by step.</p>
       <ol className={styles['checks']}>

@@ -7,7 +7,7 @@ import { isEnding, isUnderWay, shortSha } from '../environment-words.ts';
 import { LogView } from '../log/log-view.tsx';
 import { deploysOf } from '../queries.ts';
 import { DeployBadge } from '../status-badge.tsx';
-import shared from '../environments.module.css';
+import shared from '../../shell/page.module.css';
 import type { Facts } from './facts.ts';
 import styles from './detail.module.css';
 
@@ -50,7 +50,7 @@ function NewestLog({ environment, now }: Facts) {
   if (data === undefined)
     return <Skeleton height={320} radius="lg" role="status" aria-label="Loading the newest deploy" />;
   const [newest] = data.data;
-  if (newest === undefined) return <div className={shared['card']}>Nothing has been deployed yet.</div>;
+  if (newest === undefined) return <div className={shared['roomy']}>Nothing has been deployed yet.</div>;
   return (
     <>
       <p className={styles['which']}>

@@ -5,7 +5,7 @@ import { exactly } from '../../shell/time.ts';
 import { accessFacts, isEnding, kindWords, type Service } from '../environment-words.ts';
 import { LinksCard } from '../links-card.tsx';
 import { ServiceBadge } from '../status-badge.tsx';
-import shared from '../environments.module.css';
+import shared from '../../shell/page.module.css';
 import type { Facts } from './facts.ts';
 import styles from './detail.module.css';
 
@@ -23,11 +23,11 @@ export function Overview({ environment, now }: Facts) {
         </Table>
       )}
       {services.length === 0 && !over && (
-        <div className={shared['card']}>
+        <div className={shared['roomy']}>
           Its services are known as soon as a deploy has read postern.yaml.
         </div>
       )}
-      <section className={shared['card']} aria-labelledby="facts">
+      <section className={shared['roomy']} aria-labelledby="facts">
         <h2 id="facts">Facts</h2>
         <dl className={shared['table']}>
           <dt>Repository</dt>
@@ -79,13 +79,13 @@ function ServiceRow({ of: { name, kind, status, url, reason } }: { of: Service }
         {name}
       </th>
       <td data-label="Kind">{kindWords[kind]}</td>
-      <td data-label="Status" className={shared['wrap']}>
+      <td data-label="Status" className="wrap">
         <div>
           <ServiceBadge of={status} />
           {reason !== null && <span className={shared['small']}>{reason}</span>}
         </div>
       </td>
-      <td data-label="URL" className={shared['wrap']}>
+      <td data-label="URL" className="wrap">
         {url === null ? (
           <span className="quiet">No URL</span>
         ) : (

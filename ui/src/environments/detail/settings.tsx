@@ -5,7 +5,7 @@ import type { Schemas } from '../../api/contract.ts';
 import { Problem } from '../../shell/problem.tsx';
 import { useChange } from '../../shell/use-change.ts';
 import { accessFacts, isRowOnly } from '../environment-words.ts';
-import shared from '../environments.module.css';
+import shared from '../../shell/page.module.css';
 import { AccessDialog } from './access-dialog.tsx';
 import type { Facts } from './facts.ts';
 import { TearDownDialog } from './tear-down-dialog.tsx';
@@ -18,7 +18,7 @@ export function Settings(facts: Facts) {
   return (
     <div className={shared['stack']}>
       {!isRowOnly(environment, facts.me) && <Choices {...facts} onAccess={() => setDialog('access')} />}
-      <section className={shared['card']}>
+      <section className={shared['roomy']}>
         <div className={shared['row']}>
           <div>
             <h2>Tear down</h2>
@@ -53,7 +53,7 @@ function Choices({ onAccess, ...facts }: Facts & { readonly onAccess: () => void
         description="When off, deploys are paused, and the current version is still served."
         said={environment.deployEnabled ? 'Deploys are paused.' : 'Deploys are resumed.'}
       />
-      <section className={shared['card']}>
+      <section className={shared['roomy']}>
         <div className={shared['row']}>
           <div>
             <h2>Who may open it</h2>
@@ -86,7 +86,7 @@ function Flip({ environment, field, label, description, said }: FlipProps) {
     refresh: ['environments'],
   });
   return (
-    <section className={shared['card']}>
+    <section className={shared['roomy']}>
       <Switch
         label={label}
         description={description}

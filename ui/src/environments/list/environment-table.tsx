@@ -3,7 +3,7 @@ import { Table } from '../../lists/table.tsx';
 import { creatorWords, type Environment, isEnding, shortSha } from '../environment-words.ts';
 import { Lease } from '../lease.tsx';
 import { EnvironmentBadge } from '../status-badge.tsx';
-import shared from '../environments.module.css';
+import shared from '../../shell/page.module.css';
 import styles from './list.module.css';
 
 type TableProps = {
@@ -24,7 +24,7 @@ export function EnvironmentTable({ environments, me, now, isStale }: TableProps)
           <th scope="row" className={styles['name']}>
             <NameLink of={environment} />
           </th>
-          <td data-label="Source" className={shared['wrap']}>
+          <td data-label="Source" className="wrap">
             <div>
               {environment.repository}
               <span className={shared['small']}>
@@ -52,7 +52,7 @@ export function EnvironmentTable({ environments, me, now, isStale }: TableProps)
           <td data-label="Lease" className={styles['nowrap']}>
             <Lease of={environment} now={now} />
           </td>
-          <td data-label="Created by" className={shared['wrap']}>
+          <td data-label="Created by" className="wrap">
             <bdi>{creatorWords(environment, me)}</bdi>
           </td>
         </tr>

@@ -6,7 +6,7 @@ import { Problem } from '../../shell/problem.tsx';
 import { IsolationNote } from '../isolation-note.tsx';
 import { EnvironmentsOff } from '../environments-off.tsx';
 import { NewEnvironment } from './new-environment.tsx';
-import styles from './new.module.css';
+import form from '../../shell/form.module.css';
 
 const route = getRouteApi('/environments/new');
 
@@ -15,7 +15,7 @@ export function NewEnvironmentPage() {
   const { data, error, refetch } = useQuery(environmentPolicy);
   if (data?.enabled === false) return <EnvironmentsOff />;
   return (
-    <div className={styles['page']}>
+    <div className={form['page']}>
       <title>New Environment · Postern</title>
       <div>
         <Anchor component={Link} to="/environments" size="sm">

@@ -28,6 +28,7 @@ import type { NewSearch } from './new-search.ts';
 import { errorsFrom } from './refusals.ts';
 import { NoRepository } from './no-repository.tsx';
 import { PreviewCard } from './preview-card.tsx';
+import formStyles from '../../shell/form.module.css';
 import styles from './new.module.css';
 
 /** Lets the user choose a branch, preview the Environment, and create it. The input survives every refusal. */
@@ -82,7 +83,7 @@ export function NewEnvironment({ policy, from }: { policy: EnvironmentPolicy; fr
   return (
     <form
       ref={form}
-      className={styles['form']}
+      className={formStyles['form']}
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
@@ -147,7 +148,7 @@ export function NewEnvironment({ policy, from }: { policy: EnvironmentPolicy; fr
           onChange={({ currentTarget }) => change({ name: currentTarget.value })}
         />
       </div>
-      <div className={styles['end']}>
+      <div className={formStyles['end']}>
         <Button type="submit" loading={isBusy}>
           Create the Environment
         </Button>

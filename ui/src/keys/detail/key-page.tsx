@@ -9,7 +9,7 @@ import { RevokeDialog } from '../revoke-dialog.tsx';
 import { Exposed } from './exposed.tsx';
 import { Facts } from './facts.tsx';
 import { KeyHead } from './key-head.tsx';
-import styles from './key-page.module.css';
+import shared from '../../shell/page.module.css';
 import { Pair } from './pair.tsx';
 import { Timeline } from './timeline.tsx';
 import { Usage } from './usage.tsx';
@@ -79,7 +79,7 @@ function Whole({ of: key, now }: { of: Key; now: number }) {
         </Button>
       </Exposed>
       <Pair of={key} now={now} home="/settings/keys" />
-      <div className={styles['parts']}>
+      <div className={shared['stack']}>
         <Facts of={key} now={now} />
         <Usage
           home="/settings/keys"

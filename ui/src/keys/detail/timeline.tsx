@@ -6,6 +6,7 @@ import { Moment } from '../../shell/moment.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import type { KeyHome } from '../key-home.ts';
 import { deedOf, environmentOf, isBad, whoOf } from './event-words.ts';
+import shared from '../../shell/page.module.css';
 import styles from './key-page.module.css';
 import { timelineAt } from '../queries.ts';
 
@@ -25,7 +26,7 @@ export function Timeline({ home, id, now }: { home: KeyHome; id: string; now: nu
         <Skeleton mt="md" height={120} role="status" aria-label="Loading the timeline" />
       )}
       {events !== undefined && (
-        <ol className={styles['story']}>
+        <ol className={shared['story']}>
           {events.map((event) => (
             <Event key={event.id} of={event} home={home} now={now} />
           ))}

@@ -57,11 +57,11 @@ function AccessRow({ of: access, offered }: { of: Access; offered: Offered }) {
     <li>
       <div>
         <code>{clientId}</code>
-        <span className={list['who']}>
+        <span className="subline">
           Last call <Moment at={lastCallAt} now={now} />
         </span>
         {purpose !== undefined && (
-          <span className={list['who']}>
+          <span className="subline">
             <bdi>{purpose}</bdi>
           </span>
         )}
@@ -69,7 +69,7 @@ function AccessRow({ of: access, offered }: { of: Access; offered: Offered }) {
       {isPinned ? (
         <span>
           <bdi>{definition?.name}</bdi>
-          <span className={list['who']}>Chosen by an administrator</span>
+          <span className="subline">Chosen by an administrator</span>
         </span>
       ) : (
         <div className={styles['choice']}>

@@ -8,7 +8,6 @@ import { NoMatch } from '../../lists/empty.tsx';
 import { List } from '../../lists/list.tsx';
 import { Table } from '../../lists/table.tsx';
 import { myRefusals } from '../queries.ts';
-import styles from './refusals.module.css';
 
 /** The last refused requests with the user's keys, so that no id is needed. */
 export function LastRefusals() {
@@ -58,10 +57,10 @@ function Row({ of: refusal, now }: { of: Schemas['KeyRefusal']; now: number }) {
           {status} <code>{code}</code>
         </Anchor>
       </th>
-      <td data-label="Key" className={styles['wrap']}>
+      <td data-label="Key" className="wrap">
         <KeyLink id={keyId} name={keyName} />
       </td>
-      <td data-label="Route" className={styles['wrap']}>
+      <td data-label="Route" className="wrap">
         {route === null ? <span className="quiet">none reached</span> : <code>{route}</code>}
       </td>
       <td data-label="Times">{count.toLocaleString()}</td>

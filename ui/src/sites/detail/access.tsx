@@ -9,7 +9,7 @@ import { Problem } from '../../shell/problem.tsx';
 import { AddressPages } from '../../lists/pages.tsx';
 import { Table } from '../../lists/table.tsx';
 import { siteAccess } from '../queries.ts';
-import shared from '../sites.module.css';
+import shared from '../../shell/page.module.css';
 import { browserWords } from './browser-words.ts';
 import styles from './detail.module.css';
 import { EndGrantsDialog } from './end-grants-dialog.tsx';
@@ -116,7 +116,7 @@ function Grant({ of: grant, now }: { of: Schemas['SiteAccess']['grants'][number]
   const isLive = grant.status === 'live';
   return (
     <tr>
-      <th scope="row" className={shared['path']}>
+      <th scope="row" className="wrap">
         <bdi title={grant.agent ?? ''}>{grant.agent === null ? 'A browser' : browserWords(grant.agent)}</bdi>
       </th>
       <td data-label="Address">{grant.address ?? '–'}</td>

@@ -2,7 +2,7 @@ import { api, unwrap } from '../../api/client.ts';
 import { Moment } from '../../shell/moment.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import { exactly } from '../../shell/time.ts';
-import shared from '../sites.module.css';
+import shared from '../../shell/page.module.css';
 import { useChange } from '../../shell/use-change.ts';
 import type { Facts } from './facts.ts';
 import { ReasonedButton } from '../../shell/reasoned-button.tsx';

@@ -7,8 +7,6 @@ import { SearchField } from '../../lists/search-field.tsx';
 import { Table } from '../../lists/table.tsx';
 import { bytesInWords } from '../../shell/bytes.ts';
 import { siteFiles, siteVersions } from '../queries.ts';
-import shared from '../sites.module.css';
-import styles from './detail.module.css';
 import type { DetailSearch } from './detail-search.ts';
 import type { Facts, Show } from './facts.ts';
 
@@ -79,12 +77,12 @@ export function Files({
           >
             {items.map(({ path, size, sha256 }) => (
               <tr key={path}>
-                <th scope="row" className={shared['path']}>
+                <th scope="row" className="wrap">
                   <bdi>{path}</bdi>
                 </th>
                 <td data-label="Size">{bytesInWords(size)}</td>
                 <td data-label="SHA-256">
-                  <code className={styles['mono']} title={sha256}>
+                  <code className="wrap" title={sha256}>
                     {sha256.slice(0, 16)}…
                   </code>
                 </td>

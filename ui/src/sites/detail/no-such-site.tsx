@@ -2,7 +2,7 @@ import { Anchor, Button, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { whoAmI } from '../../api/queries.ts';
-import shared from '../sites.module.css';
+import shared from '../../shell/page.module.css';
 import { TakeDown } from './take-down.tsx';
 
 /** The same page for a missing site and for one that the user may not see. An administrator can take it down by its id. */

@@ -7,7 +7,7 @@ import { CopyField } from '../copy-field.tsx';
 import { Qr } from '../qr.tsx';
 import { VersionReport, VersionWarnings } from '../report.tsx';
 import { addressOf } from '../site-words.ts';
-import shared from '../sites.module.css';
+import shared from '../../shell/page.module.css';
 import styles from './detail.module.css';
 import { ExpiryCard } from './expiry-card.tsx';
 import type { Facts } from './facts.ts';
@@ -59,7 +59,7 @@ export function Overview(facts: Facts) {
             {/* A private site opens only where its owner is signed in, which a camera is not. */}
             {site.status === 'active' && !isPrivate && <Qr text={address} label={`QR code of ${address}`} />}
           </div>
-          <dl className={styles['table']}>
+          <dl className={shared['table']}>
             {/* The other one stands above, to be copied. */}
             <dt>{isPrivate ? 'Current address' : 'Permanent link'}</dt>
             <dd>{isPrivate ? site.url : site.link}</dd>
@@ -78,7 +78,7 @@ export function Overview(facts: Facts) {
               ) : (
                 <>
                   {site.version.number}, published <Moment at={site.version.publishedAt} now={now} />
-                  <span className={styles['small']}>
+                  <span className="subline">
                     {countOf(site.fileCount, 'file')}, {bytesInWords(site.sizeBytes)}
                   </span>
                 </>

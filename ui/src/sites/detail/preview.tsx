@@ -5,7 +5,7 @@ import type { Schemas } from '../../api/contract.ts';
 import { Problem } from '../../shell/problem.tsx';
 import { exactly } from '../../shell/time.ts';
 import { CopyField } from '../copy-field.tsx';
-import shared from '../sites.module.css';
+import shared from '../../shell/page.module.css';
 import { OpenButton } from '../../shell/open-button.tsx';
 
 type PreviewProps = { readonly siteId: string; readonly number: number; readonly reason: string | null };

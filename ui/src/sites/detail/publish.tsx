@@ -9,7 +9,7 @@ import { deployFolder } from '../../shell/snippets.ts';
 import { SpaSwitch } from '../new/new-site-form.tsx';
 import { capabilities } from '../queries.ts';
 import { Curl, Result } from '../result.tsx';
-import shared from '../sites.module.css';
+import shared from '../../shell/page.module.css';
 import { arrived, letGo } from '../upload/carried.ts';
 import { DropArea } from '../upload/drop-area.tsx';
 import { DropTarget } from '../upload/drop-target.tsx';

@@ -2,7 +2,7 @@ import { Button, Switch, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { api, ApiProblem, unwrap } from '../../api/client.ts';
 import { Problem } from '../../shell/problem.tsx';
-import shared from '../sites.module.css';
+import shared from '../../shell/page.module.css';
 import { useChange } from '../../shell/use-change.ts';
 import { DeleteDialog } from './delete-dialog.tsx';
 import styles from './detail.module.css';

@@ -11,6 +11,7 @@ import { StandingBadge } from '../standing-badge.tsx';
 import { VisibilityWord } from '../visibility-word.tsx';
 import { Access } from './access.tsx';
 import { type DetailTab, detailSearch, detailTabs } from './detail-search.ts';
+import shared from '../../shell/page.module.css';
 import styles from './detail.module.css';
 import { Files } from './files.tsx';
 import { NoSuchSite } from './no-such-site.tsx';
@@ -77,7 +78,7 @@ export function SitePage() {
         keepMounted={false}
         onChange={(value) => void navigate({ search: detailSearch({ tab: value }) })}
       >
-        <Tabs.List className={styles['tabs']} aria-label="Parts of the site">
+        <Tabs.List className={shared['tabs']} aria-label="Parts of the site">
           {detailTabs.map((one) => (
             <Tabs.Tab key={one} value={one}>
               {labels[one]}

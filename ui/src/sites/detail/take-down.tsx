@@ -2,7 +2,7 @@ import { Button, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { api, unwrap } from '../../api/client.ts';
 import { Problem } from '../../shell/problem.tsx';
-import shared from '../sites.module.css';
+import shared from '../../shell/page.module.css';
 import { useChange } from '../../shell/use-change.ts';
 import styles from './detail.module.css';
 

@@ -1,7 +1,7 @@
 import { Modal, Tabs } from '@mantine/core';
 import { VersionReport, VersionWarnings } from '../report.tsx';
 import type { Site } from '../site-words.ts';
-import shared from '../sites.module.css';
+import shared from '../../shell/page.module.css';
 import { Changes } from './changes.tsx';
 
 type DialogProps = {

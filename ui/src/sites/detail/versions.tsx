@@ -9,7 +9,7 @@ import { Table, TableLoading } from '../../lists/table.tsx';
 import { bytesInWords } from '../../shell/bytes.ts';
 import { countOf } from '../../shell/count.ts';
 import { siteVersions } from '../queries.ts';
-import shared from '../sites.module.css';
+import shared from '../../shell/page.module.css';
 import styles from './detail.module.css';
 import type { Facts, Show } from './facts.ts';
 import { GoLiveDialog } from './go-live-dialog.tsx';
@@ -90,8 +90,8 @@ export function Versions({ site, actions, now, page, version, show }: VersionsPr
           </tr>
         ))}
       </Table>
-      {actions.reasons.publish !== null && <p className={styles['small']}>{actions.reasons.publish}</p>}
-      <p className={styles['small']}>
+      {actions.reasons.publish !== null && <p className="subline">{actions.reasons.publish}</p>}
+      <p className="subline">
         Versions never change. A preview has its own address for 24 hours and follows the site’s access rules.
       </p>
       <AddressPages total={versions.data.metadata.pagination.total} />

@@ -2,7 +2,7 @@ import { Modal, Text } from '@mantine/core';
 import { api, unwrap } from '../../api/client.ts';
 import { Confirm } from '../../shell/confirm.tsx';
 import type { Site } from '../site-words.ts';
-import styles from './detail.module.css';
+import shared from '../../shell/page.module.css';
 
 type DialogProps = { readonly site: Site; readonly isOpen: boolean; readonly onClose: () => void };
 
@@ -26,7 +26,7 @@ export function VisibilityDialog({ site: { id, name, visibility }, isOpen, onClo
           </b>{' '}
           becomes {next}:
         </Text>
-        <ul className={styles['points']}>
+        <ul className={shared['points']}>
           {effects[next].map((effect) => (
             <li key={effect}>{effect}</li>
           ))}

@@ -5,8 +5,8 @@ import { useId } from 'react';
 import type { Schemas } from '../../api/contract.ts';
 import { exactly, hoursInWords } from '../../shell/time.ts';
 import { type Expiry, hoursOf } from './draft.ts';
-import shared from '../sites.module.css';
-import styles from './form.module.css';
+import shared from '../../shell/page.module.css';
+import styles from '../../shell/form.module.css';
 
 type FieldProps = {
   readonly expiry: Expiry;

@@ -4,7 +4,7 @@ import { PublishedNothing } from '../upload/published-nothing.tsx';
 import type { UploadState } from '../upload/use-upload.ts';
 import type { Draft, DraftErrors } from './draft.ts';
 import { ExpiryField } from './expiry-field.tsx';
-import styles from './form.module.css';
+import styles from '../../shell/form.module.css';
 import { VisibilityField } from './visibility-field.tsx';
 import { useSitesNow } from '../sites-now.ts';
 

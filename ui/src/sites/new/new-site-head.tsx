@@ -1,7 +1,6 @@
 import { Anchor, Title } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import styles from './form.module.css';
 
 type HeadProps = {
   /** The title of the browser tab. */
@@ -24,7 +23,7 @@ export function NewSiteHead({ title, children, takesFocus = false }: HeadProps) 
         mt={4}
         tabIndex={-1}
         {...(takesFocus && { ref: beginHere })}
-        className={styles['heading']}
+        className="wrap"
       >
         {children}
       </Title>

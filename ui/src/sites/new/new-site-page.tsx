@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Problem } from '../../shell/problem.tsx';
 import { capabilities } from '../queries.ts';
 import { SitesClosed } from '../sites-off.tsx';
-import styles from './form.module.css';
+import styles from '../../shell/form.module.css';
 import { NewSite } from './new-site.tsx';
 import { NewSiteHead } from './new-site-head.tsx';
 

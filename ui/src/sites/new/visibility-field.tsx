@@ -1,7 +1,7 @@
 import { Radio } from '@mantine/core';
 import type { Schemas } from '../../api/contract.ts';
 import type { Visibility } from './draft.ts';
-import styles from './form.module.css';
+import styles from '../../shell/form.module.css';
 
 type FieldProps = {
   readonly value: Visibility;

@@ -2,7 +2,7 @@ import { Alert, Button, Text } from '@mantine/core';
 import { CheckIcon, FileIcon, FolderIcon } from '../../shell/icons.tsx';
 import { bytesInWords } from '../../shell/bytes.ts';
 import { countOf } from '../../shell/count.ts';
-import styles from '../sites.module.css';
+import styles from '../../shell/page.module.css';
 import { StartPageField } from '../start-page-field.tsx';
 import { Findings } from './findings.tsx';
 import { type Checked, onlyFolder, withoutRefused } from './precheck.ts';

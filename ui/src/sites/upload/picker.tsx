@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import { useRef } from 'react';
 import { FileIcon, FolderIcon } from '../../shell/icons.tsx';
-import styles from '../sites.module.css';
+import styles from '../../shell/page.module.css';
 import { type Picked, pickedFromInput } from './picked.ts';
 
 declare module 'react' {

@@ -1,7 +1,7 @@
 import { Button, Group, Modal, Progress, Text } from '@mantine/core';
 import { useBlocker } from '@tanstack/react-router';
 import { bytesInWords } from '../../shell/bytes.ts';
-import styles from '../sites.module.css';
+import styles from '../../shell/page.module.css';
 import { isResumable, type Job, type Stage } from './job.ts';
 
 type ProgressProps = { readonly stage: Stage; readonly job: Job; readonly onStop: () => void };

@@ -1,7 +1,7 @@
 import { Alert, Button, Text } from '@mantine/core';
 import { useState } from 'react';
 import { queryClient } from '../../api/queries.ts';
-import styles from '../sites.module.css';
+import styles from '../../shell/page.module.css';
 import { abandon } from './by-digest.ts';
 import { type Unfinished, unfinished } from './unfinished.ts';
 

@@ -110,8 +110,7 @@ function ChangedIssuer({ slug, from, to }: Issuers) {
       role="alert"
     >
       <p>
-        {isFirst ? 'It sends people to' : 'It now sends people to'}{' '}
-        <code className={common['wrap']}>{to}</code>
+        {isFirst ? 'It sends people to' : 'It now sends people to'} <code className="wrap">{to}</code>
         {isFirst
           ? ', which no administrator has accepted. No one can connect yet.'
           : '. All connections were removed.'}{' '}

@@ -111,7 +111,7 @@ export function ServersPage() {
           >
             <Text size="sm">
               The connections of all people to{' '}
-              <b className={common['wrap']}>
+              <b className="wrap">
                 <bdi>{leaving.name}</bdi>
               </b>{' '}
               are removed, and agents lose its tools.

@@ -38,7 +38,7 @@ export function ToolCard({ server, tool }: Props) {
   return (
     <section className={common['card']} aria-labelledby={id}>
       <div className={common['head']}>
-        <h2 id={id} className={common['wrap']}>
+        <h2 id={id} className="wrap">
           <code>{name}</code>
         </h2>
         <Badge color={color}>{words}</Badge>
