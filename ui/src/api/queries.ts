@@ -1,4 +1,4 @@
-import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
+import { keepPreviousData, QueryClient, queryOptions, useQuery } from '@tanstack/react-query';
 import { api, dataOf, unwrap } from './client.ts';
 import { maxRetries, retryDelayMs } from './retries.ts';
 
@@ -18,6 +18,11 @@ export const whoAmI = queryOptions({
   queryFn: ({ signal }) => dataOf(api.GET('/auth/context', { signal })),
   refetchOnWindowFocus: 'always',
 });
+
+/** False while it is unknown. */
+export function useIsAdministrator(): boolean {
+  return useQuery(whoAmI).data?.roles?.includes('admin') === true;
+}
 
 /** The number of unread notices, shown on every page. */
 export const unreadNotices = queryOptions({

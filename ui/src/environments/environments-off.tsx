@@ -1,7 +1,7 @@
 import { Alert, Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { whoAmI } from '../api/queries.ts';
+import { useIsAdministrator } from '../api/queries.ts';
 import { Empty } from '../lists/empty.tsx';
 import { PageHead } from '../lists/page-head.tsx';
 import { environmentPolicy } from '../shell/environment-policy.ts';
@@ -18,7 +18,7 @@ const switchStep = {
 
 /** In place of the list and the form while Environments are switched off: what they are, and what an administrator does. */
 export function EnvironmentsOff() {
-  const { data: me } = useQuery(whoAmI);
+  const isAdministrator = useIsAdministrator();
   const isolation = useQuery(environmentPolicy).data?.isolation ?? null;
   const steps = isolation === null ? [engineStep, switchStep] : [switchStep];
   return (
@@ -28,7 +28,7 @@ export function EnvironmentsOff() {
         intro="A branch of a repository, built and running at its own URLs until its lease ends."
       />
       <Empty picture={<StackIcon size={28} />} title="Environments are switched off" steps={steps}>
-        {me?.roles?.includes('admin') === true ? (
+        {isAdministrator ? (
           <Button component={Link} to="/admin/environments">
             Go to the Environment policy
           </Button>

@@ -1,11 +1,11 @@
 import { Alert } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { whoAmI } from '../api/queries.ts';
+import { useIsAdministrator } from '../api/queries.ts';
 import { environmentPolicy } from '../shell/environment-policy.ts';
 
 /** Describes the isolation. Users who are not administrators see it only while it is incomplete. */
 export function IsolationNote({ mb = 0 }: { readonly mb?: 'md' | 0 }) {
-  const isAdministrator = useQuery(whoAmI).data?.roles?.includes('admin') === true;
+  const isAdministrator = useIsAdministrator();
   const isolation = useQuery(environmentPolicy).data?.isolation;
   if (isolation === undefined) return null;
   if (isolation === null)

@@ -2,7 +2,7 @@ import { Button, Menu } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useRef } from 'react';
-import { whoAmI } from '../api/queries.ts';
+import { useIsAdministrator, whoAmI } from '../api/queries.ts';
 import styles from './account-menu.module.css';
 import { PersonIcon } from './icons.tsx';
 import { useShortcutsSwitch } from './shortcuts.ts';
@@ -13,7 +13,7 @@ export function AccountMenu({ onHelp }: { onHelp: () => void }) {
   const leave = useRef<HTMLFormElement>(null);
   const [hasShortcuts, setShortcuts] = useShortcutsSwitch();
   const name = me?.principal.name ?? 'Account';
-  const isAdministrator = me?.roles?.includes('admin') === true;
+  const isAdministrator = useIsAdministrator();
   return (
     <Menu position="bottom-end" width={220} transitionProps={{ duration: 0 }}>
       <Menu.Target>

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { LinkProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { whoAmI } from '../api/queries.ts';
+import { useIsAdministrator, whoAmI } from '../api/queries.ts';
 import { environmentPolicy } from './environment-policy.ts';
 import {
   BellIcon,
@@ -245,8 +245,7 @@ export function useHasEnvironments(): boolean {
 
 /** The areas that this person may use, with the pages that this installation has. */
 export function useAreas(): readonly Area[] {
-  const { data: me } = useQuery(whoAmI);
-  const isAdministrator = me?.roles?.includes('admin') === true;
+  const isAdministrator = useIsAdministrator();
   const hasEnvironments = useHasEnvironments();
   return areas
     .filter((area) => isAdministrator || area.isForAdministrators !== true)

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { whoAmI } from '../api/queries.ts';
+import { useIsAdministrator, whoAmI } from '../api/queries.ts';
 import { KeyIcon, PeopleIcon, ShieldIcon, StackIcon, TerminalIcon, UploadIcon } from '../shell/icons.tsx';
 import { askWhoAmI, publishPage, readKey } from '../shell/snippets.ts';
 import { useHasEnvironments } from '../shell/areas.ts';
@@ -21,7 +21,7 @@ export type Step = {
 /** The first steps, and whether each is done. The state comes from the server, once every query has answered. */
 export function useSteps(): { steps: readonly Step[]; isKnown: boolean; isAnswered: boolean } {
   const me = useQuery(whoAmI);
-  const isAdministrator = me.data?.roles?.includes('admin') === true;
+  const isAdministrator = useIsAdministrator();
   const keys = useQuery(firstKeys);
   const sites = useQuery(mySites);
   const hasEnvironments = useHasEnvironments();

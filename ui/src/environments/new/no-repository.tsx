@@ -1,11 +1,11 @@
 import { Alert, Anchor } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { repositoriesNamed, whoAmI } from '../../api/queries.ts';
+import { repositoriesNamed, useIsAdministrator } from '../../api/queries.ts';
 
 /** Says what to do while no repository is registered. Administrators can register one. */
 export function NoRepository() {
-  const isAdministrator = useQuery(whoAmI).data?.roles?.includes('admin') === true;
+  const isAdministrator = useIsAdministrator();
   const { data } = useQuery(repositoriesNamed(''));
   if (data?.data.length !== 0) return null;
   return (

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { ApiProblem } from '../../api/client.ts';
-import { whoAmI } from '../../api/queries.ts';
+import { useIsAdministrator } from '../../api/queries.ts';
 import { Problem } from '../../shell/problem.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
 import { TableLoading } from '../../lists/table.tsx';
@@ -84,7 +84,7 @@ type UnknownProps = {
 };
 
 function Unknown({ requestId, isBusy, onRetry }: UnknownProps) {
-  const { data: me } = useQuery(whoAmI);
+  const isAdministrator = useIsAdministrator();
   return (
     <Alert color="yellow" title="No refused request with one of your keys has this id">
       <ul className={styles['reasons']}>
@@ -98,7 +98,7 @@ function Unknown({ requestId, isBusy, onRetry }: UnknownProps) {
         </li>
         <li>
           The request may have used someone else’s key, or none.
-          {me?.roles?.includes('admin') === true && (
+          {isAdministrator && (
             <>
               {' '}
               You are an administrator:{' '}

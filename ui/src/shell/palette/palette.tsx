@@ -4,7 +4,7 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
-import { whoAmI } from '../../api/queries.ts';
+import { useIsAdministrator } from '../../api/queries.ts';
 import { searchTextFrom } from '../../lists/search-text.ts';
 import { type Area, pagesOfTheBar, type Place, useAreas, useHasEnvironments } from '../areas.ts';
 import {
@@ -107,7 +107,7 @@ function NothingFound({ text }: { text: string }) {
 }
 
 function useEntries(text: string): { entries: readonly Entry[]; isLooking: boolean } {
-  const { data: me } = useQuery(whoAmI);
+  const isAdministrator = useIsAdministrator();
   const [search] = useDebouncedValue(text.trim(), 200);
   const keys = useQuery(foundKeys(search));
   const sites = useQuery(foundSites(search));
@@ -118,7 +118,6 @@ function useEntries(text: string): { entries: readonly Entry[]; isLooking: boole
     const names = wordsIn(`${label} ${words}`);
     return wordsIn(text).every((asked) => names.some((name) => name.startsWith(asked)));
   };
-  const isAdministrator = me?.roles?.includes('admin') === true;
   const places = [
     ...requestEntries(text.trim(), isAdministrator),
     ...[...actions, ...(hasEnvironments ? [createEnvironment] : []), ...pages(areas)].filter(fits),

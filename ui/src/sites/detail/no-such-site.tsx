@@ -1,13 +1,12 @@
 import { Anchor, Button, Title } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { whoAmI } from '../../api/queries.ts';
+import { useIsAdministrator } from '../../api/queries.ts';
 import shared from '../../shell/page.module.css';
 import { TakeDown } from './take-down.tsx';
 
 /** The same page for a missing site and for one that the user may not see. An administrator can take it down by its id. */
 export function NoSuchSite({ id }: { id: string }) {
-  const me = useQuery(whoAmI);
+  const isAdministrator = useIsAdministrator();
   return (
     <div className={shared['stack']}>
       <title>No such site · Postern</title>
@@ -23,7 +22,7 @@ export function NoSuchSite({ id }: { id: string }) {
           Go to your sites
         </Button>
       </div>
-      {me.data?.roles?.includes('admin') === true && <TakeDown id={id} standing="unknown" />}
+      {isAdministrator && <TakeDown id={id} standing="unknown" />}
     </div>
   );
 }

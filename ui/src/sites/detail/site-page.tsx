@@ -2,7 +2,7 @@ import { Anchor, Skeleton, Tabs, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { ApiProblem } from '../../api/client.ts';
-import { whoAmI } from '../../api/queries.ts';
+import { useIsAdministrator, whoAmI } from '../../api/queries.ts';
 import { Problem } from '../../shell/problem.tsx';
 import { oneSite, siteActions } from '../queries.ts';
 import { ownerWords } from '../site-words.ts';
@@ -40,6 +40,7 @@ export function SitePage() {
   const site = useQuery(oneSite(id));
   const actions = useQuery(siteActions(id));
   const me = useQuery(whoAmI);
+  const isAdministrator = useIsAdministrator();
   const now = useSitesNow();
   const error = site.error ?? actions.error;
   const closed = closedBy(error);
@@ -101,7 +102,7 @@ export function SitePage() {
           <Access {...facts} page={shown.page ?? 1} />
         </Tabs.Panel>
         <Tabs.Panel value="settings">
-          <Settings {...facts} isAdministrator={me.data?.roles?.includes('admin') === true} />
+          <Settings {...facts} isAdministrator={isAdministrator} />
         </Tabs.Panel>
       </Tabs>
     </>
