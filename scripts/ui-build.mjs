@@ -11,8 +11,28 @@ function servesUi(program, command = 'all') {
   return command.startsWith('-') || ['all', 'web', 'gateway', 'worker', 'drill'].includes(command);
 }
 
+/** The server's files whose bounds and defaults are in the web app. */
+const configurationDocuments = [
+  'agents/agent-models.ts',
+  'agents/mcp-policy.ts',
+  'environments/policy/environment-policy.ts',
+  'keys/key-policy.ts',
+  'keys/policy-schema.ts',
+  'people/login/access-config.ts',
+  'sites/site/sites-config.ts',
+].map((name) => `src/features/${name}`);
+
 export function needsUiBuild(root, program, command) {
-  const sources = ['ui/src', 'ui/index.html', 'ui/vite.config.ts', 'ui/build.ts', 'package-lock.json'];
+  const sources = [
+    'ui/src',
+    'ui/index.html',
+    'ui/vite.config.ts',
+    'ui/build.ts',
+    'ui/api-types.ts',
+    'ui/document-bounds.ts',
+    ...configurationDocuments,
+    'package-lock.json',
+  ];
   return servesUi(program, command) && isStale(root, 'ui/dist/index.html', sources);
 }
 
@@ -32,7 +52,7 @@ export function needsCliBuild(root, program, command) {
 
 /** The type check reads them. They take seconds, and nothing but their text says whether they are current. */
 export function needsApiTypes(program) {
-  return /^(?:scripts\/check|ui\/build)\.ts$/.test(program);
+  return program === 'scripts/check.ts';
 }
 
 function isStale(root, result, sources) {

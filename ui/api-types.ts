@@ -5,13 +5,22 @@ import { allRoutes } from '../src/composition/all-routes.ts';
 import { version } from '../src/platform/version.ts';
 import { buildOpenApi } from '../src/surfaces/web/openapi/openapi.ts';
 import type { MediaType, OpenApi, Operation } from '../src/surfaces/web/openapi/types.ts';
+import { documentBounds } from './document-bounds.ts';
 
-// Writes the API's requests and responses as TypeScript types for the web app, from the OpenAPI document. A file that is
-// current keeps its time, so that the web app is not built again. The file appears whole: two programs may write it at once.
-const file = join(import.meta.dirname, 'src/api/openapi.ts');
+// Writes what the web app takes from the OpenAPI document: the API's requests and responses as TypeScript types, and the
+// bounds of the configuration documents.
 const serverUrl = 'https://postern.example';
-const text = await apiTypes(buildOpenApi({ routes: await allRoutes(), version, serverUrl }));
-if ((await readFile(file, 'utf8').catch(() => undefined)) !== text) {
+const document = buildOpenApi({ routes: await allRoutes(), version, serverUrl });
+await write('src/api/openapi.ts', await apiTypes(document));
+await write('src/administration/documents/bounds.ts', documentBounds(document));
+
+/**
+ * A file that is current keeps its time, so that the web app is not built again. The file appears whole: two programs may
+ * write it at once.
+ */
+async function write(name: string, text: string): Promise<void> {
+  const file = join(import.meta.dirname, name);
+  if ((await readFile(file, 'utf8').catch(() => undefined)) === text) return;
   const fresh = `${file}.${process.pid}`;
   await writeFile(fresh, text);
   await rename(fresh, file);

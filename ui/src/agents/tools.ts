@@ -1,5 +1,7 @@
+import type { Schemas } from '../api/contract.ts';
+
 /** Descriptions of the tools of the MCP endpoint. tools.test.ts compares the names with the server's. */
-export type ToolWords = { readonly name: string; readonly does: string };
+export type ToolWords = { readonly name: keyof Schemas['McpPolicyTools']; readonly does: string };
 
 const reading: readonly ToolWords[] = [
   { name: 'get_context', does: 'Shows for whom the agent acts, and what it may do.' },

@@ -1,7 +1,8 @@
-import type { Section } from '../documents/fields.ts';
+import { bounds } from '../documents/bounds.ts';
+import { sectionsOf } from '../documents/fields.ts';
 
-/** Labels of the models for agents. fields.test.ts compares path and default with the server's. */
-export const modelSections: readonly Section[] = [
+/** Labels of the models for agents. */
+export const modelSections = sectionsOf(bounds.AgentModels, [
   {
     title: 'Models',
     says: 'In the order in which definitions offer them.',
@@ -10,9 +11,7 @@ export const modelSections: readonly Section[] = [
         path: 'models',
         label: 'Offered to definitions',
         says: 'A model that a definition names cannot be removed.',
-        kind: 'models',
-        standard: [],
       },
     ],
   },
-];
+]);

@@ -79,7 +79,7 @@ function Control({ field, value, said, hasError, errorsInside, onChange }: Contr
           hideControls
           thousandSeparator=","
           decimalScale={2}
-          suffix={field.unit === '' ? '' : ` ${unitFor(value, field.unit)}`}
+          suffix={field.unit === undefined ? '' : ` ${unitFor(value, field.unit)}`}
           error={hasError}
           value={typeof value === 'number' ? value : ''}
           onChange={onChange}
@@ -116,7 +116,7 @@ function Control({ field, value, said, hasError, errorsInside, onChange }: Contr
           size="xs"
           value={String(value)}
           onChange={onChange}
-          data={Object.entries(field.labels).map(([one, label]) => ({ value: one, label }))}
+          data={field.choices.map((one) => ({ value: one, label: field.labels?.[one] ?? one }))}
         />
       );
     case 'text':

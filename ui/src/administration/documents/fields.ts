@@ -2,36 +2,56 @@ import type { Schemas } from '../../api/contract.ts';
 import { hoursInWords } from '../../shell/time.ts';
 import { bytesInWords } from '../../shell/bytes.ts';
 
-/** How one setting of a configuration document is shown and edited; the document itself is the server's. */
-export type Field = {
+/** A setting's values and its default, from the server's schema: bounds.ts, which the build writes. */
+export type Bounds = { readonly standard: unknown } & (
+  | { readonly kind: 'switch' | 'numbers' | 'words' | 'models' }
+  | { readonly kind: 'number' | 'bytes'; readonly min: number; readonly max: number }
+  | { readonly kind: 'choices' | 'choice'; readonly choices: readonly string[] }
+  | { readonly kind: 'text'; readonly maxCharacters: number }
+);
+
+/** How the page names and explains a setting. */
+type FieldText<Path extends string> = {
   /** The path in the document, such as `lifetime.personal.maxTtlHours`. */
-  readonly path: string;
+  readonly path: Path;
   readonly label: string;
   /** What the setting decides, and why to change it. */
   readonly says: string;
-  /** The default of an installation. */
-  readonly standard: unknown;
-} & (
-  | { readonly kind: 'switch'; readonly on: string; readonly off: string }
-  | { readonly kind: 'number'; readonly unit: string; readonly min: number; readonly max: number }
-  | { readonly kind: 'bytes'; readonly max: number }
-  | { readonly kind: 'numbers'; readonly unit: string }
-  /** `empty`: what a list without entries means. */
-  | { readonly kind: 'words'; readonly empty?: string }
-  | { readonly kind: 'choices'; readonly choices: readonly string[] }
-  /** One of a few, each with its label. */
-  | { readonly kind: 'choice'; readonly labels: Readonly<Record<string, string>> }
-  | { readonly kind: 'text'; readonly maxCharacters: number }
-  | { readonly kind: 'models' }
-);
+  /** The states of a switch: “on” and “off” unless set. */
+  readonly on?: string;
+  readonly off?: string;
+  readonly unit?: string;
+  /** What a list without entries means. */
+  readonly empty?: string;
+  /** Labels of the choices. */
+  readonly labels?: Readonly<Record<string, string>>;
+};
 
-export type Section = {
+export type Field = FieldText<string> & Bounds;
+
+type SectionOf<F> = {
   readonly title: string;
   readonly says: string;
-  readonly fields: readonly Field[];
+  readonly fields: readonly F[];
   /** Many settings of one kind, closer together. */
   readonly isDense?: boolean;
 };
+export type Section = SectionOf<Field>;
+export type SectionText<Path extends string> = SectionOf<FieldText<Path>>;
+
+/** Adds its bounds to each setting. */
+export function sectionsOf<Path extends string>(
+  bounds: Readonly<Record<Path, Bounds>>,
+  sections: readonly SectionText<NoInfer<Path>>[],
+): readonly Section[] {
+  return sections.map(({ fields, ...section }) => ({
+    ...section,
+    fields: fields.map((field) => {
+      const own: Bounds = bounds[field.path];
+      return { ...field, ...own };
+    }),
+  }));
+}
 
 export const fieldsOf = (sections: readonly Section[]): Field[] => sections.flatMap(({ fields }) => fields);
 
@@ -50,13 +70,13 @@ function withinSentence(label: string): string {
 }
 
 export function valueInWords(field: Field | undefined, value: unknown): string {
-  if (field?.kind === 'switch') return value === true ? field.on : field.off;
-  if (field?.kind === 'choice') return field.labels[String(value)] ?? String(value);
+  if (field?.kind === 'switch') return value === true ? (field.on ?? 'on') : (field.off ?? 'off');
+  if (field?.kind === 'choice') return field.labels?.[String(value)] ?? String(value);
   if (field?.kind === 'bytes' && typeof value === 'number') return bytesInWords(value);
   if (field?.kind === 'number' && typeof value === 'number')
     return `${value.toLocaleString()} ${unitFor(value, field.unit)}${inBrackets(inDays(field, value))}`.trim();
   if (Array.isArray(value)) {
-    if (value.length === 0) return (field?.kind === 'words' ? field.empty : undefined) ?? 'none';
+    if (value.length === 0) return field?.empty ?? 'none';
     // A longer list is visible in the control beside it.
     if (value.length > 12) return `${value.length} entries`;
     const unit = field?.kind === 'numbers' ? ` ${field.unit}` : '';
@@ -94,13 +114,13 @@ function inBrackets(text: string | undefined): string {
 /** Checks a value before it is sent. The server checks everything again. */
 export function mistakeIn(field: Field, value: unknown): string | undefined {
   if (field.kind !== 'number' && field.kind !== 'bytes') return undefined;
-  const [min, max] = field.kind === 'bytes' ? [1, field.max] : [field.min, field.max];
+  const { min, max } = field;
   if (typeof value === 'number' && value >= min && value <= max) return undefined;
   const say = (bound: number) => (field.kind === 'bytes' ? bytesInWords(bound) : bound.toLocaleString());
   return `Enter a number from ${say(min)} to ${say(max)}.`;
 }
 
 /** Units are plural; one of them is not. */
-export function unitFor(value: unknown, unit: string): string {
+export function unitFor(value: unknown, unit = ''): string {
   return value === 1 ? unit.replace(/ies$/, 'y').replace(/s$/, '') : unit;
 }

@@ -1,7 +1,8 @@
-import type { Section } from '../documents/fields.ts';
+import { bounds } from '../documents/bounds.ts';
+import { sectionsOf } from '../documents/fields.ts';
 
-/** Labels of the access configuration. fields.test.ts compares paths and defaults with the server's. */
-export const signInSections: readonly Section[] = [
+/** Labels of the access configuration. */
+export const signInSections = sectionsOf(bounds.AccessConfig, [
   {
     title: 'Sign-ins',
     says: 'Limits what clients may do before they are signed in. Wrong passwords have separate limits.',
@@ -10,12 +11,8 @@ export const signInSections: readonly Section[] = [
         path: 'signInsPerAddressPerMinute',
         label: 'Sign-ins from one address',
         says: 'In any 60 seconds, on each web process. Further sign-ins are answered with 429. Raise it where many people share one address. The default with Keycloak is 600.',
-        kind: 'number',
         unit: 'a minute',
-        min: 1,
-        max: 100_000,
-        standard: 60,
       },
     ],
   },
-];
+]);
