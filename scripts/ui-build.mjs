@@ -11,14 +11,15 @@ function servesUi(program, command = 'all') {
   return command.startsWith('-') || ['all', 'web', 'gateway', 'worker', 'drill'].includes(command);
 }
 
-/** The server's files whose bounds and defaults are in the web app. */
-const configurationDocuments = [
+/** Files of the server that are in the web app: the bounds and defaults of its documents, and the rules for names of files. */
+const serverFiles = [
   'agents/agent-models.ts',
   'agents/mcp-policy.ts',
   'environments/policy/environment-policy.ts',
   'keys/key-policy.ts',
   'keys/policy-schema.ts',
   'people/login/access-config.ts',
+  'sites/content/paths.ts',
   'sites/site/sites-config.ts',
 ].map((name) => `src/features/${name}`);
 
@@ -30,7 +31,7 @@ export function needsUiBuild(root, program, command) {
     'ui/build.ts',
     'ui/api-types.ts',
     'ui/document-bounds.ts',
-    ...configurationDocuments,
+    ...serverFiles,
     'package-lock.json',
   ];
   return servesUi(program, command) && isStale(root, 'ui/dist/index.html', sources);

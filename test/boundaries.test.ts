@@ -133,9 +133,12 @@ const app = (readdirSync(join(root, 'ui/src'), { recursive: true }) as string[])
   .map((name) => read(join('ui/src', name).split(sep).join('/')));
 const appEdges = app.flatMap(({ path, imports }) => imports.map(({ target }) => ({ path, target })));
 
-test('the web app knows the server only by its API', () => {
-  expect(app.length).toBeGreaterThan(0);
-  expect(print(appEdges.filter(({ target }) => !target.startsWith('ui/src/')))).toEqual([]);
+test('the web app knows the server only by its API, and shares its rules for the names of files', () => {
+  const rules = 'src/features/sites/content/paths.ts';
+  expect(print(appEdges.filter(({ target }) => !target.startsWith('ui/src/')))).toEqual([
+    `ui/src/sites/upload/precheck.ts → ${rules}`,
+  ]);
+  expect(files.find(({ path }) => path === rules)?.imports).toEqual([]);
 });
 
 const commandLine = (readdirSync(join(root, 'cli/src'), { recursive: true }) as string[])
@@ -184,7 +187,8 @@ test('in the web app, imports go down: router → administration, settings, star
       ? rooms.length
       : rooms.findIndex((names) => names.includes(room(path)));
   expect(app.filter(({ path }) => level(path) < 0).map(({ path }) => path)).toEqual([]);
-  const up = appEdges.filter(({ path, target }) => {
+  const inside = appEdges.filter(({ target }) => target.startsWith('ui/src/'));
+  const up = inside.filter(({ path, target }) => {
     const isAside = level(target) === level(path) && room(target) !== room(path) && level(path) > 1;
     return level(target) > level(path) || isAside;
   });

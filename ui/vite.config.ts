@@ -36,7 +36,7 @@ export default defineConfig({
             },
             ...areas.map((name, index) => ({
               name,
-              test: new RegExp(`[\\\\/]ui[\\\\/]src[\\\\/]${name}[\\\\/]`),
+              test: new RegExp(`[\\\\/](?:ui[\\\\/]src|src[\\\\/]features)[\\\\/]${name}[\\\\/]`),
               priority: areas.length - index,
             })),
           ],

@@ -55,7 +55,3 @@ export function withoutDots(name: string, isDirectory: boolean): string {
   const plain = name.replace(/^(?:\.\/)+/, '');
   return isDirectory && plain === '.' ? '' : plain;
 }
-
-/** A reader cannot recognize other code pages, so the bytes may mean any name. */
-export const notUtf8 =
-  'has a name that is not UTF-8; drop the folder in the browser, or pack it with a program that writes names in UTF-8';

@@ -3,14 +3,14 @@ import type { Blob } from '../../../platform/blobs/blobs.ts';
 import type { KeyFormat } from '../../keys/keys.ts';
 import {
   entriesProblem,
-  extensionProblem,
   fileProblem,
   type LimitProblem,
   maxProblems,
   totalProblem,
   type UploadLimits,
 } from './upload-limits.ts';
-import { createNameRegister, nameEntry, type PathProblemCode } from './paths.ts';
+import { createNameRegister } from './name-register.ts';
+import { extensionProblem, nameEntry, type PathProblemCode } from './paths.ts';
 
 export type UploadProblem = {
   /** Path in the spelling of the upload, shortened; empty for a problem of the whole upload. */

@@ -2,7 +2,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createNameRegister, nameEntry } from './paths.ts';
+import { createNameRegister } from './name-register.ts';
+import { nameEntry } from './paths.ts';
 
 describe('UP-01 T38 names that lead elsewhere', () => {
   test.each([

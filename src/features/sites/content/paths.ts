@@ -1,18 +1,23 @@
-import { createHash } from 'node:crypto';
-import { notUtf8 } from './archive.ts';
-
 /**
  * Names inside an upload (private-access.md 2.5, threats T38, T42, T43). A name becomes a path of a URL and a key of a
  * manifest, never a path on a disk. A name is refused when a reader could take it for another file than it looks like.
+ * The web app judges with this file before it sends anything, so it imports nothing and uses nothing of Node.
  */
 export type NamedEntry =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'directory'; readonly path: string }
   /** Files that operating systems create and that are not meant to be published. `rule`: the pattern of names that decided. */
   | { readonly kind: 'ignored'; readonly rule: string }
-  | { readonly kind: 'refused'; readonly code: PathProblemCode; readonly problem: string };
+  | { readonly kind: 'refused'; readonly code: 'bad_path' | 'reserved_path'; readonly problem: string }
+  /** `secret`: the path of the file or folder whose name decided. */
+  | {
+      readonly kind: 'refused';
+      readonly code: 'private_file';
+      readonly secret: string;
+      readonly problem: string;
+    };
 
-export type PathProblemCode = 'bad_path' | 'reserved_path' | 'private_file';
+export type PathProblemCode = Extract<NamedEntry, { kind: 'refused' }>['code'];
 
 const maxSegmentBytes = 255;
 const maxPathBytes = 1_024;
@@ -32,14 +37,18 @@ export function nameEntry(raw: string): NamedEntry {
   if (rule !== undefined) return { kind: 'ignored', rule };
   const reserved = reservedProblem(segments);
   if (reserved !== undefined) return { kind: 'refused', code: 'reserved_path', problem: reserved };
-  const secret = segments.find((segment, at) =>
+  const secret = segments.findIndex((segment, at) =>
     isPrivateName(segment, entry.kind === 'file' && at === segments.length - 1),
   );
-  if (secret !== undefined)
+  if (secret >= 0)
     return {
       kind: 'refused',
       code: 'private_file',
-      problem: `${secret} usually contains secrets or history and is not published; leave it out`,
+      secret: entry.path
+        .split('/')
+        .slice(0, secret + 1)
+        .join('/'),
+      problem: `${segments[secret]} usually contains secrets or history and is not published; leave it out`,
     };
   return entry;
 }
@@ -52,7 +61,7 @@ function named(name: string): NamedEntry & { readonly path: string } {
  * The name without dots and spaces at its end, which Windows strips. Rules about names judge this one, so `setup.exe.`
  * is judged as `setup.exe`. A path loses only those of its last segment.
  */
-export function bareName(name: string): string {
+function bareName(name: string): string {
   return name.replace(/(?<![. ])[. ]+$/, '');
 }
 
@@ -71,6 +80,12 @@ const joiners =
 /** Characters that look like a slash or a backslash. */
 const slashLike = /[\u2044\u2215\u2216\u29f5\u29f8\u29f9\ufe68\uff0f\uff3c]/u;
 
+/** A reader cannot recognize other code pages, so the bytes may mean any name. */
+export const notUtf8 =
+  'has a name that is not UTF-8; drop the folder in the browser, or pack it with a program that writes names in UTF-8';
+
+const bytesOf = (text: string) => new TextEncoder().encode(text).length;
+
 function problemOfWhole(name: string): string | undefined {
   if (name === '' || name === '/') return 'has no name';
   if (name.includes('\ufffd')) return notUtf8;
@@ -80,7 +95,7 @@ function problemOfWhole(name: string): string | undefined {
   if (name.startsWith('/')) return 'is an absolute path; use paths relative to the site';
   if (/^[a-z]:/i.test(name)) return 'begins with a drive letter; use paths relative to the site';
   if (/%(?:2e|2f|5c|00|25)/i.test(name)) return 'contains an encoded dot, slash or percent sign; rename it';
-  if (Buffer.byteLength(name) > maxPathBytes) return `is longer than ${maxPathBytes} bytes`;
+  if (bytesOf(name) > maxPathBytes) return `is longer than ${maxPathBytes} bytes`;
   return undefined;
 }
 
@@ -93,8 +108,7 @@ function problemOfSegments(name: string): string | undefined {
     // NFKC turns look-alikes such as U+FF0E and U+2024 into the dot they pretend to be.
     if (/^[. ]+$/.test(segment.normalize('NFKC')))
       return 'contains . or .. as a folder name; use a path without them';
-    if (Buffer.byteLength(segment) > maxSegmentBytes)
-      return `has a name longer than ${maxSegmentBytes} bytes`;
+    if (bytesOf(segment) > maxSegmentBytes) return `has a name longer than ${maxSegmentBytes} bytes`;
   }
   return undefined;
 }
@@ -153,111 +167,31 @@ const notablePlain = new RegExp(
   'i',
 );
 
-/** Finds names that no tree of files can hold together: the same name twice, and a file with the name of a folder. */
-export type NameRegister = {
-  /** Adds an entry. Returns why it conflicts with earlier ones, or undefined when it was added. */
-  add(kind: 'file' | 'directory', path: string): string | undefined;
-};
-
-/**
- * A node in the tree of names. A chain of folders without a fork is one node, so a name takes memory for its own
- * length, however many folders it names.
- */
-type Place = {
-  readonly kind: 'file' | 'directory';
-  /** Relative to the parent node: one or more segments. */
-  spelling: string;
-  /** By the first segment of each child; undefined while there are none. */
-  below: Map<string, Place> | undefined;
-};
-
-const maxLatest = 1_000;
-
-export function createNameRegister(): NameRegister {
-  const top: Place = { kind: 'directory', spelling: '', below: undefined };
-
-  /** Recently used folders, with a slash: most files lie in one of them. */
-  const latest = new Map<string, Place>();
-
+/** A name without an extension, such as `LICENSE` and `.nojekyll`, is always allowed. Dots and spaces at the end do not hide one. */
+export function extensionProblem(
+  path: string,
+  {
+    allowedExtensions,
+    forbiddenExtensions,
+  }: { readonly allowedExtensions: readonly string[]; readonly forbiddenExtensions: readonly string[] },
+) {
+  const extension = /[^/]\.([^./]+)$/.exec(bareName(path))?.[1]?.toLowerCase();
+  if (extension === undefined) return undefined;
+  const isAllowed = allowedExtensions.length === 0 || allowedExtensions.includes(extension);
+  if (isAllowed && !forbiddenExtensions.includes(extension)) return undefined;
   return {
-    add(kind, path) {
-      const name = path.lastIndexOf('/') + 1;
-      const folder = latest.get(path.slice(0, name));
-      let place = folder ?? top;
-      let ours = folder === undefined ? path.split('/') : [path.slice(name)];
-      for (;;) {
-        const next = place.below?.get(ours[0] ?? '');
-        if (next === undefined) {
-          put(place, { kind, spelling: ours.join('/'), below: undefined });
-          if (latest.size >= maxLatest) latest.clear();
-          if (ours.length === 1) latest.set(path.slice(0, name), place);
-          return undefined;
-        }
-        const theirs = next.spelling.split('/');
-        const shared = sharedBy(ours, theirs);
-        const there = { kind: next.kind, shared, isWhole: shared === theirs.length };
-        const problem = clashOf(there, { kind, path, rest: ours });
-        if (problem !== undefined || shared === ours.length) return problem;
-        ours = ours.slice(shared);
-        place = there.isWhole ? next : forkAt(place, next, theirs.slice(0, shared));
-      }
-    },
-  };
-}
-
-/** The number of leading segments that are equal. */
-function sharedBy(ours: readonly string[], theirs: readonly string[]): number {
-  const differs = ours.findIndex((one, at) => one !== theirs[at]);
-  return differs < 0 ? ours.length : differs;
-}
-
-/** Checks the shared segments for a clash: `rest` is the part of the entry's path below the nodes already passed. */
-function clashOf(
-  there: { readonly kind: Place['kind']; readonly shared: number; readonly isWhole: boolean },
-  { kind, path, rest }: { kind: Place['kind']; path: string; rest: readonly string[] },
-): string | undefined {
-  const passed = path.split('/').slice(0, -rest.length);
-  const last = there.shared - 1;
-  // Only the last segment of each can be a file.
-  const isFolder = last < rest.length - 1;
-  const problem = problemOfBoth(isFolder ? 'directory' : kind, there.isWhole ? there.kind : 'directory');
-  if (problem === undefined || !isFolder) return problem;
-  return `its folder ${[...passed, ...rest.slice(0, there.shared)].join('/')} ${problem}`;
-}
-
-function problemOfBoth(kind: Place['kind'], earlier: Place['kind']): string | undefined {
-  if (kind !== earlier) return 'is both a file and a folder; rename one of them';
-  return kind === 'file' ? 'appears twice in the upload' : undefined;
-}
-
-function put(above: Place, place: Place): void {
-  above.below ??= new Map();
-  above.below.set(place.spelling.split('/', 1)[0] ?? '', place);
-}
-
-/** Splits `place`: its shared leading folders become a separate node between it and its parent. */
-function forkAt(above: Place, place: Place, shared: readonly string[]): Place {
-  const fork: Place = { kind: 'directory', spelling: shared.join('/'), below: undefined };
-  put(above, fork);
-  place.spelling = place.spelling.slice(fork.spelling.length + 1);
-  put(fork, place);
-  return fork;
+    code: 'extension_not_allowed',
+    problem: `ends in .${extension}, which is not allowed here`,
+  } as const;
 }
 
 const ascii = /^[\0-\x7f]*$/;
-const maxFolded = 64;
 
 /**
- * Equal for names that differ only in case or look the same. A digest stands for a long form: U+FDFA alone becomes 18
- * characters, and the names of an upload are compared all at once.
+ * Equal for names that differ only in case or look the same. Converts to upper case first, because only then ß equals SS,
+ * and ſ equals s.
  */
-export function foldedName(path: string): string {
-  const form = foldedForm(path);
-  return form.length <= maxFolded ? form : createHash('sha256').update(form).digest('base64');
-}
-
-/** Converts to upper case first, because only then ß equals SS, and ſ equals s. */
-function foldedForm(path: string): string {
+export function foldedForm(path: string): string {
   if (ascii.test(path)) return path.toLowerCase();
   const drawn = path.replace(/\p{Default_Ignorable_Code_Point}/gu, '');
   return drawn.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFC');

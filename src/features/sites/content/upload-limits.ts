@@ -1,11 +1,11 @@
 import { AppError } from '../../../core/errors.ts';
-import { bareName } from './paths.ts';
+import { extensionProblem } from './paths.ts';
 import type { SitesConfig, UploadRules } from '../site/sites-config.ts';
 
 /**
  * The limits of an upload and of what an owner stores, and what Postern answers beyond each. Judged while bytes arrive,
  * and again at the commit, because an administrator may have lowered a limit meanwhile (UP-04). content/paths.ts judges
- * names.
+ * names and their extensions.
  */
 export type UploadLimits = Omit<UploadRules, 'maxUploadBytes'>;
 
@@ -42,18 +42,6 @@ export function fileProblem(
 ): LimitProblem | undefined {
   if (bytes <= maxFileBytes) return undefined;
   return { code: 'file_too_large', problem: `is larger than ${maxFileBytes} bytes` };
-}
-
-/** A name without an extension, such as `LICENSE` and `.nojekyll`, is always allowed. Dots and spaces at the end do not hide one. */
-export function extensionProblem(
-  path: string,
-  { allowedExtensions, forbiddenExtensions }: Pick<UploadLimits, 'allowedExtensions' | 'forbiddenExtensions'>,
-): LimitProblem | undefined {
-  const extension = /[^/]\.([^./]+)$/.exec(bareName(path))?.[1]?.toLowerCase();
-  if (extension === undefined) return undefined;
-  const isAllowed = allowedExtensions.length === 0 || allowedExtensions.includes(extension);
-  if (isAllowed && !forbiddenExtensions.includes(extension)) return undefined;
-  return { code: 'extension_not_allowed', problem: `ends in .${extension}, which is not allowed here` };
 }
 
 /** All problems of an upload that is complete. */

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
 import { countTurns } from '../../../../test/turns.ts';
 import { judged } from './judge.ts';
-import { foldedName } from './paths.ts';
 import type { VersionRules } from './version-rules.ts';
-import { warningsOf } from './warnings.ts';
+import { foldedName, warningsOf } from './warnings.ts';
 import { keyFormat } from '../../keys/key-value.ts';
 
 const blob = { digest: '0'.repeat(64), size: 1 };

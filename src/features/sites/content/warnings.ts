@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { setImmediate as othersFirst } from 'node:timers/promises';
 import { safeText } from '../../../core/safe-text.ts';
 import { followRedirects } from './site-rules.ts';
@@ -5,7 +6,7 @@ import type { Site } from '../site/site.ts';
 import type { LeftOut } from './judge.ts';
 import type { Manifest } from './manifest.ts';
 import { maxListed, type VersionReport } from './report.ts';
-import { deepest, foldedName } from './paths.ts';
+import { deepest, foldedForm } from './paths.ts';
 import type { RuleNotApplied, VersionRules } from './version-rules.ts';
 
 /**
@@ -95,6 +96,14 @@ async function similarNames(files: Manifest): Promise<SiteWarning[]> {
   const names = similar === 1 ? pair : `${similar} pairs of names, such as ${pair},`;
   const message = `${names} differ only in case, or look the same. Postern serves both, but a copy on Windows or macOS may hold only one.`;
   return [{ code: 'similar_names', message, pages: [] }];
+}
+
+const maxFolded = 64;
+
+/** A digest stands for a long form: U+FDFA alone becomes 18 characters, and the names of an upload are compared all at once. */
+export function foldedName(path: string): string {
+  const form = foldedForm(path);
+  return form.length <= maxFolded ? form : createHash('sha256').update(form).digest('base64');
 }
 
 function linesNotApplied({ notApplied }: VersionRules): SiteWarning[] {

@@ -7,10 +7,10 @@ import {
   ArchiveRefused,
   isDirectoryMode,
   modeProblem,
-  notUtf8,
   smallFile,
   withoutDots,
 } from './archive.ts';
+import { notUtf8 } from './paths.ts';
 
 /**
  * Reads a ZIP file from disk (PKWARE APPNOTE 6.3.10). Strict where readers differ (threats T40, T41). The file consists

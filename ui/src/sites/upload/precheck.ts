@@ -1,6 +1,6 @@
+import { extensionProblem, foldedForm, nameEntry } from '../../../../src/features/sites/content/paths.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { bytesInWords } from '../../shell/bytes.ts';
-import { extensionOf, foldedName, nameFile } from './names.ts';
 import type { Picked, PickedFile } from './picked.ts';
 import { pagesOf, redirectsFile, withStartRule } from './start-rule.ts';
 
@@ -77,13 +77,12 @@ function checkFolder(picked: Extract<Picked, { kind: 'folder' }>, { upload }: Ca
   let ignored = 0;
   let bytes = 0;
   for (const { path: raw, file } of unwrapped(picked.files)) {
-    const named = nameFile(raw);
+    const named = nameEntry(raw);
     if (named.kind === 'ignored') ignored += 1;
-    else if (named.kind === 'refused') problems.push({ path: raw, problem: named.problem });
-    else if (named.kind === 'private') {
-      const at = raw.slice(0, endOf(raw, named.name));
-      leftOut.set(at, { path: at, problem: 'usually contains secrets or history' });
-    } else {
+    else if (named.kind === 'refused' && named.code === 'private_file') {
+      leftOut.set(named.secret, { path: named.secret, problem: 'usually contains secrets or history' });
+    } else if (named.kind === 'refused') problems.push({ path: raw, problem: named.problem });
+    else {
       const problem = fileProblem(named.path, file.size, upload, seen);
       if (problem !== undefined) problems.push({ path: raw, problem });
       files.push({ path: named.path, file });
@@ -129,10 +128,10 @@ function noStartWords(files: readonly PickedFile[]): string {
 function similarNames(files: readonly PickedFile[]): string[] {
   const seen = new Map<string, string>();
   for (const { path } of files) {
-    const other = seen.get(foldedName(path));
+    const other = seen.get(foldedForm(path));
     if (other !== undefined && other !== path)
       return [`Some names differ only in case or look the same, such as ${other} and ${path}.`];
-    seen.set(foldedName(path), path);
+    seen.set(foldedForm(path), path);
   }
   return [];
 }
@@ -154,13 +153,11 @@ function fileProblem(
 ): string | undefined {
   if (seen.has(path)) return 'appears twice in the upload';
   seen.add(path);
-  const extension = extensionOf(path);
-  const { allowedExtensions: allowed, forbiddenExtensions: forbidden } = upload;
-  const isAllowed = (one: string) =>
-    (allowed.length === 0 || allowed.includes(one)) && !forbidden.includes(one);
-  if (extension !== undefined && !isAllowed(extension))
-    return `ends in .${extension}, which is not allowed here`;
-  return size > upload.maxFileBytes ? `is larger than ${bytesInWords(upload.maxFileBytes)}` : undefined;
+  const isTooLarge = size > upload.maxFileBytes;
+  return (
+    extensionProblem(path, upload)?.problem ??
+    (isTooLarge ? `is larger than ${bytesInWords(upload.maxFileBytes)}` : undefined)
+  );
 }
 
 /** Removes a folder around everything if it has the start page, as the server does for an archive. */
@@ -198,9 +195,4 @@ function foldersOf(files: readonly PickedFile[]): number {
       folders.add(path.slice(0, slash));
   }
   return folders.size;
-}
-
-function endOf(path: string, name: string): number {
-  const segments = path.split('/');
-  return segments.slice(0, segments.indexOf(name) + 1).join('/').length;
 }
