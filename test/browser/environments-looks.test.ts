@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { TestRepository } from '../git-repository.ts';
 import type { Person } from '../harness.ts';
-import { barriersOn, overflowOf } from './app-pages.ts';
+import { barriersOn } from './app-pages.ts';
 import {
   hour,
   insertDeploy,
@@ -11,6 +11,7 @@ import {
   setPolicy,
   writeLog,
 } from './environment-pages.ts';
+import { type State, testLooks } from './looks.ts';
 import { openWorld, type World } from './real-ports.ts';
 import { atPage, type Look } from './site-pages.ts';
 
@@ -112,19 +113,15 @@ afterAll(async () => {
 
 const at = (path: string, look: Look = {}, person = ada) => atPage(world, person, path, look);
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
-const onTab = (tab: string) => () => `/environments/${shop}?tab=${tab}`;
+const onTab = (tab: string) => `/environments/${shop}?tab=${tab}`;
 
 /** Every page and what opens on it, each brought to the state in which it has most to show. */
-const states: readonly (readonly [string, () => string, (page: Page) => Promise<void>])[] = [
-  ['the list', () => '/environments', (page) => page.getByRole('table').waitFor()],
-  [
-    'nothing found',
-    () => '/environments?search=zzz',
-    (page) => page.getByText('No Environment matches').waitFor(),
-  ],
+const states = (): State[] => [
+  ['the list', '/environments', (page) => page.getByRole('table').waitFor()],
+  ['nothing found', '/environments?search=zzz', (page) => page.getByText('No Environment matches').waitFor()],
   [
     'the form',
-    () => '/environments/new?repository=acme%2Fwebsite&branch=main',
+    '/environments/new?repository=acme%2Fwebsite&branch=main',
     async (page) => {
       await page.getByText('1 service').waitFor();
       await page.getByLabel('Name').fill('-');
@@ -134,14 +131,14 @@ const states: readonly (readonly [string, () => string, (page: Page) => Promise<
   ],
   [
     'the form with problems',
-    () => '/environments/new?repository=acme%2Fwebsite&branch=broken',
+    '/environments/new?repository=acme%2Fwebsite&branch=broken',
     (page) => page.getByRole('table', { name: 'Problems' }).waitFor(),
   ],
-  ['an overview', () => `/environments/${shop}`, (page) => page.getByText('Source').waitFor()],
-  ['a failed one', () => `/environments/${failed}`, (page) => page.getByText('See what happened').waitFor()],
+  ['an overview', `/environments/${shop}`, (page) => page.getByText('Source').waitFor()],
+  ['a failed one', `/environments/${failed}`, (page) => page.getByText('See what happened').waitFor()],
   [
     'one that is gone',
-    () => `/environments/${gone}`,
+    `/environments/${gone}`,
     (page) => page.getByText('This page remains for 30 days').waitFor(),
   ],
   ['a log', onTab('log'), (page) => page.getByText('Ended', { exact: true }).waitFor()],
@@ -156,7 +153,7 @@ const states: readonly (readonly [string, () => string, (page: Page) => Promise<
   ],
   [
     'a log of processes',
-    () => `/environments/${shop}?tab=log&log=processes`,
+    `/environments/${shop}?tab=log&log=processes`,
     (page) => page.getByText('Live', { exact: true }).waitFor(),
   ],
   ['deploys', onTab('deploys'), (page) => page.getByText('Cached').waitFor()],
@@ -181,46 +178,18 @@ const states: readonly (readonly [string, () => string, (page: Page) => Promise<
   ],
   [
     'a deploy',
-    () => `/environments/${shop}/deploys/${deploy}`,
+    `/environments/${shop}/deploys/${deploy}`,
     (page) => page.getByText('Ended', { exact: true }).waitFor(),
   ],
   [
     'a deploy with problems',
-    () => `/environments/${failed}/deploys/${broken}`,
+    `/environments/${failed}/deploys/${broken}`,
     (page) => page.getByText('Ended', { exact: true }).waitFor(),
   ],
-  [
-    'none such',
-    () => '/environments/env_none',
-    (page) => page.getByText('Postern does not say which').waitFor(),
-  ],
+  ['none such', '/environments/env_none', (page) => page.getByText('Postern does not say which').waitFor()],
 ];
 
-test.each(['light', 'dark'] as const)('in %s, every page is accessible', async (colorScheme) => {
-  const { page, context, complaints } = await at('/environments', { colorScheme });
-  for (const [name, path, show] of states) {
-    await page.goto(`${world.uiUrl}${path()}`);
-    await show(page);
-    await expect.poll(async () => [name, await barriersOn(page)]).toEqual([name, []]);
-  }
-  expect(complaints()).toEqual([]);
-  await context.close();
-});
-
-test('every page fits a small screen, and a page at 200 %', async () => {
-  const { page, context, complaints } = await at('/environments', { width: 320 });
-  for (const [name, path, show] of states) {
-    await page.setViewportSize({ width: 320, height: 800 });
-    await page.goto(`${world.uiUrl}${path()}`);
-    await show(page);
-    for (const width of [320, 360, 640, 768]) {
-      await page.setViewportSize({ width, height: 800 });
-      await expect.poll(async () => [name, width, await overflowOf(page)]).toEqual([name, width, 0]);
-    }
-  }
-  expect(complaints()).toEqual([]);
-  await context.close();
-});
+testLooks(at, states);
 
 test('a person without Environments, or without access to them, reads what to do', async () => {
   const { page, context, complaints } = await at('/environments', {}, newcomer);

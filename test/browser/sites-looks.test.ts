@@ -2,7 +2,8 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Person } from '../harness.ts';
 import { replace, upload } from '../api/sites/uploads.ts';
-import { barriersOn, overflowOf } from './app-pages.ts';
+import { barriersOn } from './app-pages.ts';
+import { hostile, type State, testLooks } from './looks.ts';
 import { openWorld, type World } from './real-ports.ts';
 import { atPage, chooseFolder, type Folders, html, type Look, openFolders, publish } from './site-pages.ts';
 
@@ -16,13 +17,6 @@ let secret: string;
 let robots: string;
 let deleted: string;
 
-const hostile = [
-  '<img src=x onerror=alert(1)>',
-  '"><script>alert(1)</script>',
-  'موقع الفريق',
-  '👩‍👩‍👧‍👦 family 🌍',
-  'w'.repeat(100),
-];
 const hostilePath = `<b onclick=alert(1)>/${'deep-'.repeat(12)}/"quoted' & more.html`;
 const files = {
   'index.html': html('one'),
@@ -72,13 +66,13 @@ const at = (path: string, look: Look = {}, person = ada) => atPage(world, person
 const rows = (page: Page) => page.getByRole('table').locator('tbody tr');
 
 /** Every page and what opens on it, each brought to the state in which it has most to show. */
-const states: readonly (readonly [string, () => string, (page: Page) => Promise<void>])[] = [
-  ['the list', () => '/sites', (page) => rows(page).first().waitFor()],
-  ['nothing found', () => '/sites?search=zzz', (page) => page.getByText('There are no such sites').waitFor()],
-  ['the form', () => '/sites/new', (page) => page.getByText('Drop a folder anywhere').waitFor()],
+const states = (): State[] => [
+  ['the list', '/sites', (page) => rows(page).first().waitFor()],
+  ['nothing found', '/sites?search=zzz', (page) => page.getByText('There are no such sites').waitFor()],
+  ['the form', '/sites/new', (page) => page.getByText('Drop a folder anywhere').waitFor()],
   [
     'the form with problems and a day',
-    () => '/sites/new',
+    '/sites/new',
     async (page) => {
       const bad = { 'run.exe': 'x', '.env': 'x', 'dist/index.html': html('x') };
       await chooseFolder(page, await folders.make('bad', bad));
@@ -88,84 +82,44 @@ const states: readonly (readonly [string, () => string, (page: Page) => Promise<
   ],
   [
     'the result',
-    () => `/sites/${handbook}?tab=publish`,
+    `/sites/${handbook}?tab=publish`,
     async (page) => {
       await chooseFolder(page, await folders.make('good', { 'index.html': '<a href="/gone">x</a>' }));
       await publish(page);
       await page.getByText('Broken links').waitFor();
     },
   ],
-  ['an overview', () => `/sites/${handbook}`, (page) => page.getByText('Receipt').waitFor()],
-  [
-    'a deleted site',
-    () => `/sites/${deleted}`,
-    (page) => page.getByText('It can be restored until').waitFor(),
-  ],
-  [
-    'a site of a key',
-    () => `/sites/${robots}?tab=settings`,
-    (page) => page.getByText('Take it down').waitFor(),
-  ],
-  ['versions', () => `/sites/${handbook}?tab=versions`, (page) => rows(page).first().waitFor()],
+  ['an overview', `/sites/${handbook}`, (page) => page.getByText('Receipt').waitFor()],
+  ['a deleted site', `/sites/${deleted}`, (page) => page.getByText('It can be restored until').waitFor()],
+  ['a site of a key', `/sites/${robots}?tab=settings`, (page) => page.getByText('Take it down').waitFor()],
+  ['versions', `/sites/${handbook}?tab=versions`, (page) => rows(page).first().waitFor()],
   [
     'a version',
-    () => `/sites/${handbook}?tab=versions&version=1`,
+    `/sites/${handbook}?tab=versions&version=1`,
     (page) => page.getByRole('dialog').getByText('Changed', { exact: true }).first().waitFor(),
   ],
   [
     'a preview',
-    () => `/sites/${handbook}?tab=versions`,
+    `/sites/${handbook}?tab=versions`,
     async (page) => {
       await page.getByRole('button', { name: 'Preview version 1' }).click();
       await page.getByRole('dialog').getByText('whichever version is live').waitFor();
     },
   ],
-  ['files', () => `/sites/${secret}?tab=files`, (page) => rows(page).first().waitFor()],
-  [
-    'access',
-    () => `/sites/${secret}?tab=access`,
-    (page) => page.getByText('You have the role user').waitFor(),
-  ],
+  ['files', `/sites/${secret}?tab=files`, (page) => rows(page).first().waitFor()],
+  ['access', `/sites/${secret}?tab=access`, (page) => page.getByText('You have the role user').waitFor()],
   [
     'a change of visibility',
-    () => `/sites/${secret}?tab=settings`,
+    `/sites/${secret}?tab=settings`,
     async (page) => {
       await page.getByRole('button', { name: 'Make it public' }).click();
       await page.getByRole('dialog').waitFor();
     },
   ],
-  [
-    'no such site',
-    () => '/sites/aaaaaaaaaa',
-    (page) => page.getByText('Postern does not say which').waitFor(),
-  ],
+  ['no such site', '/sites/aaaaaaaaaa', (page) => page.getByText('Postern does not say which').waitFor()],
 ];
 
-test.each(['light', 'dark'] as const)('in %s, every page is accessible', async (colorScheme) => {
-  const { page, context, complaints } = await at('/sites', { colorScheme });
-  for (const [name, path, show] of states) {
-    await page.goto(`${world.uiUrl}${path()}`);
-    await show(page);
-    await expect.poll(async () => [name, await barriersOn(page)]).toEqual([name, []]);
-  }
-  expect(complaints()).toEqual([]);
-  await context.close();
-});
-
-test('every page fits a small screen, and a page at 200 %', async () => {
-  const { page, context, complaints } = await at('/sites', { width: 320 });
-  for (const [name, path, show] of states) {
-    await page.setViewportSize({ width: 320, height: 800 });
-    await page.goto(`${world.uiUrl}${path()}`);
-    await show(page);
-    for (const width of [320, 360, 640, 768]) {
-      await page.setViewportSize({ width, height: 800 });
-      await expect.poll(async () => [name, width, await overflowOf(page)]).toEqual([name, width, 0]);
-    }
-  }
-  expect(complaints()).toEqual([]);
-  await context.close();
-});
+testLooks(at, states);
 
 test('a person without sites reads how to create one', async () => {
   const { page, context, complaints } = await at('/sites', {}, newcomer);
@@ -299,28 +253,6 @@ test('one letter opens the form for a new site, and a site’s tabs are reachabl
   await page.goBack();
   await page.waitForURL(/tab=publish/);
   expect(complaints()).toEqual([]);
-  await context.close();
-});
-
-test('a list that cannot be read shows the request id for the log, and can be retried', async () => {
-  const { page, context } = await at('/sites');
-  const body = {
-    request_id: '00000000-0000-4000-8000-000000000000',
-    data: null,
-    error: {
-      code: 'store_unavailable',
-      message: 'A part of the service is unavailable.',
-      hint: 'Try again.',
-      docs: '/',
-    },
-  };
-  await page.route('**/api/v2/sites?*', (route) => route.fulfill({ status: 503, json: body }));
-  await page.reload();
-  await page.getByText(body.request_id).waitFor();
-  await page.unroute('**/api/v2/sites?*');
-  await page.getByRole('button', { name: 'Try again' }).click();
-  await page.getByRole('table').waitFor();
-  await expect.poll(() => page.getByText(body.request_id).count()).toBe(0);
   await context.close();
 });
 

@@ -2,22 +2,16 @@ import { generateIdentity, identityToRecipient } from 'age-encryption';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Person } from '../harness.ts';
-import { barriersOn, create, fillIn, overflowOf, store, valueShown, visit } from './app-pages.ts';
-import { openWorld, signIn, type World } from './real-ports.ts';
+import { barriersOn, create, fillIn, overflowOf, store, valueShown } from './app-pages.ts';
+import { hostile } from './looks.ts';
+import { openWorld, type World } from './real-ports.ts';
+import { atPage, type Look } from './site-pages.ts';
 
 // How the web app looks to everyone: in both colour schemes, on small screens, with names that mean it ill.
 let world: World;
 let ada: Person;
 let newcomer: Person;
 let recipient: string;
-
-const hostile = [
-  '<img src=x onerror=alert(1)>',
-  '"><script>alert(1)</script>',
-  'مفتاح نشر الموقع',
-  '👩‍👩‍👧‍👦 family 🔑',
-  'w'.repeat(100),
-];
 
 beforeAll(async () => {
   world = await openWorld();
@@ -46,20 +40,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-type Look = { colorScheme?: 'light' | 'dark'; width?: number };
-
-async function open(path: string, { colorScheme = 'light', width = 1280 }: Look = {}, person = ada) {
-  const viewport = { width, height: 800 };
-  const context = await world.browser.newContext({ colorScheme, viewport, reducedMotion: 'reduce' });
-  const entrance = await context.newPage();
-  await signIn(entrance, person, world.uiUrl);
-  await entrance.close();
-  const { page, complaints } = await visit(context);
-  await page.goto(`${world.uiUrl}${path}`);
-  await page.getByRole('heading', { level: 1 }).waitFor();
-  return { context, page, complaints };
-}
-
+const open = (path: string, look: Look = {}, person = ada) => atPage(world, person, path, look);
 const rows = (page: Page) => page.getByRole('table').locator('tbody tr');
 
 /** The dialog with a new key; its name has no place to break. */
@@ -109,7 +90,7 @@ test.each(['light', 'dark'] as const)('in %s, every page is accessible', async (
   await store(page);
   await showSealed(page);
   await expect.poll(() => barriersOn(page)).toEqual([]);
-  expect(complaints).toEqual([]);
+  expect(complaints()).toEqual([]);
   await context.close();
 });
 
@@ -117,7 +98,7 @@ test('a person without keys reads what a key is for', async () => {
   const { page, context, complaints } = await open('/settings/keys', {}, newcomer);
   await page.getByText('No active keys').waitFor();
   await expect.poll(() => barriersOn(page)).toEqual([]);
-  expect(complaints).toEqual([]);
+  expect(complaints()).toEqual([]);
   await context.close();
 });
 
@@ -151,7 +132,7 @@ test.each([320, 360, 768])('every page fits %i pixels', async (width) => {
   await page.goto(`${world.uiUrl}/settings/clients`);
   await page.getByText('No program is connected').waitFor();
   await expect.poll(() => overflowOf(page)).toBe(0);
-  expect(complaints).toEqual([]);
+  expect(complaints()).toEqual([]);
   await context.close();
 });
 
@@ -167,7 +148,7 @@ test('names are shown as text, whatever they contain', async () => {
   }
   await page.goto(`${world.uiUrl}/settings/keys/new?name=${encodeURIComponent(hostile[0] ?? '')}`);
   await page.getByText(`${hostile[0]} may do nothing yet`).waitFor();
-  expect(complaints).toEqual([]);
+  expect(complaints()).toEqual([]);
   await context.close();
 });
 
@@ -193,7 +174,7 @@ test('the server pages and filters the list, and the address keeps the state', a
   await page.getByRole('button', { name: 'Show active keys' }).click();
   await page.getByText('two', { exact: true }).waitFor();
   await expect.poll(() => page.getByLabel('Search by name or id').inputValue()).toBe('');
-  expect(complaints).toEqual([]);
+  expect(complaints()).toEqual([]);
   await context.close();
 });
 
@@ -232,7 +213,7 @@ test('the chosen colours stay chosen, and single letters can be switched off', a
   await page.getByRole('button', { name: 'Ada' }).click();
   await page.getByRole('menuitem', { name: 'Keyboard shortcuts: off' }).waitFor();
   await expect.poll(() => new URL(page.url()).pathname).toBe('/settings/keys');
-  expect(complaints).toEqual([]);
+  expect(complaints()).toEqual([]);
   await context.close();
 });
 
@@ -249,7 +230,7 @@ test('a person without the role reads on every page whom to ask, and continues w
     await expect.poll(() => page.getByRole('navigation').count()).toBe(0);
     await expect.poll(() => barriersOn(page)).toEqual([]);
     await expect.poll(() => overflowOf(page)).toBe(0);
-    expect(complaints).toEqual([]);
+    expect(complaints()).toEqual([]);
     await context.close();
   }
   const { page, context } = await open('/settings/keys/new', {}, ned);
