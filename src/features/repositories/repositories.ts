@@ -7,7 +7,7 @@ import type { ChangeStore } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Encryption } from '../../platform/encryption.ts';
 import type { GitCredential, GitRemote } from '../../platform/git/git.ts';
-import type { AuditWriter } from '../audit/audit.ts';
+import type { AuditEntry, AuditWriter } from '../audit/audit.ts';
 import { credentialFor, type CredentialInput, encryptCredential, readCredential } from './credential.ts';
 import type { CredentialStore } from './credential-store.ts';
 import type { Repository, RepositoryChange, RepositoryInput } from './repository.ts';
@@ -116,6 +116,17 @@ export function createRepositories({
     });
   }
 
+  /** Records a change in the transaction that makes it. */
+  async function record(
+    stores: Stores,
+    auditContext: AuditContext,
+    id: string,
+    entry: Pick<AuditEntry, 'event' | 'reason' | 'details'>,
+  ): Promise<void> {
+    const target = { kind: 'repository', id } as const;
+    await stores.audit.append({ ...entry, auditContext, target, outcome: 'success' });
+  }
+
   async function reach(caller: Caller, finding: Promise<Repository | undefined>): Promise<Repository> {
     const repository = await finding;
     // Same answer for a repository that is out of reach and one that does not exist.
@@ -146,11 +157,8 @@ export function createRepositories({
       };
       return await write(caller, async (stores) => {
         await stores.repositories.insert(repository);
-        await stores.audit.append({
+        await record(stores, auditContext, repository.id, {
           event: 'repository.created',
-          auditContext,
-          target: { kind: 'repository', id: repository.id },
-          outcome: 'success',
           details: { after: facts(repository) },
         });
         return repository;
@@ -174,11 +182,8 @@ export function createRepositories({
         };
         for (const [field, of] of decidingCode) if (of(after) !== of(before)) requireSession(caller, field);
         await stores.repositories.update(after);
-        await stores.audit.append({
+        await record(stores, auditContext, before.id, {
           event: 'repository.changed',
-          auditContext,
-          target: { kind: 'repository', id: before.id },
-          outcome: 'success',
           details: { before: facts(before), after: facts(after) },
         });
         if (after.cloneUrl === before.cloneUrl) return after;
@@ -192,11 +197,8 @@ export function createRepositories({
         await dropCredential(stores, auditContext, repository, 'repository_deleted');
         await dropWebhook(stores, auditContext, repository, 'repository_deleted');
         await stores.repositories.remove(repository.id);
-        await stores.audit.append({
+        await record(stores, auditContext, repository.id, {
           event: 'repository.deleted',
-          auditContext,
-          target: { kind: 'repository', id: repository.id },
-          outcome: 'success',
           details: { before: facts(repository) },
         });
         return repository;
@@ -211,11 +213,8 @@ export function createRepositories({
           ...encryptCredential(encryption, repository.id, credential),
           setAt,
         });
-        await stores.audit.append({
+        await record(stores, auditContext, repository.id, {
           event: 'repository.credential_set',
-          auditContext,
-          target: { kind: 'repository', id: repository.id },
-          outcome: 'success',
           details: { kind: credential.kind, origin: credential.origin },
         });
         return { ...repository, credential: { kind: credential.kind, setAt } };
@@ -233,12 +232,7 @@ export function createRepositories({
         const before = await reach(caller, stores.repositories.hold(fullName));
         const setAt = clock.now();
         await stores.repositoryWebhooks.put({ ...encryptWebhook(encryption, before.id, secret), setAt });
-        await stores.audit.append({
-          event: 'repository.webhook_set',
-          auditContext,
-          target: { kind: 'repository', id: before.id },
-          outcome: 'success',
-        });
+        await record(stores, auditContext, before.id, { event: 'repository.webhook_set' });
         return { ...before, webhook: { setAt } };
       });
       return { repository, secret };
@@ -268,11 +262,8 @@ export function createRepositories({
   ): Promise<Repository> {
     const removed = await stores.repositoryCredentials.remove(repository.id);
     if (removed === undefined) return repository;
-    await stores.audit.append({
+    await record(stores, auditContext, repository.id, {
       event: 'repository.credential_removed',
-      auditContext,
-      target: { kind: 'repository', id: repository.id },
-      outcome: 'success',
       reason,
       details: { kind: removed.kind, origin: removed.origin },
     });
@@ -286,13 +277,7 @@ export function createRepositories({
     reason: 'removed' | 'repository_deleted',
   ): Promise<Repository> {
     if (!(await stores.repositoryWebhooks.remove(repository.id))) return repository;
-    await stores.audit.append({
-      event: 'repository.webhook_removed',
-      auditContext,
-      target: { kind: 'repository', id: repository.id },
-      outcome: 'success',
-      reason,
-    });
+    await record(stores, auditContext, repository.id, { event: 'repository.webhook_removed', reason });
     return { ...repository, webhook: null };
   }
 }
