@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { adminPages } from '../admin-pages.ts';
 import { upload } from '../api/sites/uploads.ts';
 import type { Person } from '../harness.ts';
-import { barriersOn, clipboards, create, fillIn, store, valueShown, visit } from './app-pages.ts';
+import { barriersOn, clipboards, create, fillIn, store, traces, valueShown, visit } from './app-pages.ts';
 import { openWorld, signIn, type World } from './real-ports.ts';
 
 // What administrators do with the web app, against the real server.
@@ -35,17 +35,6 @@ const dialog = (page: Page) => page.getByRole('dialog');
 const closed = (page: Page) => dialog(page).waitFor({ state: 'detached' });
 const flip = (page: Page, name: string) => page.getByRole('switch', { name, exact: true }).press('Space');
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
-
-/** Everything a page could have left behind. */
-const traces = async (page: Page) =>
-  JSON.stringify([
-    await page.content(),
-    page.url(),
-    await page.context().storageState({ indexedDB: true }),
-    await page.evaluate(
-      'JSON.stringify([{ ...sessionStorage }, history.state, [...document.querySelectorAll("input,textarea")].map(({ value }) => value)])',
-    ),
-  ]);
 
 test('an administrator creates a service key, replaces it and revokes it; no value remains on the page', {
   tags: 'core',

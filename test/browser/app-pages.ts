@@ -62,6 +62,17 @@ export async function overflowOf(page: Page): Promise<number> {
   );
 }
 
+/** Everything that a page may have left behind. */
+export const traces = async (page: Page): Promise<string> =>
+  JSON.stringify([
+    await page.content(),
+    page.url(),
+    await page.context().storageState({ indexedDB: true }),
+    await page.evaluate(
+      'JSON.stringify([{ ...sessionStorage }, history.state, [...document.querySelectorAll("input,textarea")].map(({ value }) => value)])',
+    ),
+  ]);
+
 export type NewKey = { name: string; preset?: string; where?: 'all' | readonly string[] };
 
 /** Fills in the form for a new key and sends it. */

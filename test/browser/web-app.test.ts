@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { armor, Decrypter, generateIdentity, identityToRecipient } from 'age-encryption';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { KeyPolicy } from '../../src/features/keys/key-policy.ts';
-import { clipboards, create, fillIn, signIn, store, valueShown, visit } from './app-pages.ts';
+import { clipboards, create, fillIn, signIn, store, traces, valueShown, visit } from './app-pages.ts';
 import { openProgram, type RealProgram } from './real-ports.ts';
 
 // The web app as its users meet it: the real program, the real sign-in, Chromium.
@@ -64,17 +64,6 @@ const revoke = async (page: Page, name: string) => {
   await dialog.waitFor({ state: 'detached' });
 };
 
-/** Everything a page could have left behind. */
-const traces = async (page: Page, context: BrowserContext) =>
-  JSON.stringify([
-    await page.content(),
-    page.url(),
-    await context.storageState({ indexedDB: true }),
-    await page.evaluate(
-      'JSON.stringify([{ ...sessionStorage }, history.state, [...document.querySelectorAll("input,textarea")].map(({ value }) => value)])',
-    ),
-  ]);
-
 test('a new user creates a key, copies it without the clipboard API, calls the API with it, and revokes it', {
   tags: 'core',
 }, async () => {
@@ -125,7 +114,7 @@ test('a new user creates a key, copies it without the clipboard API, calls the A
   await page.keyboard.press('Control+V');
   await page.waitForURL(`**/settings/keys?search=${value.slice(8, 20)}`);
   await row.waitFor();
-  await expect.poll(() => traces(page, context)).not.toContain(value.slice(20));
+  await expect.poll(() => traces(page)).not.toContain(value.slice(20));
   expect(requests.join()).not.toContain(value.slice(20));
 
   await revoke(page, 'nightly');
