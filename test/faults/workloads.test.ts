@@ -311,13 +311,13 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
     const exit = await leaving.end('SIGTERM');
     fleet.kv.set({ kind: 'clear' });
     expect(exit.code).toBe(0);
-    const { statuses, unavailable, cutOff } = await load.seen();
+    const { statuses, cutOff } = await load.seen();
     expect({ others: statuses.filter((status) => status !== 503), cutOff }).toEqual({
       others: [200],
       cutOff: [],
     });
-    // All 24 when it lets go of the store too early. A few are what a busy machine makes of the store's limit (contract 10.3).
-    expect(unavailable).toBeLessThan(12);
+    // A busy machine may miss the store's limit (contract 10.3). A store that is closed too early refuses its commands.
+    expect(leaving.output()).not.toMatch(/The client is (?:closed|offline)|Disconnects client/);
   });
 
   test('FT-09 a client that never ends its upload delays a stopping web by seconds, and loses none of the data in its memory', async () => {
