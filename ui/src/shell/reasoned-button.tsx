@@ -1,6 +1,6 @@
 import { Button, type ButtonProps } from '@mantine/core';
 import { useId } from 'react';
-import styles from './reasoned-button.module.css';
+import styles from './page.module.css';
 
 type ReasonedProps = ButtonProps & {
   /** Why the action is unavailable; null if it is available. */

@@ -2,7 +2,6 @@ import { Alert } from '@mantine/core';
 import type { Schemas } from '../../api/contract.ts';
 import { countOf } from '../../shell/count.ts';
 import common from '../admin.module.css';
-import styles from './policy-impact.module.css';
 
 type Impact = NonNullable<Schemas['KeyPolicyChange']['dryRun']>;
 
@@ -35,7 +34,7 @@ export function PolicyImpact({ of: { keys, owners, refused } }: { of: Impact }) 
           authentication of their type is switched off.
         </span>
         <details>
-          <summary className={styles['summary']}>Which keys</summary>
+          <summary>Which keys</summary>
           <ul className={common['list']}>
             {refused.map(({ keyId, name, reasons: why }) => (
               <li key={keyId} className="wrap">

@@ -1,14 +1,14 @@
-import { Button, Switch } from '@mantine/core';
+import { Button, Modal, Switch, Text } from '@mantine/core';
 import { useState } from 'react';
 import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
+import { Confirm } from '../../shell/confirm.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import { useChange } from '../../shell/use-change.ts';
-import { accessFacts, isRowOnly } from '../environment-words.ts';
+import { accessFacts, type Environment, isRowOnly } from '../environment-words.ts';
 import shared from '../../shell/page.module.css';
 import { AccessDialog } from './access-dialog.tsx';
 import type { Facts } from './facts.ts';
-import { TearDownDialog } from './tear-down-dialog.tsx';
 
 /** Settings: deploys, following the branch, who may open it, and the teardown. */
 export function Settings(facts: Facts) {
@@ -96,5 +96,31 @@ function Flip({ environment, field, label, description, said }: FlipProps) {
       />
       {error !== undefined && <Problem error={error} />}
     </section>
+  );
+}
+
+type DialogProps = { readonly of: Environment; readonly isOpen: boolean; readonly onClose: () => void };
+
+function TearDownDialog({ of: { id, uuid, repository, branch }, isOpen, onClose }: DialogProps) {
+  return (
+    <Modal opened={isOpen} onClose={onClose} title="Tear this Environment down?">
+      <Confirm
+        act={() => unwrap(api.DELETE('/environments/{id}', { params: { path: { id } } }))}
+        said={`${uuid} is being torn down.`}
+        refresh={['environments']}
+        confirm="Tear it down"
+        keep="Keep it"
+        onClose={onClose}
+      >
+        <Text size="sm">
+          <b>
+            <bdi>{uuid}</bdi>
+          </b>
+          , which runs <bdi>{branch}</bdi> of {repository}, stops being served at once. Its processes and
+          databases are removed, with everything they stored. The branch and its commits stay as they are.
+          This cannot be undone.
+        </Text>
+      </Confirm>
+    </Modal>
   );
 }

@@ -6,7 +6,7 @@ import { Command } from '../../shell/command.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import { getCommandLine } from '../../shell/snippets.ts';
 import { PageHead } from '../../lists/page-head.tsx';
-import styles from './command-line.module.css';
+import styles from '../../shell/page.module.css';
 
 /** The download of this server's command line, with its digest. */
 export function CommandLinePage() {

@@ -12,7 +12,6 @@ import { useNow } from '../../shell/now.ts';
 import { Problem } from '../../shell/problem.tsx';
 import { useChange } from '../../shell/use-change.ts';
 import styles from '../clients/clients-page.module.css';
-import own from './connections-page.module.css';
 import { myConnections } from '../queries.ts';
 
 type Connection = Schemas['McpConnection'];
@@ -131,7 +130,7 @@ function Row({ of: { name, slug, status, connectedAt, lastUsedAt }, onConnect, o
           </span>
         )}
       </div>
-      <span className={own['buttons']}>
+      <Group component="span" gap="0.5rem">
         {status !== 'connected' && (
           <Button size="xs" aria-label={`Connect ${name}`} onClick={onConnect}>
             Connect
@@ -142,7 +141,7 @@ function Row({ of: { name, slug, status, connectedAt, lastUsedAt }, onConnect, o
             Disconnect
           </Button>
         )}
-      </span>
+      </Group>
     </li>
   );
 }

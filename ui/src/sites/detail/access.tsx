@@ -1,8 +1,10 @@
-import { Alert, Badge, Button, Skeleton } from '@mantine/core';
+import { Alert, Badge, Button, Modal, Skeleton, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
+import { Confirm } from '../../shell/confirm.tsx';
 import { CheckIcon, CrossIcon } from '../../shell/icons.tsx';
 import { Moment } from '../../shell/moment.tsx';
 import { Problem } from '../../shell/problem.tsx';
@@ -10,9 +12,9 @@ import { AddressPages } from '../../lists/pages.tsx';
 import { Table } from '../../lists/table.tsx';
 import { siteAccess } from '../queries.ts';
 import shared from '../../shell/page.module.css';
+import type { Site } from '../site-words.ts';
 import { browserWords } from './browser-words.ts';
 import styles from './detail.module.css';
-import { EndGrantsDialog } from './end-grants-dialog.tsx';
 import type { Facts } from './facts.ts';
 import { ReasonedButton } from '../../shell/reasoned-button.tsx';
 
@@ -130,5 +132,28 @@ function Grant({ of: grant, now }: { of: Schemas['SiteAccess']['grants'][number]
         <Badge color={isLive ? 'green' : 'gray'}>{isLive ? 'Live' : 'Ended'}</Badge>
       </td>
     </tr>
+  );
+}
+
+type DialogProps = { readonly site: Site; readonly isOpen: boolean; readonly onClose: () => void };
+
+function EndGrantsDialog({ site, isOpen, onClose }: DialogProps) {
+  return (
+    <Modal opened={isOpen} onClose={onClose} title="End all grants?">
+      <Confirm
+        act={() => unwrap(api.DELETE('/sites/{id}/grants', { params: { path: { id: site.id } } }))}
+        said="All grants are ended."
+        refresh={['sites']}
+        confirm="End all grants"
+        keep="Keep them"
+        onClose={onClose}
+      >
+        <Text size="sm">
+          Every browser that reads <bdi>{site.name}</bdi> now, including yours, loses access at its next
+          request, everywhere. Anyone who opens the link again is checked again. Copies that people saved
+          remain with them.
+        </Text>
+      </Confirm>
+    </Modal>
   );
 }
