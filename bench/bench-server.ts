@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { sql as sqlText } from 'kysely';
 import { z } from 'zod';
 import { createApp } from '../src/composition/app.ts';
 import { readConfig } from '../src/config/read.ts';
@@ -8,7 +7,7 @@ import { systemAuditContext } from '../src/core/caller.ts';
 import { defaultKeyPolicy } from '../src/features/keys/key-policy.ts';
 import type { SpendRequest } from '../src/features/rate-limit/rate-limit.ts';
 import { migrate } from '../src/platform/database/migrate.ts';
-import type { Sql } from '../src/platform/database/database.ts';
+import { type Sql, sql as sqlText } from '../src/platform/database/sql.ts';
 import { defineRoute } from '../src/platform/http.ts';
 import { openBackends } from '../src/composition/backends/backends.ts';
 import { keepTickShapes } from '../src/platform/tick-shapes.ts';
@@ -23,9 +22,9 @@ await migrate(opened.database);
 /** Calls of the database and the key-value store since the last report. */
 const calls = { database: 0, kv: 0 };
 const sql: Sql = {
-  getExecutor() {
+  run(...statement) {
     calls.database += 1;
-    return opened.database.sql.getExecutor();
+    return opened.database.sql.run(...statement);
   },
 };
 const backends: typeof opened = {
@@ -105,17 +104,17 @@ plainData = ((await answer.json()) as { data: unknown }).data;
 /** Bytes that PostgreSQL writes to its log for `seconds`, in small transactions of rows as long as those of the audit log. */
 async function writeRows(seconds: number): Promise<number> {
   const { sql: executor } = opened.database;
-  await sqlText`create table if not exists bench_rows (id text primary key, text text)`.execute(executor);
+  await sqlText`create table if not exists bench_rows (id text primary key, text text)`.run(executor);
   const position = async () => {
-    const { rows } = await sqlText<{ at: number }>`
-      select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 as at`.execute(executor);
-    return rows[0]?.at ?? 0;
+    const row = await sqlText<{ at: number }>`
+      select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 as at`.first(executor);
+    return row?.at ?? 0;
   };
   const from = await position();
   const end = performance.now() + seconds * 1_000;
   while (performance.now() < end) {
     await sqlText`insert into bench_rows select gen_random_uuid()::text, repeat(md5(n::text), 16)
-      from generate_series(1, 50) n`.execute(executor);
+      from generate_series(1, 50) n`.run(executor);
     await wait(10);
   }
   return (await position()) - from;

@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import { day, hour } from '../src/core/clock.ts';
 import { artifactStore } from '../src/features/builds/artifact-store.ts';
 import { buildStore } from '../src/features/builds/build-store.ts';
@@ -10,6 +9,7 @@ import {
 import { environmentReading } from '../src/features/environments/lifecycle/reading.ts';
 import { servingStore } from '../src/features/environments/serving/serving-store.ts';
 import type { Database } from '../src/platform/database/database.ts';
+import { sql } from '../src/platform/database/sql.ts';
 import { migrate } from '../src/platform/database/migrate.ts';
 import type { BenchOptions, Figure } from './figures.ts';
 import { growthOnEmbedded, growthOnPostgres, type Question, type Sized } from './growth.ts';
@@ -60,21 +60,21 @@ async function fill(database: Database, rows: number): Promise<void> {
              'bld_' || ${pad(sql`i * ${deploysEach} + ${deploysEach - 2}`)}, ${created}, ${created},
              case when ${lives} then ${now}::timestamptz + interval '10 days' else ${created} + interval '1 hour' end,
              case when ${lives} then null else ${created} + interval '1 hour' end
-        from ${range}`.execute(database.sql);
+        from ${range}`.run(database.sql);
     await sql`
       insert into environment_labels (label, environment_id, created_at)
-      select 'label' || i, 'env_' || ${pad(sql`i`)}, ${begun} from ${range}`.execute(database.sql);
+      select 'label' || i, 'env_' || ${pad(sql`i`)}, ${begun} from ${range}`.run(database.sql);
     await sql`
       insert into environment_services (environment_id, name, position, kind, status, is_exposed, routes, spa, artifact_id)
       select 'env_' || ${pad(sql`i`)}, name, 0, case when name = 'web' then 'static' else 'process' end, 'ready', true, '{}',
              false, 'art_' || ${pad(sql`i`)}
-        from ${range} cross join (values ('web'), ('api')) named (name) where ${lives}`.execute(database.sql);
+        from ${range} cross join (values ('web'), ('api')) named (name) where ${lives}`.run(database.sql);
     await sql`
       insert into artifacts (id, repository_id, engine, platform, digest, kind, tar_digest, tar_bytes, file_count, size_bytes,
                              created_at, used_at)
       select 'art_' || ${pad(sql`i`)}, 'repo_' || (i / ${ofRepository}), 'local', 'linux', md5(i::text), 'process', md5(i::text), 1,
              1, 1, ${begun}, ${now}::timestamptz - interval '2 days'
-        from ${range}`.execute(database.sql);
+        from ${range}`.run(database.sql);
     await fillDeploys(database, from * deploysEach, (to + 1) * deploysEach - 1, every);
   }
   // As autovacuum does on a long-running server.
@@ -87,7 +87,7 @@ async function fill(database: Database, rows: number): Promise<void> {
     'build_jobs',
     'artifacts',
   ])
-    await sql`vacuum analyze ${sql.table(table)}`.execute(database.sql);
+    await sql`vacuum analyze ${sql.id(table)}`.run(database.sql);
 }
 
 /** Each deploy has a separate build. The newest deploy of some living Environments is under way. */
@@ -105,19 +105,19 @@ async function fillDeploys(database: Database, from: number, to: number, every: 
            'branch-' || (${environment}), md5((${environment})::text), 'api',
            case when ${isUnderWay} then 'building' when i % 4 = 0 then 'error' else 'deployed' end, 'user',
            'usr_' || (${environment} / ${ofPerson}), ${created}, ${created}, ${ended}
-      from ${range} order by i`.execute(database.sql);
+      from ${range} order by i`.run(database.sql);
   await sql`
     insert into build_jobs (id, repository_id, engine, platform, digest, status, created_at, requested_at, started_at, ended_at)
     select 'job_' || ${pad(sql`i`)}, 'repo_' || (${environment} / ${ofRepository}), 'local', 'linux', md5(i::text),
            case when ${isUnderWay} then 'running' else 'built' end, ${created}, ${created}, ${created}, ${ended}
-      from ${range}`.execute(database.sql);
+      from ${range}`.run(database.sql);
   await sql`
     insert into deploy_steps (deploy_id, service, step, status, started_at, ended_at, build_job_id, artifact_id)
     select 'bld_' || ${pad(sql`i`)}, service, step, case when ${ended} is null then 'running' else 'done' end, ${created},
            ${ended}, case when step = 'build' then 'job_' || ${pad(sql`i`)} end,
            case when step = 'build' then 'art_' || ${pad(environment)} end
       from ${range} cross join (values ('', 'fetch'), ('web', 'build'), ('api', 'build'), ('api', 'start'), ('', 'route'))
-        steps (service, step)`.execute(database.sql);
+        steps (service, step)`.run(database.sql);
 }
 
 /** When the last Environment has ended. */

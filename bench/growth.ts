@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { sql } from 'kysely';
 import pg from 'pg';
 import { type Database, openDatabase } from '../src/platform/database/database.ts';
+import { sql } from '../src/platform/database/sql.ts';
 import { embeddedDatabase } from '../src/platform/database/embedded.ts';
-import { postgresDialect } from '../src/platform/database/postgres.ts';
+import { postgresPool } from '../src/platform/database/postgres.ts';
 import { startPostgres } from './engines.ts';
 import { type Figure, median } from './figures.ts';
 
@@ -35,7 +35,7 @@ export async function growthOnPostgres(growing: Growing, sizes: readonly number[
       const url = new URL(engine.url);
       url.pathname = `/rows_${rows}`;
       await client.query(`create database rows_${rows}`);
-      const database = openDatabase(postgresDialect(url.href, { max: 1 }));
+      const database = openDatabase(postgresPool(url.href, { max: 1 }));
       opened.push({ rows, database });
       await growing.fill(database, rows);
     }
@@ -55,7 +55,7 @@ export async function growthOnEmbedded(growing: Growing, sizes: readonly number[
     for (const rows of sizes) {
       const embedded = embeddedDatabase({ dataDir: join(folder, String(rows)), watchdogMs: 600_000 });
       await embedded.start();
-      const database = openDatabase(embedded.dialect);
+      const database = openDatabase(embedded.pool);
       opened.push({ rows, database });
       await growing.fill(database, rows);
     }
@@ -68,10 +68,10 @@ export async function growthOnEmbedded(growing: Growing, sizes: readonly number[
 
 /** Loads the tables into memory, where a long-running server has them (PostgreSQL's pg_prewarm). */
 async function warm(database: Database): Promise<void> {
-  await sql`create extension pg_prewarm`.execute(database.sql);
+  await sql`create extension pg_prewarm`.run(database.sql);
   await sql`
     select pg_prewarm(c.oid) from pg_class c join pg_namespace n on n.oid = c.relnamespace
-     where n.nspname = 'public' and c.relkind in ('r', 'i')`.execute(database.sql);
+     where n.nspname = 'public' and c.relkind in ('r', 'i')`.run(database.sql);
 }
 
 async function compare(

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { sql } from 'kysely';
 import { systemClock } from '../src/core/clock.ts';
 import { systemRandom } from '../src/core/ids.ts';
 import { createAudit } from '../src/features/audit/audit.ts';
@@ -7,6 +6,7 @@ import { auditStore } from '../src/features/audit/audit-store.ts';
 import { keyStore } from '../src/features/keys/key-store.ts';
 import { type SiteStore, siteStore } from '../src/features/sites/stores/site-store.ts';
 import type { Database } from '../src/platform/database/database.ts';
+import { sql } from '../src/platform/database/sql.ts';
 import { migrate } from '../src/platform/database/migrate.ts';
 import type { BenchOptions, Figure } from './figures.ts';
 import { growthOnEmbedded, growthOnPostgres, type Question, type Sized } from './growth.ts';
@@ -36,16 +36,16 @@ const owner = sql`'usr_' || (i / 5)`;
 async function fill(database: Database, rows: number): Promise<void> {
   await migrate(database);
   // The counter's trigger would update one row a million times in one statement, which no real use does.
-  await sql`alter table api_keys disable trigger api_keys_counted`.execute(database.sql);
+  await sql`alter table api_keys disable trigger api_keys_counted`.run(database.sql);
   for (let from = 0; from < rows; from += atOnce) {
     const to = Math.min(from + atOnce, rows) - 1;
     await fillKeys(database, from, to, owner);
     await fillEvents(database, from, to, Math.max(1, Math.floor(rows / 20)));
     await fillSites(database, from, to, owner);
   }
-  await sql`alter table api_keys enable trigger api_keys_counted`.execute(database.sql);
+  await sql`alter table api_keys enable trigger api_keys_counted`.run(database.sql);
   await sql`
-    update api_key_counts c set total = (select count(*) from api_keys k where k.type = c.type)`.execute(
+    update api_key_counts c set total = (select count(*) from api_keys k where k.type = c.type)`.run(
     database.sql,
   );
   // As autovacuum does on a long-running server.
@@ -59,7 +59,7 @@ async function fill(database: Database, rows: number): Promise<void> {
     'site_versions',
     'site_labels',
   ])
-    await sql`vacuum analyze ${sql.table(table)}`.execute(database.sql);
+    await sql`vacuum analyze ${sql.id(table)}`.run(database.sql);
 }
 
 async function fillEvents(database: Database, from: number, to: number, people: number): Promise<void> {
@@ -71,16 +71,16 @@ async function fillEvents(database: Database, from: number, to: number, people: 
            'user', 'usr_' || (i % ${people}::int), 'Ada', 'api_key', lpad((i % ${people}::int)::text, 12, '0'),
            case when i % 3 = 0 then 'success' else 'denied' end,
            'request ' || i, '{"count": 1}'::jsonb, array[lpad((i % ${people}::int)::text, 12, '0')]
-      from generate_series(${from}::int, ${to}::int) i`.execute(database.sql);
+      from generate_series(${from}::int, ${to}::int) i`.run(database.sql);
   await sql`
     insert into audit_event_keys (key_id, at, seq)
     select unnest(key_ids), at, seq from audit_events
-     where id between ${eventId(from)} and ${eventId(to)}`.execute(database.sql);
+     where id between ${eventId(from)} and ${eventId(to)}`.run(database.sql);
   await sql`
     insert into audit_seals (seq, event_id, previous_hash, hash, sealed_at)
     select i + 1, 'evt_' || lpad(i::text, 20, '0'), sha256(convert_to(i::text, 'UTF8')),
            sha256(convert_to((i + 1)::text, 'UTF8')), ${new Date(begin)}
-      from generate_series(${from}::int, ${to}::int) i`.execute(database.sql);
+      from generate_series(${from}::int, ${to}::int) i`.run(database.sql);
 }
 
 function eventId(index: number): string {

@@ -1,5 +1,5 @@
-import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../src/platform/database/database.ts';
+import { sql, type Statement } from '../src/platform/database/sql.ts';
 
 /** Inserts rows `from` to `to` directly into the tables: through the API it would take hours. */
 
@@ -11,7 +11,7 @@ export async function fillKeys(
   database: Database,
   from: number,
   to: number,
-  owner: RawBuilder<unknown>,
+  owner: Statement,
 ): Promise<void> {
   await sql`
     insert into api_keys (id, digest, type, name, scopes, repository_mode, owner_user_id, created_at, created_by,
@@ -23,7 +23,7 @@ export async function fillKeys(
            case when i % 10 = 0 then null else ${owner} end,
            ${new Date(begin)}::timestamptz + i * interval '1 second', ${owner}, 86400000,
            timestamptz '2030-01-01'
-      from generate_series(${from}::int, ${to}::int) i`.execute(database.sql);
+      from generate_series(${from}::int, ${to}::int) i`.run(database.sql);
 }
 
 /** Every fourth site is private. `owner`: as above. */
@@ -31,7 +31,7 @@ export async function fillSites(
   database: Database,
   from: number,
   to: number,
-  owner: RawBuilder<unknown>,
+  owner: Statement,
 ): Promise<void> {
   await sql`
     insert into sites (id, name, owner_kind, owner_id, visibility, label, spa, live_version, next_version, created_at,
@@ -39,16 +39,16 @@ export async function fillSites(
     select ${siteId}, case when i < 5 then 'the nightly ' || i else 'site ' || i end, 'user', ${owner},
            case when i % 4 = 0 then 'private' else 'public' end, 'label' || i, false, 1, 2, at, at, timestamptz '2030-01-01'
       from (select i, ${new Date(begin)}::timestamptz + i * interval '1 second' as at
-              from generate_series(${from}::int, ${to}::int) i) each`.execute(database.sql);
+              from generate_series(${from}::int, ${to}::int) i) each`.run(database.sql);
   await sql`
     insert into site_labels (label, site_id, minted_at)
-    select 'label' || i, ${siteId}, ${new Date(begin)} from generate_series(${from}::int, ${to}::int) i`.execute(
+    select 'label' || i, ${siteId}, ${new Date(begin)} from generate_series(${from}::int, ${to}::int) i`.run(
     database.sql,
   );
   await sql`
     insert into site_versions (site_id, number, digest, manifest, file_count, size_bytes, created_at, published_at)
     select ${siteId}, 1, md5(i::text), '[["index.html", "0", 1]]'::jsonb, 1, 1, ${new Date(begin)}, ${new Date(begin)}
-      from generate_series(${from}::int, ${to}::int) i`.execute(database.sql);
+      from generate_series(${from}::int, ${to}::int) i`.run(database.sql);
 }
 
 const siteId = sql`lpad(i::text, 10, '0')`;

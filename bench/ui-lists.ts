@@ -1,12 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { sql } from 'kysely';
 import type { Browser, Page } from 'playwright-core';
 import { signIn } from '../test/browser/app-pages.ts';
 import { launch } from '../test/browser/real-ports.ts';
 import { administrator, freePorts, startProgram } from '../test/faults/program.ts';
 import { openDatabase } from '../src/platform/database/database.ts';
+import { sql } from '../src/platform/database/sql.ts';
 import { embeddedDatabase } from '../src/platform/database/embedded.ts';
 import { type BenchOptions, type Figure, sideBySide } from './figures.ts';
 import { fillKeys, fillSites } from './rows.ts';
@@ -85,7 +85,7 @@ const lastOf = ({ from }: Whose, count: number, of: List['of']) =>
 async function fill(dataDir: string, people: readonly Whose[]): Promise<void> {
   const embedded = embeddedDatabase({ dataDir, watchdogMs: 600_000 });
   await embedded.start();
-  const database = openDatabase(embedded.dialect);
+  const database = openDatabase(embedded.pool);
   for (const whose of people) {
     const owner = sql`(select user_id from accounts where email = ${whose.email})`;
     await fillKeys(database, whose.from, lastOf(whose, whose.keys, 'keys'), owner);

@@ -1,6 +1,6 @@
-import { sql } from 'kysely';
 import type { AuditContext } from '../src/core/caller.ts';
 import type { Database } from '../src/platform/database/database.ts';
+import { sql } from '../src/platform/database/sql.ts';
 import type { AuditEntry } from '../src/features/audit/audit.ts';
 
 /** An audit log entry as a feature would write it. */
@@ -23,7 +23,7 @@ const tables = ['audit_events', 'audit_event_keys', 'audit_seals'];
 
 /** Runs statements that the audit log refuses: what an intruder with the database owner's rights could do. */
 export async function tamper(database: Database, ...statements: string[]): Promise<void> {
-  const run = (text: string) => sql.raw(text).execute(database.sql);
+  const run = (text: string) => sql.raw(text).run(database.sql);
   for (const table of tables) await run(`alter table ${table} disable trigger append_only`);
   for (const statement of statements) await run(statement);
   for (const table of tables) await run(`alter table ${table} enable always trigger append_only`);

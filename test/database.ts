@@ -1,9 +1,9 @@
 import { getHeapStatistics } from 'node:v8';
 import { EventEmitter } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { sql } from 'kysely';
 import { inject } from 'vitest';
 import { type Database, DatabaseUnavailable, openDatabase } from '../src/platform/database/database.ts';
+import { sql } from '../src/platform/database/sql.ts';
 import type { EngineStart } from '../src/platform/database/embedded-engine.ts';
 import { answerMessages } from '../src/platform/database/embedded-messages.ts';
 import { embeddedDatabase, type Thread } from '../src/platform/database/embedded.ts';
@@ -35,7 +35,7 @@ async function startEngine(): Promise<Engine> {
   const snapshot = await readFile(inject('databaseSnapshot'));
   const embedded = embeddedDatabase({ snapshot, startThread: sameThread });
   await embedded.start();
-  return { ...embedded, database: openDatabase(embedded.dialect), mayDiffer: false };
+  return { ...embedded, database: openDatabase(embedded.pool), mayDiffer: false };
 }
 
 /**
@@ -71,7 +71,7 @@ async function emptiedEngine(): Promise<Engine | undefined> {
     // Comparing costs more than emptying.
     if (!engine.mayDiffer || (await schemaOf(database)) === inject('databaseSchema')) {
       engine.mayDiffer = false;
-      await sql.raw(inject('databaseEmptying')).execute(database.sql);
+      await sql.raw(inject('databaseEmptying')).run(database.sql);
       return engine;
     }
     // A test changed its schema.
@@ -83,29 +83,23 @@ async function emptiedEngine(): Promise<Engine | undefined> {
 const changesSchema = /\b(?:create|alter|drop|grant|revoke|do|call)\b/i;
 
 /** The engine for one test: what is still at work when the test has closed its database finds it closed. */
-function oneUseOf(engine: Engine): Engine['dialect'] {
-  const driver = engine.dialect.createDriver();
+function oneUseOf(engine: Engine): Engine['pool'] {
   let isClosed = false;
   return {
-    ...engine.dialect,
-    createDriver: () => ({
-      ...driver,
-      async acquireConnection() {
-        if (isClosed) throw new DatabaseUnavailable('The test has closed its database.');
-        const connection = await driver.acquireConnection();
-        // A copy, because Kysely adds the callback of one test to the connection that it gets.
-        return {
-          ...connection,
-          executeQuery(query) {
-            engine.mayDiffer ||= changesSchema.test(query.sql);
-            return connection.executeQuery(query);
-          },
-        };
-      },
-      async destroy() {
-        isClosed = true;
-        idle.push(engine);
-      },
-    }),
+    async connect() {
+      if (isClosed) throw new DatabaseUnavailable('The test has closed its database.');
+      const connection = await engine.pool.connect();
+      return {
+        ...connection,
+        run(text, values) {
+          engine.mayDiffer ||= changesSchema.test(text);
+          return connection.run(text, values);
+        },
+      };
+    },
+    async end() {
+      isClosed = true;
+      idle.push(engine);
+    },
   };
 }

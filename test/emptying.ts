@@ -1,9 +1,9 @@
-import { sql } from 'kysely';
 import type { Database } from '../src/platform/database/database.ts';
+import { sql } from '../src/platform/database/sql.ts';
 
 /** What tells whether two schemas are the same, within one engine. */
 export async function schemaOf(database: Database): Promise<string> {
-  const { rows } = await sql<{ schema: string }>`
+  const row = await sql<{ schema: string }>`
     with own as (select oid, relname, relkind from pg_class
       where relnamespace in (select oid from pg_namespace where nspname !~ '^pg_' and nspname <> 'information_schema')),
     facts(fact) as (
@@ -18,28 +18,28 @@ export async function schemaOf(database: Database): Promise<string> {
       union all select concat_ws(' ', 'rights', oid, relacl::text) from pg_class where oid in (select oid from own)
       union all select concat_ws(' ', 'schema', oid, nspname, nspacl::text) from pg_namespace where nspname !~ '^pg_'
       union all select concat_ws(' ', 'role', rolname) from pg_roles)
-    select md5(string_agg(fact, ',' order by fact)) as schema from facts`.execute(database.sql);
-  return rows[0]?.schema ?? '';
+    select md5(string_agg(fact, ',' order by fact)) as schema from facts`.first(database.sql);
+  return row?.schema ?? '';
 }
 
 /** The script that brings back the data that migrations wrote, and removes everything else. */
 export async function emptyingOf(database: Database): Promise<string> {
-  const { rows: tables } = await sql<{ name: string }>`
+  const tables = await sql<{ name: string }>`
     select format('%I.%I', schemaname, tablename) as name from pg_tables
-    where schemaname !~ '^pg_' and schemaname <> 'information_schema'`.execute(database.sql);
-  const { rows: sequences } = await sql<{ name: string; last: string; isUsed: boolean }>`
+    where schemaname !~ '^pg_' and schemaname <> 'information_schema'`.all(database.sql);
+  const sequences = await sql<{ name: string; last: string; isUsed: boolean }>`
     select format('%I.%I', schemaname, sequencename) as name, coalesce(last_value, start_value)::text as last,
-      last_value is not null as "isUsed" from pg_sequences`.execute(database.sql);
+      last_value is not null as "isUsed" from pg_sequences`.all(database.sql);
   // A session that calls itself a replica skips the other triggers, and foreign keys.
-  const { rows: triggers } = await sql<{ table: string; name: string }>`
+  const triggers = await sql<{ table: string; name: string }>`
     select tgrelid::regclass::text as table, quote_ident(tgname) as name from pg_trigger
-    where tgenabled = 'A'`.execute(database.sql);
+    where tgenabled = 'A'`.all(database.sql);
   const kept: string[] = [];
   for (const { name } of tables) {
-    const { rows } = await sql<{ insert: string }>`
+    const rows = await sql<{ insert: string }>`
       select format('insert into %s overriding system value select * from jsonb_populate_recordset(null::%s, %L);',
-        ${sql.lit(name)}, ${sql.lit(name)}, jsonb_agg(to_jsonb(t))) as insert
-      from ${sql.raw(name)} t having count(*) > 0`.execute(database.sql);
+        ${name}::text, ${name}::text, jsonb_agg(to_jsonb(t))) as insert
+      from ${sql.raw(name)} t having count(*) > 0`.all(database.sql);
     kept.push(...rows.map(({ insert }) => insert));
   }
   return [

@@ -26,7 +26,7 @@ export default async function setup(project: TestProject) {
   // What initdb would write, without its time and memory (decision 0044).
   const empty = gunzipSync(await (await dataDir()).arrayBuffer());
   const embedded = embeddedDatabase({ snapshot: empty });
-  const database = openDatabase(embedded.dialect);
+  const database = openDatabase(embedded.pool);
   await migrate(database);
   const snapshot = join(folder, 'database.tar');
   await writeFile(snapshot, await embedded.dump());

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { type Database, openDatabase } from '../src/platform/database/database.ts';
 import { migrate } from '../src/platform/database/migrate.ts';
-import { postgresDialect } from '../src/platform/database/postgres.ts';
+import { postgresPool } from '../src/platform/database/postgres.ts';
 
 /**
  * Runs the same suites on a real PostgreSQL: set TEST_DATABASE_URL (npm run test:postgres does) to a server that allows
@@ -16,7 +16,7 @@ export async function makeTemplate(server: string): Promise<void> {
   await run(server, `drop database if exists ${template}`);
   // Like most installations: in the C locale, upper and lower case exist for ASCII only.
   await run(server, `create database ${template} template template0 encoding 'UTF8' locale 'C.UTF-8'`);
-  const database = openDatabase(postgresDialect(named(server, template), { max: 1 }));
+  const database = openDatabase(postgresPool(named(server, template), { max: 1 }));
   await migrate(database);
   await database.close();
 }
@@ -27,7 +27,7 @@ export async function openOnPostgres(
 ): Promise<Database> {
   const name = `postern_${randomBytes(6).toString('hex')}`;
   await run(server, `create database ${name} template ${template}`);
-  const database = openDatabase(postgresDialect(named(server, name), { max: 10 }), onStatement);
+  const database = openDatabase(postgresPool(named(server, name), { max: 10 }), onStatement);
   return {
     ...database,
     async close() {

@@ -14,7 +14,7 @@ import { temporaryFilesIn } from '../platform/temporary-files.ts';
 
 /** The routes without any backends, for the generated references. */
 export async function allRoutes(): Promise<readonly Route[]> {
-  const database = openDatabase(embeddedDatabase({}).dialect);
+  const database = openDatabase(embeddedDatabase({}).pool);
   const silent: Log = {
     debug: () => undefined,
     info: () => undefined,

@@ -15,7 +15,8 @@ import { auditRoutes } from '../features/audit/routes.ts';
 import { signInReader } from '../features/audit/sign-ins.ts';
 import { summaryRoute } from '../features/audit/summary-route.ts';
 import { namesOfTargets } from '../features/audit/target-names.ts';
-import type { Sql, Tx } from '../platform/database/database.ts';
+import type { Tx } from '../platform/database/database.ts';
+import type { Sql } from '../platform/database/sql.ts';
 import type { StoresOf } from '../platform/database/stores.ts';
 import type { Part, Process } from './part.ts';
 

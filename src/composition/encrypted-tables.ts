@@ -14,7 +14,7 @@ import { encryptedCredentials } from '../features/repositories/credential.ts';
 import { credentialStore } from '../features/repositories/credential-store.ts';
 import { encryptedWebhooks } from '../features/repositories/webhook.ts';
 import { webhookStore } from '../features/repositories/webhook-store.ts';
-import type { Sql } from '../platform/database/database.ts';
+import type { Sql } from '../platform/database/sql.ts';
 import type { Encryption } from '../platform/encryption.ts';
 import { createReencryption, type EncryptedRows } from '../platform/reencryption.ts';
 import type { Part, Process } from './part.ts';

@@ -1,7 +1,7 @@
 import { noticeStore } from '../features/notices/notice-store.ts';
 import { createNotices } from '../features/notices/notices.ts';
 import { noticeRoutes } from '../features/notices/routes.ts';
-import type { Sql } from '../platform/database/database.ts';
+import type { Sql } from '../platform/database/sql.ts';
 import type { Part, Process } from './part.ts';
 
 export function noticeStores(deps: Pick<Process, 'clock' | 'random' | 'log'>) {

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { runBackup, runRestore } from './backup/backup.ts';
 import { runMigrations } from './commands.ts';
@@ -9,6 +8,7 @@ import { openDatabaseAlone } from '../composition/backends/backends.ts';
 import { explainStart } from '../composition/backends/start-errors.ts';
 import { existingSecrets } from '../config/generated-secrets.ts';
 import { readConfig } from '../config/read.ts';
+import { sql } from '../platform/database/sql.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'postern-commands-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -26,8 +26,8 @@ const configOf = (name: string) => readConfig({ DATA_DIR: join(folder, name) }, 
 beforeAll(async () => {
   await runMigrations(configOf('older'));
   const { database, close } = await openDatabaseAlone(configOf('older'));
-  await sql`delete from schema_migrations`.execute(database.sql);
-  await sql`insert into schema_migrations (name, checksum) values ('0022_put_back.sql', 'x')`.execute(
+  await sql`delete from schema_migrations`.run(database.sql);
+  await sql`insert into schema_migrations (name, checksum) values ('0022_put_back.sql', 'x')`.run(
     database.sql,
   );
   await close();

@@ -1,7 +1,7 @@
-import { sql } from 'kysely';
 import { type Clock, minute, second } from '../core/clock.ts';
 import type { ChangeTopic } from './database/change-feed.ts';
 import type { Database } from './database/database.ts';
+import { sql } from './database/sql.ts';
 import type { Log } from './log.ts';
 
 /**
@@ -82,14 +82,13 @@ export function createJobs(deps: {
     const leaseMs = job.everyMs + 10 * second;
     // A lease that ends later than any new lease could was made before the clock was set back.
     const latestEnd = new Date(now + leaseMs + maxSkewMs);
-    const { rows } = await sql`
+    const changed = await sql`
       insert into job_leases (job, holder, held_until)
       values (${job.name}, ${holder}, ${new Date(now + leaseMs)})
       on conflict (job) do update set holder = excluded.holder, held_until = excluded.held_until
         where job_leases.holder = excluded.holder or job_leases.held_until < ${new Date(now)}
-           or job_leases.held_until > ${latestEnd}
-      returning job`.execute(database.sql);
-    return rows.length === 0 ? 'not its turn' : await runAlone(job, signal);
+           or job_leases.held_until > ${latestEnd}`.run(database.sql);
+    return changed === 0 ? 'not its turn' : await runAlone(job, signal);
   }
 
   async function runAlone(job: Job, signal: AbortSignal): Promise<Outcome> {
@@ -170,7 +169,7 @@ export function createJobs(deps: {
       if (isOnlyProcess || !jobs.some(({ leased }) => leased)) return;
       // Otherwise the next process would wait for them to expire.
       await sql`delete from job_leases where holder = ${holder}`
-        .execute(database.sql)
+        .run(database.sql)
         .catch((error: unknown) =>
           log.warn({ err: error }, 'could not release leases; they expire by themselves'),
         );

@@ -1,7 +1,7 @@
 // @module-tag sql
-import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { day, hour, second } from '../../src/core/clock.ts';
+import { sql } from '../../src/platform/database/sql.ts';
 import { type Harness, openHarness, type Person, type TestKey } from '../harness.ts';
 import { noLimits, setPolicy } from './access/cast.ts';
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
   made['old'] = await h.key(ada, { name: 'old', scopes: ['sites:write'], ...only('acme/website') });
   made['idle'] = await h.key(ada, { name: 'Idle', scopes: ['env:read'], ...only('acme/api') });
   // Sessions do not live that long, so the keys are made older instead of the people.
-  await sql`update api_keys set created_at = created_at - interval '40 days'`.execute(h.database.sql);
+  await sql`update api_keys set created_at = created_at - interval '40 days'`.run(h.database.sql);
   made['young'] = await h.key(ada, { name: 'young', scopes: ['sites:read'], ttlHours: 24 });
   made['bobs'] = await h.key(bob, { name: 'bobs', scopes: ['sites:write'], ttlHours: 48 });
   robot = await h.serviceKey({ name: 'robot', scopes: ['sites:read'] });

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { PGlite, type PGliteOptions } from '@electric-sql/pglite';
 import { pg_trgm } from '@electric-sql/pglite/contrib/pg_trgm';
 import { dataDir } from '@electric-sql/pglite-prepopulatedfs';
-import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sql } from '../../src/platform/database/sql.ts';
 import { type Harness, openHarness, type Person } from '../harness.ts';
 import { page, upload } from './sites/uploads.ts';
 
@@ -65,18 +65,16 @@ test.each([
 
 describe('the trigrams', () => {
   const folder = join(import.meta.dirname, '../../migrations');
-  const indexes = async (query: (text: string) => Promise<{ rows: { name: string }[] }>) =>
+  const indexes = async (query: (text: string) => Promise<{ name: string }[]>) =>
     (
       await query(
         `select indexname as name from pg_indexes where indexname like '%\\_name\\_parts' order by 1`,
       )
-    ).rows.map(({ name }) => name);
+    ).map(({ name }) => name);
   const all = ['api_keys_name_parts', 'repositories_name_parts', 'sites_name_parts'];
 
   test('have an index for each list', async () => {
-    expect(await indexes((text) => sql<{ name: string }>`${sql.raw(text)}`.execute(h.database.sql))).toEqual(
-      all,
-    );
+    expect(await indexes((text) => sql.raw<{ name: string }>(text).all(h.database.sql))).toEqual(all);
   });
 
   test.each<[string, PGliteOptions['extensions'], string, string[]]>([
@@ -94,7 +92,9 @@ describe('the trigrams', () => {
       create table repositories (full_name_key text); create table sites (name text); create table api_keys (name text)`);
     for (const name of (await readdir(folder)).filter((one) => one.includes('_parts_of_')).sort())
       await database.exec(await readFile(join(folder, name), 'utf8'));
-    expect(await indexes((text) => database.query(text))).toEqual(expected);
+    expect(await indexes(async (text) => (await database.query<{ name: string }>(text)).rows)).toEqual(
+      expected,
+    );
     await database.close();
   });
 });

@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import { deployStore } from '../../src/features/environments/deploys/deploy-store.ts';
 import type { Deploy, DeployStep } from '../../src/features/environments/deploys/deploy.ts';
 import type { Engine } from '../../src/features/engine/contract.ts';
@@ -8,6 +7,7 @@ import type {
   EnvironmentService,
 } from '../../src/features/environments/environment/environment.ts';
 import { defaultEnvironmentPolicy } from '../../src/features/environments/policy/environment-policy.ts';
+import { sql } from '../../src/platform/database/sql.ts';
 import { newRepository, type TestRepository } from '../git-repository.ts';
 import type { Person } from '../harness.ts';
 import type { World } from './real-ports.ts';
@@ -148,9 +148,9 @@ export async function writeLog(world: World, jobId: string, firstLine: number, l
   const at = world.h.clock.now();
   const rows = JSON.stringify(lines.map(([stream, text]) => [at, stream, text]));
   await sql`insert into build_jobs (id, repository_id, engine, platform, digest, status, created_at, requested_at)
-    values (${jobId}, 'repo_none', 'local', 'linux', ${jobId}, 'running', now(), now()) on conflict do nothing`.execute(
+    values (${jobId}, 'repo_none', 'local', 'linux', ${jobId}, 'running', now(), now()) on conflict do nothing`.run(
     world.h.database.sql,
   );
   await sql`insert into build_log_chunks (build_job_id, first_line, lines)
-    values (${jobId}, ${firstLine}, ${rows}::jsonb)`.execute(world.h.database.sql);
+    values (${jobId}, ${firstLine}, ${rows}::jsonb)`.run(world.h.database.sql);
 }

@@ -12,7 +12,7 @@ import {
 import type { SeedLimits } from '../../src/features/engine/seed.ts';
 import { databaseServer } from '../../src/features/environments/databases/server.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
-import { postgresDialect } from '../../src/platform/database/postgres.ts';
+import { postgresPool } from '../../src/platform/database/postgres.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { openShop, type Shop } from '../api/environments/shop.ts';
 import { isPostgresMissing, startPostgres } from './postgres-server.ts';
@@ -439,7 +439,7 @@ require('node:http').createServer(async (request, response) => {
       }) satisfies EnvironmentSettings;
 
     async function refusal(databaseUrl: string, environmentsUrl: string): Promise<string> {
-      const own = openDatabase(postgresDialect(databaseUrl, { max: 1 }));
+      const own = openDatabase(postgresPool(databaseUrl, { max: 1 }));
       try {
         await openDatabaseServer({ databaseUrl, environments: settings(environmentsUrl) }, own, log);
         return '';

@@ -143,18 +143,7 @@ const emptyWhenAway: Weaken = (parts) => {
     database: {
       ...database,
       sql: {
-        getExecutor() {
-          const executor = sql.getExecutor();
-          return new Proxy(executor, {
-            get(target, property) {
-              const value: unknown = Reflect.get(target, property, target);
-              if (property !== 'executeQuery')
-                return typeof value === 'function' ? value.bind(target) : value;
-              return (...args: Parameters<typeof executor.executeQuery>) =>
-                target.executeQuery(...args).catch(() => ({ rows: [] }));
-            },
-          });
-        },
+        run: (...statement) => sql.run(...statement).catch(() => ({ rows: [], affected: 0 })),
       },
     },
   };

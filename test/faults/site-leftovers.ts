@@ -1,10 +1,10 @@
 import { readdirSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { sql } from 'kysely';
 import { hour } from '../../src/core/clock.ts';
 import { contentStore } from '../../src/features/sites/stores/content-store.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
+import { sql } from '../../src/platform/database/sql.ts';
 import { embeddedDatabase } from '../../src/platform/database/embedded.ts';
 import { ensureDatabaseFolder } from '../../src/platform/data-dir.ts';
 
@@ -21,14 +21,14 @@ export async function letTimePass(dataDir: string): Promise<void> {
   for (const digest of contentsOf(dataDir))
     utimesSync(join(dataDir, 'blobs', digest.slice(0, 2), digest.slice(2)), at, at);
   await withDatabase(dataDir, async ({ sql: db }) => {
-    await sql`update blob_removals set decided_at = decided_at - interval '2 hours'`.execute(db);
+    await sql`update blob_removals set decided_at = decided_at - interval '2 hours'`.run(db);
   });
 }
 
 /** Marks every compressed form as made, so that in the next run only the clean-up works on blobs. */
 export async function restEncoder(dataDir: string): Promise<void> {
   await withDatabase(dataDir, async ({ sql: db }) => {
-    await sql`update site_versions set encoded_at = now() where encoded_at is null`.execute(db);
+    await sql`update site_versions set encoded_at = now() where encoded_at is null`.run(db);
   });
 }
 
@@ -37,15 +37,15 @@ export async function leftoverProblems(dataDir: string): Promise<string[]> {
   const there = contentsOf(dataDir);
   return await withDatabase(dataDir, async ({ sql: db }) => {
     const needed = await sql<{ digest: string }>`
-      select digest from owner_blobs union select stored from blob_variants`.execute(db);
-    const unfinished = await sql`select 1 from blob_removals where removed_at is null`.execute(db);
+      select digest from owner_blobs union select stored from blob_variants`.all(db);
+    const unfinished = await sql`select 1 from blob_removals where removed_at is null`.all(db);
     const unneeded = await contentStore(db).unneededAmong(there);
-    const missing = needed.rows.filter(({ digest }) => !there.includes(digest));
+    const missing = needed.filter(({ digest }) => !there.includes(digest));
     const half = readdirSync(join(dataDir, 'blobs', 'incoming'));
     return [
       ...(missing.length > 0 ? [`${missing.length} contents are needed and gone`] : []),
       ...(unneeded.length > 0 ? [`${unneeded.length} unneeded contents are stored`] : []),
-      ...(unfinished.rows.length > 0 ? [`${unfinished.rows.length} removals were never finished`] : []),
+      ...(unfinished.length > 0 ? [`${unfinished.length} removals were never finished`] : []),
       ...(half.length > 0 ? [`${half.length} half contents`] : []),
     ];
   });
@@ -68,7 +68,7 @@ async function withDatabase<T>(dataDir: string, work: (database: Database) => Pr
   });
   const embedded = embeddedDatabase({ dataDir: folder });
   await embedded.start();
-  const database = openDatabase(embedded.dialect);
+  const database = openDatabase(embedded.pool);
   try {
     return await work(database);
   } finally {

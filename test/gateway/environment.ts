@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { sql } from 'kysely';
 import { Readable } from 'node:stream';
 import { expect } from 'vitest';
 import { day } from '../../src/core/clock.ts';
@@ -9,6 +8,7 @@ import {
   serviceLabel,
 } from '../../src/features/environments/environment/labels.ts';
 import { changeStore } from '../../src/platform/database/change-feed.ts';
+import { sql } from '../../src/platform/database/sql.ts';
 import { contentUrl, type Harness, type Person } from '../harness.ts';
 
 /** Environments as rows, because these tests are about what the gateway does with them. */
@@ -68,11 +68,11 @@ export async function environmentOf(
       services, env, init_env, deploy_enabled, auto_track, track_default_branches, status, status_message, created_at,
       updated_at, expires_at)
     values (${id}, ${label}, 'rep_1', 'acme/shop', 'main', ${kind}, ${creatorId}, 'api', ${access}, ${label}, '[]', '{}',
-      '{}', true, false, false, ${status}, ${statusMessage}, ${now}, ${now}, ${new Date(h.clock.now() + ttlMs)})`.execute(
+      '{}', true, false, false, ${status}, ${statusMessage}, ${now}, ${now}, ${new Date(h.clock.now() + ttlMs)})`.run(
     h.database.sql,
   );
   await sql`
-    insert into environment_labels (label, environment_id, created_at) values (${label}, ${id}, ${now})`.execute(
+    insert into environment_labels (label, environment_id, created_at) values (${label}, ${id}, ${now})`.run(
     h.database.sql,
   );
   let position = 0;
@@ -84,7 +84,7 @@ export async function environmentOf(
         artifact_id, address)
       values (${id}, ${name}, ${position}, ${service.kind ?? 'static'}, ${service.status ?? 'ready'},
         ${service.reason ?? null}, ${service.isExposed ?? true}, ${JSON.stringify(service.routes ?? {})}::jsonb,
-        ${service.spa ?? false}, ${artifactId}, ${service.address ?? null})`.execute(h.database.sql);
+        ${service.spa ?? false}, ${artifactId}, ${service.address ?? null})`.run(h.database.sql);
   }
   await announce(h, id);
   return { id, label, urlOf: (service) => `${addresses.urlOf(service, label)}/` };
@@ -103,7 +103,7 @@ export function unusedUrl(service = 'web'): string {
 /** Changes the row, as a change of its access or its state does, and reports it to every process. */
 export async function change(h: Harness, id: string, set: Record<string, unknown>): Promise<void> {
   for (const [column, value] of Object.entries(set))
-    await sql`update environments set ${sql.ref(column)} = ${value}, revision = revision + 1 where id = ${id}`.execute(
+    await sql`update environments set ${sql.id(column)} = ${value}, revision = revision + 1 where id = ${id}`.run(
       h.database.sql,
     );
   await announce(h, id);
@@ -112,11 +112,11 @@ export async function change(h: Harness, id: string, set: Record<string, unknown
 export async function changeAccess(h: Harness, made: Made, access: string): Promise<string> {
   const label = generateEnvironmentLabel(systemRandom);
   const now = new Date(h.clock.now());
-  await sql`update environment_labels set retired_at = ${now} where label = ${made.label}`.execute(
+  await sql`update environment_labels set retired_at = ${now} where label = ${made.label}`.run(
     h.database.sql,
   );
   await sql`
-    insert into environment_labels (label, environment_id, created_at) values (${label}, ${made.id}, ${now})`.execute(
+    insert into environment_labels (label, environment_id, created_at) values (${label}, ${made.id}, ${now})`.run(
     h.database.sql,
   );
   await change(h, made.id, { access, label });
@@ -131,8 +131,8 @@ export async function setService(
 ): Promise<void> {
   for (const [column, value] of Object.entries(set))
     await sql`
-      update environment_services set ${sql.ref(column)} = ${value}
-       where environment_id = ${id} and name = ${name}`.execute(h.database.sql);
+      update environment_services set ${sql.id(column)} = ${value}
+       where environment_id = ${id} and name = ${name}`.run(h.database.sql);
   await announce(h, id);
 }
 
@@ -154,6 +154,6 @@ async function artifactOf(h: Harness, files: Record<string, string>): Promise<st
     insert into artifacts (id, repository_id, engine, platform, digest, kind, manifest, file_count, size_bytes, created_at,
       used_at)
     values (${id}, 'rep_1', 'local', 'linux', ${id}, 'static', ${JSON.stringify(manifest)}::jsonb, ${manifest.length}, 1,
-      ${now}, ${now})`.execute(h.database.sql);
+      ${now}, ${now})`.run(h.database.sql);
   return id;
 }

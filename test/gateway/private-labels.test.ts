@@ -1,9 +1,9 @@
 import type { Response } from 'light-my-request';
-import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { hour } from '../../src/core/clock.ts';
 import { systemRandom } from '../../src/core/ids.ts';
 import { generateLabel } from '../../src/features/sites/site/labels.ts';
+import { sql } from '../../src/platform/database/sql.ts';
 import { type Harness, openHarness, type Person } from '../harness.ts';
 import { upload } from '../api/sites/uploads.ts';
 import { browserOf, navigation, privateSite, subresource } from './private.ts';
@@ -51,15 +51,15 @@ async function copySite(id: string, labels: readonly string[]): Promise<void> {
                        updated_at, expires_at)
     select right(to_label, 10), name, owner_kind, owner_id, visibility, to_label, spa, live_version, next_version,
            created_at, updated_at, expires_at
-      from sites, ${copies} where id = ${id}`.execute(h.database.sql);
+      from sites, ${copies} where id = ${id}`.run(h.database.sql);
   await sql`
     insert into site_labels (label, site_id, minted_at)
     select to_label, right(to_label, 10), minted_at
-      from site_labels, ${copies} where site_id = ${id}`.execute(h.database.sql);
+      from site_labels, ${copies} where site_id = ${id}`.run(h.database.sql);
   await sql`
     insert into site_versions (site_id, number, digest, manifest, file_count, size_bytes, created_at, published_at)
     select right(to_label, 10), number, digest, manifest, file_count, size_bytes, created_at, published_at
-      from site_versions, ${copies} where site_id = ${id}`.execute(h.database.sql);
+      from site_versions, ${copies} where site_id = ${id}`.run(h.database.sql);
 }
 
 test('T31 a thousand used labels and a thousand unknown ones get the same bytes', {

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { second } from '../../src/core/clock.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
+import { sql } from '../../src/platform/database/sql.ts';
 import { excessOf, grantViews, unavailableReasonForViews } from '../../src/platform/database/gateway-role.ts';
-import { postgresDialect } from '../../src/platform/database/postgres.ts';
+import { postgresPool } from '../../src/platform/database/postgres.ts';
 import { type Harness, openHarness, type Person } from '../harness.ts';
 import { testServer } from '../postgres.ts';
 import { upload } from '../api/sites/uploads.ts';
@@ -23,13 +23,13 @@ let admin: Person;
 async function asGatewayRole(database: Database): Promise<Database | undefined> {
   if (testServer === undefined) return undefined;
   const role = `gateway_${randomBytes(6).toString('hex')}`;
-  await sql`create role ${sql.ref(role)} login`.execute(database.sql);
+  await sql`create role ${sql.id(role)} login`.run(database.sql);
   expect(await grantViews(database, role)).toBeNull();
-  const { rows } = await sql<{ name: string }>`select current_database() as name`.execute(database.sql);
+  const row = await sql<{ name: string }>`select current_database() as name`.first(database.sql);
   const url = new URL(testServer);
   url.username = role;
-  url.pathname = `/${rows[0]?.name}`;
-  return openDatabase(postgresDialect(url.href, { max: 2, readsOnly: 'gateway' }));
+  url.pathname = `/${row?.name}`;
+  return openDatabase(postgresPool(url.href, { max: 2, readsOnly: 'gateway' }));
 }
 
 beforeAll(async () => {
@@ -162,16 +162,16 @@ test.skipIf(testServer === undefined)(
     if (role === undefined) throw new Error('There is no role without a server.');
     expect(await unavailableReasonForViews(role)).toBeNull();
     expect(await excessOf(role)).toBeNull();
-    const { rows } = await sql<{ name: string }>`
+    const rows = await sql<{ name: string }>`
       select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-       where n.nspname = 'public' and c.relkind = 'r'`.execute(web.database.sql);
+       where n.nspname = 'public' and c.relkind = 'r'`.all(web.database.sql);
     expect(rows.length).toBeGreaterThan(20);
     for (const { name } of rows) {
-      const reading = sql`select 1 from public.${sql.ref(name)} limit 1`.execute(role.sql);
+      const reading = sql`select 1 from public.${sql.id(name)} limit 1`.run(role.sql);
       await expect(reading).rejects.toMatchObject({ code: '42501' });
     }
     for (const change of [sql`delete from sites`, sql`update changes set subject = ''`])
-      await expect(change.execute(role.sql)).rejects.toMatchObject({ code: '42501' });
+      await expect(change.run(role.sql)).rejects.toMatchObject({ code: '42501' });
     expect(await excessOf(web.database)).toContain('api_keys');
   },
 );
@@ -179,7 +179,7 @@ test.skipIf(testServer === undefined)(
 test('a gateway cannot read the owner of a site, its name, or why it was taken down', async () => {
   const site = await publicSite({ 'index.html': 'mine' });
   await web.call('POST', `/sites/${site.id}/take-down`, { as: admin, body: { reason: 'a reason for Ada' } });
-  const { rows } = await sql`select * from gateway.sites where id = ${site.id}`.execute(web.database.sql);
+  const rows = await sql`select * from gateway.sites where id = ${site.id}`.all(web.database.sql);
   expect(rows).toMatchObject([{ name: '', owner_kind: '', owner_id: '', take_down_reason: null }]);
   for (const word of ['a reason for Ada', ada.user.id]) expect(JSON.stringify(rows)).not.toContain(word);
 });
@@ -189,11 +189,11 @@ test.skipIf(testServer === undefined)(
   async () => {
     const role = ownDatabase;
     if (role === undefined) throw new Error('There is no role without a server.');
-    const { rows } = await sql<{ name: string }>`select current_user as name`.execute(role.sql);
-    const name = sql.ref(rows[0]?.name ?? '');
-    const found = await sql<{ name: string }>`select current_database() as name`.execute(role.sql);
-    const database = found.rows[0]?.name ?? '';
-    const run = (statement: ReturnType<typeof sql>) => statement.execute(web.database.sql);
+    const row = await sql<{ name: string }>`select current_user as name`.first(role.sql);
+    const name = sql.id(row?.name ?? '');
+    const found = await sql<{ name: string }>`select current_database() as name`.first(role.sql);
+    const database = found?.name ?? '';
+    const run = (statement: ReturnType<typeof sql>) => statement.run(web.database.sql);
     const cases = [
       [
         'open_view',
@@ -246,8 +246,8 @@ test.skipIf(testServer === undefined)(
       [
         `making schemas in the database ${database}`,
         sql`select 1`,
-        sql`grant create on database ${sql.ref(database)} to ${name}`,
-        sql`revoke create on database ${sql.ref(database)} from ${name}`,
+        sql`grant create on database ${sql.id(database)} to ${name}`,
+        sql`revoke create on database ${sql.id(database)} from ${name}`,
       ],
       ...(
         [
@@ -287,12 +287,12 @@ test.skipIf(testServer === undefined)(
   async () => {
     if (testServer === undefined) return;
     const role = `nobody_${randomBytes(6).toString('hex')}`;
-    await sql`create role ${sql.ref(role)} login`.execute(web.database.sql);
-    const { rows } = await sql<{ name: string }>`select current_database() as name`.execute(web.database.sql);
+    await sql`create role ${sql.id(role)} login`.run(web.database.sql);
+    const row = await sql<{ name: string }>`select current_database() as name`.first(web.database.sql);
     const url = new URL(testServer);
     url.username = role;
-    url.pathname = `/${rows[0]?.name}`;
-    const database = openDatabase(postgresDialect(url.href, { max: 1, readsOnly: 'gateway' }));
+    url.pathname = `/${row?.name}`;
+    const database = openDatabase(postgresPool(url.href, { max: 1, readsOnly: 'gateway' }));
     expect((await unavailableReasonForViews(database))?.fix).toContain(
       'grant usage on schema gateway to ROLE',
     );
@@ -305,21 +305,21 @@ test.skipIf(testServer === undefined)(
   async () => {
     const role = ownDatabase;
     if (role === undefined) throw new Error('There is no role without a server.');
-    const { rows } = await sql<{ name: string }>`select current_user as name`.execute(role.sql);
-    await sql`create view gateway.later as select 1 as one`.execute(web.database.sql);
-    expect((await sql`select one from gateway.later`.execute(role.sql)).rows).toEqual([{ one: 1 }]);
-    await sql`drop view gateway.later`.execute(web.database.sql);
+    const row = await sql<{ name: string }>`select current_user as name`.first(role.sql);
+    await sql`create view gateway.later as select 1 as one`.run(web.database.sql);
+    expect(await sql`select one from gateway.later`.all(role.sql)).toEqual([{ one: 1 }]);
+    await sql`drop view gateway.later`.run(web.database.sql);
     expect([await unavailableReasonForViews(role), await excessOf(role)]).toEqual([null, null]);
     const temporary = sql<{
       may: boolean;
     }>`select has_database_privilege(current_database(), 'temporary') as may`;
-    expect((await temporary.execute(role.sql)).rows).toEqual([{ may: false }]);
+    expect(await temporary.all(role.sql)).toEqual([{ may: false }]);
     // Again, where nothing may be written, such as on a standby: nothing is left to do.
-    const found = await sql<{ name: string }>`select current_database() as name`.execute(role.sql);
+    const found = await sql<{ name: string }>`select current_database() as name`.first(role.sql);
     const url = new URL(testServer ?? '');
-    url.pathname = `/${found.rows[0]?.name}`;
-    const readOnly = openDatabase(postgresDialect(url.href, { max: 1, readsOnly: 'public' }));
-    expect(await grantViews(readOnly, rows[0]?.name ?? '')).toBeNull();
+    url.pathname = `/${found?.name}`;
+    const readOnly = openDatabase(postgresPool(url.href, { max: 1, readsOnly: 'public' }));
+    expect(await grantViews(readOnly, row?.name ?? '')).toBeNull();
     await readOnly.close();
   },
 );

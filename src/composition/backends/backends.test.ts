@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../../scripts/local-servers.ts';
 import { openTestDatabase } from '../../../test/database.ts';
 import { testServer } from '../../../test/postgres.ts';
 import { readConfig } from '../../config/read.ts';
+import { sql } from '../../platform/database/sql.ts';
 import { openForMigration, openBackends } from './backends.ts';
 import { explainStart } from './start-errors.ts';
 
@@ -134,8 +134,7 @@ test.skipIf(testServer === undefined)(
     const config = configOf({ DATABASE_URL: testServer ?? '' });
     const { database, close } = await openForMigration(config, pool);
     const limitOf = async ({ sql: db }: typeof database) =>
-      (await sql<{ limit: string }>`select current_setting('statement_timeout') as limit`.execute(db)).rows[0]
-        ?.limit;
+      (await sql<{ limit: string }>`select current_setting('statement_timeout') as limit`.first(db))?.limit;
     expect([await limitOf(database), await limitOf(pool)]).toEqual(['1h', '10s']);
     await close();
     await pool.close();

@@ -237,8 +237,8 @@ async function openPostgresEngine(
   url: string,
   { isAlone, log, tracing }: { isAlone: boolean; log: Log; tracing: Tracing | null },
 ): Promise<Engine> {
-  const { postgresDialect } = await import('../../platform/database/postgres.ts');
-  const database = openDatabase(postgresDialect(url, { max: 20 }), tracing?.statement);
+  const { postgresPool } = await import('../../platform/database/postgres.ts');
+  const database = openDatabase(postgresPool(url, { max: 20 }), tracing?.statement);
   let lock: { release(): Promise<void> } | undefined;
   async function open(): Promise<void> {
     await requireVersion(database);
@@ -294,9 +294,9 @@ export async function openGatewayBackends(config: Config): Promise<OpenGatewayBa
   if (databaseUrl === null || kvUrl === null) throw new Error('A gateway needs DATABASE_URL and KV_URL.');
   const remoteKv = await connectKv(kvUrl, log);
   const kv = around(tracing, 'kv', remoteKv.kv);
-  const { postgresDialect } = await import('../../platform/database/postgres.ts');
+  const { postgresPool } = await import('../../platform/database/postgres.ts');
   const database = openDatabase(
-    postgresDialect(databaseUrl, { max: 10, readsOnly: 'gateway' }),
+    postgresPool(databaseUrl, { max: 10, readsOnly: 'gateway' }),
     tracing?.statement,
   );
   async function openViews(): Promise<void> {
@@ -411,8 +411,8 @@ export async function openDatabaseAlone(config: Config): Promise<Pick<Engine, 'd
       log: createLog({ level: 'silent' }),
       tracing: null,
     });
-  const { postgresDialect } = await import('../../platform/database/postgres.ts');
-  const database = openDatabase(postgresDialect(config.databaseUrl, { max: 1 }));
+  const { postgresPool } = await import('../../platform/database/postgres.ts');
+  const database = openDatabase(postgresPool(config.databaseUrl, { max: 1 }));
   return { database, close: () => database.close() };
 }
 
@@ -422,8 +422,8 @@ const migrationMs = hour;
 /** The database for migrations: PostgreSQL with a longer time limit, or the embedded database that is already open. */
 export async function openForMigration({ databaseUrl }: Config, embedded: Database) {
   if (databaseUrl === null) return { database: embedded, close: async () => undefined };
-  const { postgresDialect } = await import('../../platform/database/postgres.ts');
-  const database = openDatabase(postgresDialect(databaseUrl, { max: 1, statementMs: migrationMs }));
+  const { postgresPool } = await import('../../platform/database/postgres.ts');
+  const database = openDatabase(postgresPool(databaseUrl, { max: 1, statementMs: migrationMs }));
   return { database, close: () => database.close() };
 }
 
@@ -471,7 +471,7 @@ async function openEmbedded(
   onOpening?.();
   await opening;
   return {
-    database: openDatabase(embedded.dialect, tracing?.statement),
+    database: openDatabase(embedded.pool, tracing?.statement),
     databaseBytes: embedded.threadBytes,
   };
 }

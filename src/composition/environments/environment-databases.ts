@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import pg from 'pg';
 import { ConfigError } from '../../config/config-error.ts';
 import { withoutSecrets } from '../../config/file-trouble.ts';
@@ -6,6 +5,7 @@ import type { Config } from '../../config/read.ts';
 import { AppError } from '../../core/errors.ts';
 import { type DatabaseServer, databaseServer } from '../../features/environments/databases/server.ts';
 import { type Database, sqlState } from '../../platform/database/database.ts';
+import { sql } from '../../platform/database/sql.ts';
 import type { Log } from '../../platform/log.ts';
 
 /**
@@ -61,8 +61,8 @@ const isRefusal = /^(?:28|3D)/;
 
 /** Other names and addresses lead to the same server: it is known by this number. */
 async function identifierOf(database: Database): Promise<string | null> {
-  const { rows } = await sql<{
+  const row = await sql<{
     id: string;
-  }>`select system_identifier::text as id from pg_control_system()`.execute(database.sql);
-  return rows[0]?.id ?? null;
+  }>`select system_identifier::text as id from pg_control_system()`.first(database.sql);
+  return row?.id ?? null;
 }

@@ -42,7 +42,7 @@ function open(
       git: { allowsFiles: false, searchPath },
     },
     {
-      database: openDatabase(embeddedDatabase({}).dialect),
+      database: openDatabase(embeddedDatabase({}).pool),
       blobs: fileBlobs(join(dataDir, 'blobs')),
       clock: systemClock,
       log: createLog({ level: 'silent' }),

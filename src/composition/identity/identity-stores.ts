@@ -9,7 +9,7 @@ import { signingKeyStore } from '../../features/oidc-provider/signing-key-store.
 import { sessionStore } from '../../features/people/sessions/session-store.ts';
 import { userStore } from '../../features/people/user-store.ts';
 import type { ChangeStore } from '../../platform/database/change-feed.ts';
-import type { Sql } from '../../platform/database/database.ts';
+import type { Sql } from '../../platform/database/sql.ts';
 import type { StoresOf } from '../../platform/database/stores.ts';
 
 /** Every table of people, accounts and the built-in provider, one store each, over one connection or one transaction. */

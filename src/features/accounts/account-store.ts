@@ -1,7 +1,6 @@
-import { sql } from 'kysely';
 import type { Role } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 import { containing } from '../../platform/database/values.ts';
 import { canonicalEmail } from './email.ts';
 
@@ -94,31 +93,30 @@ export function accountStore(db: Sql, clock: Clock): AccountStore {
 
   return {
     async findByUserId(userId, options) {
-      const { rows } = await sql<AccountRow>`
+      const row = await sql<AccountRow>`
         select ${columns} from ${source} where u.id = ${userId}
-        ${options?.forUpdate ? sql`for update of a` : sql``}`.execute(db);
-      return rows[0] && toAccount(rows[0]);
+        ${options?.forUpdate ? sql`for update of a` : sql``}`.first(db);
+      return row && toAccount(row);
     },
     async findBySubject(subject) {
-      const { rows } = await sql<AccountRow>`
-        select ${columns} from ${source} where a.subject = ${subject}`.execute(db);
-      return rows[0] && toAccount(rows[0]);
+      const row = await sql<AccountRow>`
+        select ${columns} from ${source} where a.subject = ${subject}`.first(db);
+      return row && toAccount(row);
     },
     async wasDeleted(subject) {
-      const { rows } = await sql<{ subject: string }>`
-        select subject from account_tombstones where subject = ${subject}`.execute(db);
+      const rows = await sql<{ subject: string }>`
+        select subject from account_tombstones where subject = ${subject}`.all(db);
       return rows.length === 1;
     },
     async findLogin(email) {
-      const { rows } = await sql<{
+      const row = await sql<{
         user_id: string;
         subject: string;
         password_hash: string;
         enabled: boolean;
       }>`
         select user_id, subject, password_hash, enabled from accounts
-         where lower(email collate "C") = ${canonicalEmail(email)}`.execute(db);
-      const [row] = rows;
+         where lower(email collate "C") = ${canonicalEmail(email)}`.first(db);
       return (
         row && {
           userId: row.user_id,
@@ -131,40 +129,39 @@ export function accountStore(db: Sql, clock: Clock): AccountStore {
     async list({ search, offset, limit }) {
       const like = search === undefined ? null : containing(search);
       const matches = sql`(${like}::text is null or a.name ilike ${like} or a.email ilike ${like})`;
-      const { rows } = await sql<AccountRow>`
+      const rows = await sql<AccountRow>`
         select ${columns} from ${source} where ${matches}
-         order by lower(a.name), a.subject limit ${limit} offset ${offset}`.execute(db);
+         order by lower(a.name), a.subject limit ${limit} offset ${offset}`.all(db);
       const counted = await sql<{ total: number }>`
-        select count(*)::int as total from ${source} where ${matches}`.execute(db);
-      return { accounts: rows.map(toAccount), total: counted.rows[0]?.total ?? 0 };
+        select count(*)::int as total from ${source} where ${matches}`.first(db);
+      return { accounts: rows.map(toAccount), total: counted?.total ?? 0 };
     },
     async insert({ userId, subject, email, name, passwordHash, isEnabled, roles }) {
       const now = new Date(clock.now());
       await sql`
         insert into accounts (subject, user_id, email, name, password_hash, enabled, roles, created_at, updated_at)
         values (${subject}, ${userId}, ${email}, ${name}, ${passwordHash}, ${isEnabled}, ${JSON.stringify(roles)}::jsonb,
-                ${now}, ${now})`.execute(db);
+                ${now}, ${now})`.run(db);
     },
     async update(subject, { email, name, isEnabled, roles }) {
       await sql`
         update accounts set email = ${email}, name = ${name}, enabled = ${isEnabled},
                roles = ${JSON.stringify(roles)}::jsonb, updated_at = ${new Date(clock.now())}
-         where subject = ${subject}`.execute(db);
+         where subject = ${subject}`.run(db);
     },
     async setPassword(subject, passwordHash) {
       await sql`
         update accounts set password_hash = ${passwordHash}, updated_at = ${new Date(clock.now())}
-         where subject = ${subject}`.execute(db);
+         where subject = ${subject}`.run(db);
     },
     async signOut(subject) {
       await sql`
-        update accounts set signed_out_at = ${new Date(clock.now())} where subject = ${subject}`.execute(db);
+        update accounts set signed_out_at = ${new Date(clock.now())} where subject = ${subject}`.run(db);
     },
     async signedOutAt(subject, options) {
-      const { rows } = await sql<{ signed_out_at: Date | null }>`
+      const row = await sql<{ signed_out_at: Date | null }>`
         select signed_out_at from accounts where subject = ${subject}
-        ${options?.hold ? sql`for share` : sql``}`.execute(db);
-      const [row] = rows;
+        ${options?.hold ? sql`for share` : sql``}`.first(db);
       return row === undefined ? Number.POSITIVE_INFINITY : (row.signed_out_at?.getTime() ?? null);
     },
     async remove(subject) {
@@ -172,14 +169,14 @@ export function accountStore(db: Sql, clock: Clock): AccountStore {
         with gone as (delete from accounts where subject = ${subject} returning subject)
         insert into account_tombstones (subject, deleted_at)
         select subject, ${new Date(clock.now())}::timestamptz from gone
-        on conflict (subject) do nothing`.execute(db);
+        on conflict (subject) do nothing`.run(db);
     },
     async listForRoles() {
-      const { rows } = await sql<{ subject: string; enabled: boolean; roles: Role[]; group_ids: string[] }>`
+      const rows = await sql<{ subject: string; enabled: boolean; roles: Role[]; group_ids: string[] }>`
         select a.subject, a.enabled, a.roles,
                coalesce((select jsonb_agg(m.group_id) from account_group_members m
                           where m.subject = a.subject), '[]'::jsonb) as group_ids
-          from accounts a`.execute(db);
+          from accounts a`.all(db);
       return rows.map((row) => ({
         subject: row.subject,
         isEnabled: row.enabled,
@@ -190,10 +187,10 @@ export function accountStore(db: Sql, clock: Clock): AccountStore {
     async adoptIssuer(issuer) {
       await sql`
         update users set issuer = ${issuer} from accounts
-         where users.id = accounts.user_id and users.issuer <> ${issuer}`.execute(db);
+         where users.id = accounts.user_id and users.issuer <> ${issuer}`.run(db);
     },
     async lock() {
-      await sql`select pg_advisory_xact_lock(${accountsLock})`.execute(db);
+      await sql`select pg_advisory_xact_lock(${accountsLock})`.run(db);
     },
   };
 }

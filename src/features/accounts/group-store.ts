@@ -1,7 +1,6 @@
-import { sql } from 'kysely';
 import type { Role } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 
 export type Group = {
   readonly id: string;
@@ -49,58 +48,57 @@ export function groupStore(db: Sql, clock: Clock): GroupStore {
     (select count(*)::int from account_group_members m where m.group_id = g.id) as member_count`;
   return {
     async find(id) {
-      const { rows } =
-        await sql<GroupRow>`select ${columns} from account_groups g where g.id = ${id}`.execute(db);
-      return rows[0] && toGroup(rows[0]);
+      const row = await sql<GroupRow>`select ${columns} from account_groups g where g.id = ${id}`.first(db);
+      return row && toGroup(row);
     },
     async list({ offset, limit }) {
-      const { rows } = await sql<GroupRow>`
-        select ${columns} from account_groups g order by lower(g.name) limit ${limit} offset ${offset}`.execute(
+      const rows = await sql<GroupRow>`
+        select ${columns} from account_groups g order by lower(g.name) limit ${limit} offset ${offset}`.all(
         db,
       );
-      const counted = await sql<{ total: number }>`select count(*)::int as total from account_groups`.execute(
+      const counted = await sql<{ total: number }>`select count(*)::int as total from account_groups`.first(
         db,
       );
-      return { groups: rows.map(toGroup), total: counted.rows[0]?.total ?? 0 };
+      return { groups: rows.map(toGroup), total: counted?.total ?? 0 };
     },
     async tree() {
-      const { rows } = await sql<{ id: string; parent_id: string | null; roles: Role[] }>`
-        select id, parent_id, roles from account_groups`.execute(db);
+      const rows = await sql<{ id: string; parent_id: string | null; roles: Role[] }>`
+        select id, parent_id, roles from account_groups`.all(db);
       return rows.map((row) => ({ id: row.id, parentId: row.parent_id, roles: row.roles }));
     },
     async existing(ids) {
-      const { rows } = await sql<{ id: string }>`
-        select id from account_groups where id = any(${[...ids]}::text[])`.execute(db);
+      const rows = await sql<{ id: string }>`
+        select id from account_groups where id = any(${[...ids]}::text[])`.all(db);
       return rows.map(({ id }) => id);
     },
     async insert({ id, name, parentId, roles }) {
       const now = new Date(clock.now());
       await sql`
         insert into account_groups (id, name, parent_id, roles, created_at, updated_at)
-        values (${id}, ${name}, ${parentId}, ${JSON.stringify(roles)}::jsonb, ${now}, ${now})`.execute(db);
+        values (${id}, ${name}, ${parentId}, ${JSON.stringify(roles)}::jsonb, ${now}, ${now})`.run(db);
     },
     async update(id, { name, parentId, roles }) {
       await sql`
         update account_groups set name = ${name}, parent_id = ${parentId}, roles = ${JSON.stringify(roles)}::jsonb,
                updated_at = ${new Date(clock.now())}
-         where id = ${id}`.execute(db);
+         where id = ${id}`.run(db);
     },
     async hasChildren(id) {
-      const { rows } = await sql<{ one: number }>`
-        select 1 as one from account_groups where parent_id = ${id} limit 1`.execute(db);
+      const rows = await sql<{ one: number }>`
+        select 1 as one from account_groups where parent_id = ${id} limit 1`.all(db);
       return rows.length > 0;
     },
     async remove(id) {
-      await sql`delete from account_groups where id = ${id}`.execute(db);
+      await sql`delete from account_groups where id = ${id}`.run(db);
     },
     async setMembership(subject, groupIds) {
       await sql`
         delete from account_group_members
-         where subject = ${subject} and not (group_id = any(${[...groupIds]}::text[]))`.execute(db);
+         where subject = ${subject} and not (group_id = any(${[...groupIds]}::text[]))`.run(db);
       await sql`
         insert into account_group_members (group_id, subject)
         select id, ${subject} from unnest(${[...groupIds]}::text[]) as id
-        on conflict do nothing`.execute(db);
+        on conflict do nothing`.run(db);
     },
   };
 }

@@ -1,6 +1,5 @@
-import { sql } from 'kysely';
 import type { Clock } from '../../core/clock.ts';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 
 /** The table `setup_links_used`. */
 export type SetupLinkStore = {
@@ -11,9 +10,9 @@ export type SetupLinkStore = {
 export function setupLinkStore(db: Sql, clock: Clock): SetupLinkStore {
   return {
     async use(digest) {
-      const { rows } = await sql<{ digest: string }>`
+      const rows = await sql<{ digest: string }>`
         insert into setup_links_used (digest, used_at) values (${digest}, ${new Date(clock.now())})
-        on conflict (digest) do nothing returning digest`.execute(db);
+        on conflict (digest) do nothing returning digest`.all(db);
       return rows.length === 1;
     },
   };

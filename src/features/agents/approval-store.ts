@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 
 export const approvalStatuses = ['waiting', 'approved', 'refused', 'used'] as const;
 
@@ -68,56 +67,54 @@ export function agentApprovalStore(db: Sql): AgentApprovalStore {
   const isAlive = (now: number) => sql`expires_at > ${new Date(now)}`;
   return {
     async hold({ userId, clientId }) {
-      await sql`select pg_advisory_xact_lock(7263025, hashtext(${`${userId} ${clientId}`}))`.execute(db);
+      await sql`select pg_advisory_xact_lock(7263025, hashtext(${`${userId} ${clientId}`}))`.run(db);
     },
     async findOpen({ userId, clientId, tool, digests }, now) {
-      const { rows } = await sql<Row>`
+      const row = await sql<Row>`
         select ${columns} from agent_approvals
          where user_id = ${userId} and client_id = ${clientId} and tool = ${tool} and status <> 'used'
            and digest in (${sql.join(digests)}) and ${isAlive(now)}
-         limit 1`.execute(db);
-      return rows[0] && toApproval(rows[0]);
+         limit 1`.first(db);
+      return row && toApproval(row);
     },
     async waiting(userId, clientId, now) {
       const ofClient = clientId === null ? sql`true` : sql`client_id = ${clientId}`;
-      const { rows } = await sql<Row>`
+      const rows = await sql<Row>`
         select ${columns} from agent_approvals
          where user_id = ${userId} and ${ofClient} and status = 'waiting' and ${isAlive(now)}
-         order by requested_at desc, id limit 100`.execute(db);
+         order by requested_at desc, id limit 100`.all(db);
       return rows.map(toApproval);
     },
     async countWaiting(now) {
-      const { rows } = await sql<{ total: number }>`
-        select count(*)::int as total from agent_approvals where status = 'waiting' and ${isAlive(now)}`.execute(
+      const row = await sql<{ total: number }>`
+        select count(*)::int as total from agent_approvals where status = 'waiting' and ${isAlive(now)}`.first(
         db,
       );
-      return rows[0]?.total ?? 0;
+      return row?.total ?? 0;
     },
     async insert(approval) {
       const { id, userId, clientId, grantId, tool, digest, encryptedArguments, status } = approval;
       await sql`
         insert into agent_approvals (${columns})
         values (${id}, ${userId}, ${clientId}, ${grantId}, ${tool}, ${digest}, ${encryptedArguments}, ${status},
-                ${new Date(approval.requestedAt)}, ${new Date(approval.expiresAt)})`.execute(db);
+                ${new Date(approval.requestedAt)}, ${new Date(approval.expiresAt)})`.run(db);
     },
     async find(id, now) {
-      const { rows } = await sql<Row>`
-        select ${columns} from agent_approvals where id = ${id} and ${isAlive(now)}`.execute(db);
-      const [row] = rows;
+      const row = await sql<Row>`
+        select ${columns} from agent_approvals where id = ${id} and ${isAlive(now)}`.first(db);
       return row && { ...toApproval(row), digest: row.digest, encryptedArguments: row.arguments };
     },
     async move(id, from, to, now) {
-      const { rows } = await sql<Row>`
+      const row = await sql<Row>`
         update agent_approvals set status = ${to}, arguments = null
          where id = ${id} and status = ${from} and ${isAlive(now)}
-        returning ${columns}`.execute(db);
-      return rows[0] && toApproval(rows[0]);
+        returning ${columns}`.first(db);
+      return row && toApproval(row);
     },
     async prune(now, limit) {
-      const { numAffectedRows } = await sql`
+      return await sql`
         delete from agent_approvals where id in (
-          select id from agent_approvals where expires_at <= ${new Date(now)} limit ${limit})`.execute(db);
-      return Number(numAffectedRows ?? 0);
+          select id from agent_approvals where expires_at <= ${new Date(now)} limit ${limit})`.run(db);
     },
   };
 }

@@ -1,6 +1,5 @@
-import { sql } from 'kysely';
 import type { RepositoryAccess } from '../../core/caller.ts';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 import type { AgentDefinition } from './definition.ts';
 import type { ClientStatus } from './mcp-client-store.ts';
 import type { AgentGrant } from './session-store.ts';
@@ -65,20 +64,20 @@ export function agentDefinitionStore(db: Sql): AgentDefinitionStore {
       from agent_definitions d`;
 
   async function list(): Promise<AgentDefinition[]> {
-    return (await sql<Row>`${selected} order by d.name`.execute(db)).rows.map(toDefinition);
+    return (await sql<Row>`${selected} order by d.name`.all(db)).map(toDefinition);
   }
   return {
     list,
     async hold() {
-      await sql`select pg_advisory_xact_lock(hashtextextended('agents:definitions', 0))`.execute(db);
+      await sql`select pg_advisory_xact_lock(hashtextextended('agents:definitions', 0))`.run(db);
       return await list();
     },
     async find(id) {
-      const { rows } = await sql<Row>`${selected} where d.id = ${id}`.execute(db);
-      return rows[0] && toDefinition(rows[0]);
+      const row = await sql<Row>`${selected} where d.id = ${id}`.first(db);
+      return row && toDefinition(row);
     },
     async standingOf({ userId, issuer, subject, clientId, grantId }) {
-      const { rows } = await sql<{ ended: boolean; status: ClientStatus | null; definition: string | null }>`
+      const row = await sql<{ ended: boolean; status: ClientStatus | null; definition: string | null }>`
         select exists (
             select 1 from agent_ended_grants
              where user_id = ${userId} and client_id = ${clientId} and grant_id = ${grantId}) as ended,
@@ -87,15 +86,14 @@ export function agentDefinitionStore(db: Sql): AgentDefinitionStore {
             (select definition_id from agent_definition_clients where client_id = ${clientId}),
             (select g.definition_id from agent_grant_definitions g join agent_definitions o on o.id = g.definition_id
               where g.issuer = ${issuer} and g.subject = ${subject} and g.client_id = ${clientId}
-                and g.grant_id = ${grantId} and o.is_offered)) as definition`.execute(db);
-      const [row] = rows;
+                and g.grant_id = ${grantId} and o.is_offered)) as definition`.first(db);
       if (row === undefined) throw new Error('A select without a table has one row.');
       return { isEnded: row.ended, clientStatus: row.status ?? 'allowed', definitionId: row.definition };
     },
     async choicesOf({ issuer, subject }) {
-      const { rows } = await sql<{ client_id: string; grant_id: string; definition_id: string }>`
+      const rows = await sql<{ client_id: string; grant_id: string; definition_id: string }>`
         select client_id, grant_id, definition_id from agent_grant_definitions
-         where issuer = ${issuer} and subject = ${subject}`.execute(db);
+         where issuer = ${issuer} and subject = ${subject}`.all(db);
       return rows.map((row) => ({
         clientId: row.client_id,
         grantId: row.grant_id,
@@ -106,7 +104,7 @@ export function agentDefinitionStore(db: Sql): AgentDefinitionStore {
       if (definitionId === null) {
         await sql`
           delete from agent_grant_definitions
-           where issuer = ${issuer} and subject = ${subject} and client_id = ${clientId} and grant_id = ${grantId}`.execute(
+           where issuer = ${issuer} and subject = ${subject} and client_id = ${clientId} and grant_id = ${grantId}`.run(
           db,
         );
         return;
@@ -115,18 +113,17 @@ export function agentDefinitionStore(db: Sql): AgentDefinitionStore {
         insert into agent_grant_definitions (issuer, subject, client_id, grant_id, definition_id, chosen_at)
         values (${issuer}, ${subject}, ${clientId}, ${grantId}, ${definitionId}, ${new Date(at)})
         on conflict (issuer, subject, client_id, grant_id) do update
-          set definition_id = excluded.definition_id, chosen_at = excluded.chosen_at`.execute(db);
+          set definition_id = excluded.definition_id, chosen_at = excluded.chosen_at`.run(db);
     },
     async pruneChoices(before, limit) {
-      const { numAffectedRows } = await sql`
+      return await sql`
         delete from agent_grant_definitions where (issuer, subject, client_id, grant_id) in (
           select g.issuer, g.subject, g.client_id, g.grant_id from agent_grant_definitions g
            where g.chosen_at < ${new Date(before)} and not exists (
              select 1 from agent_sessions s join users u on u.id = s.user_id
               where u.issuer = g.issuer and u.subject = g.subject
                 and s.client_id = g.client_id and s.grant_id = g.grant_id)
-           order by g.chosen_at limit ${limit})`.execute(db);
-      return Number(numAffectedRows ?? 0);
+           order by g.chosen_at limit ${limit})`.run(db);
     },
     async put(definition) {
       const { id, name, purpose, model, instructions, instructionsDefault } = definition;
@@ -140,23 +137,23 @@ export function agentDefinitionStore(db: Sql): AgentDefinitionStore {
         on conflict (id) do update set name = excluded.name, purpose = excluded.purpose, model = excluded.model,
           instructions = excluded.instructions, instructions_default = excluded.instructions_default, tools = excluded.tools, repository_mode = excluded.repository_mode,
           max_environments = excluded.max_environments, environment_ttl_hours = excluded.environment_ttl_hours,
-          may_sites = excluded.may_sites, is_offered = excluded.is_offered`.execute(db);
-      await sql`delete from agent_definition_clients where definition_id = ${id}`.execute(db);
+          may_sites = excluded.may_sites, is_offered = excluded.is_offered`.run(db);
+      await sql`delete from agent_definition_clients where definition_id = ${id}`.run(db);
       await sql`
         insert into agent_definition_clients (client_id, definition_id)
-        select client_id, ${id} from jsonb_array_elements_text(${JSON.stringify(clients)}::jsonb) as client_id`.execute(
+        select client_id, ${id} from jsonb_array_elements_text(${JSON.stringify(clients)}::jsonb) as client_id`.run(
         db,
       );
       const ids = repositories.mode === 'selected' ? repositories.repositoryIds : [];
-      await sql`delete from agent_definition_repositories where definition_id = ${id}`.execute(db);
+      await sql`delete from agent_definition_repositories where definition_id = ${id}`.run(db);
       await sql`
         insert into agent_definition_repositories (definition_id, repository_id)
-        select ${id}, repository_id from jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb) as repository_id`.execute(
+        select ${id}, repository_id from jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb) as repository_id`.run(
         db,
       );
     },
     async remove(id) {
-      await sql`delete from agent_definitions where id = ${id}`.execute(db);
+      await sql`delete from agent_definitions where id = ${id}`.run(db);
     },
   };
 }

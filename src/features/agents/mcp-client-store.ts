@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 import { toDate } from '../../platform/database/values.ts';
 
 export const clientStatuses = ['allowed', 'waiting', 'blocked'] as const;
@@ -45,19 +44,19 @@ export function mcpClientStore(db: Sql): McpClientStore {
   const columns = sql`client_id, name, redirect_hosts, status, registered_at, confirmed_at`;
   return {
     async list() {
-      const { rows } = await sql<Row>`select ${columns} from mcp_clients`.execute(db);
+      const rows = await sql<Row>`select ${columns} from mcp_clients`.all(db);
       return rows.map(toClient);
     },
     async find(clientId) {
-      const { rows } = await sql<Row>`
-        select ${columns} from mcp_clients where client_id = ${clientId}`.execute(db);
-      return rows[0] && toClient(rows[0]);
+      const row = await sql<Row>`
+        select ${columns} from mcp_clients where client_id = ${clientId}`.first(db);
+      return row && toClient(row);
     },
     async insert({ clientId, name, redirectHosts, status, registeredAt, confirmedAt }) {
       await sql`
         insert into mcp_clients (${columns})
         values (${clientId}, ${name}, ${JSON.stringify(redirectHosts)}::jsonb, ${status}, ${toDate(registeredAt)},
-                ${toDate(confirmedAt)})`.execute(db);
+                ${toDate(confirmedAt)})`.run(db);
     },
     async describe({ clientId, name, redirectHosts, status, registeredAt }) {
       await sql`
@@ -65,23 +64,23 @@ export function mcpClientStore(db: Sql): McpClientStore {
         values (${clientId}, ${name}, ${JSON.stringify(redirectHosts)}::jsonb, ${status}, ${toDate(registeredAt)})
         on conflict (client_id) do update
           set name = excluded.name, redirect_hosts = excluded.redirect_hosts,
-              registered_at = excluded.registered_at`.execute(db);
+              registered_at = excluded.registered_at`.run(db);
     },
     async confirm(clientId, at) {
       await sql`
         update mcp_clients set confirmed_at = ${new Date(at)}
-         where client_id = ${clientId} and confirmed_at is null`.execute(db);
+         where client_id = ${clientId} and confirmed_at is null`.run(db);
     },
     async setStatus(clientId, status) {
       await sql`
         insert into mcp_clients (client_id, name, redirect_hosts, status)
         values (${clientId}, ${clientId}, '[]', ${status})
-        on conflict (client_id) do update set status = excluded.status`.execute(db);
+        on conflict (client_id) do update set status = excluded.status`.run(db);
     },
     async removeUnused(clientId, registeredAt) {
       await sql`
         delete from mcp_clients
-         where client_id = ${clientId} and status <> 'blocked' and registered_at = ${new Date(registeredAt)}`.execute(
+         where client_id = ${clientId} and status <> 'blocked' and registered_at = ${new Date(registeredAt)}`.run(
         db,
       );
     },

@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 
 /** What an agent may upload, and for whom. */
 export type UploadOffer = {
@@ -69,23 +68,22 @@ export function mcpUploadStore(db: Sql): McpUploadStore {
         insert into mcp_uploads (${columns}, token_hash)
         values (${id}, ${userId}, ${clientId}, ${grantId}, ${approvalId}, ${siteId}, ${name}, ${visibility}, ${spa},
                 ${replaces}, ${upload.receipt}, ${upload.fileCount}, ${upload.sizeBytes},
-                ${new Date(upload.expiresAt)}, ${upload.tokenHash})`.execute(db);
+                ${new Date(upload.expiresAt)}, ${upload.tokenHash})`.run(db);
     },
     async find(token, now) {
-      const { rows } = await sql<Row>`
-        select ${columns} from mcp_uploads where ${isOpen(token, now)}`.execute(db);
-      return rows[0] && toUpload(rows[0]);
+      const row = await sql<Row>`
+        select ${columns} from mcp_uploads where ${isOpen(token, now)}`.first(db);
+      return row && toUpload(row);
     },
     async use(token, now) {
-      const { numAffectedRows } = await sql`
-        update mcp_uploads set used_at = ${new Date(now)} where ${isOpen(token, now)}`.execute(db);
-      return numAffectedRows === 1n;
+      const changed = await sql`
+        update mcp_uploads set used_at = ${new Date(now)} where ${isOpen(token, now)}`.run(db);
+      return changed === 1;
     },
     async prune(now, limit) {
-      const { numAffectedRows } = await sql`
+      return await sql`
         delete from mcp_uploads where id in (
-          select id from mcp_uploads where expires_at <= ${new Date(now)} limit ${limit})`.execute(db);
-      return Number(numAffectedRows ?? 0);
+          select id from mcp_uploads where expires_at <= ${new Date(now)} limit ${limit})`.run(db);
     },
   };
 }

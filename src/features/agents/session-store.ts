@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 
 /** The calls of one grant and client of a person. 30 idle minutes end a session. Times in milliseconds. */
 export type AgentSession = {
@@ -116,7 +115,7 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
   async function addToSession(call: NewCall, idleSince: number): Promise<CallPlace | undefined> {
     const { userId, clientId, grantId } = call;
     const at = new Date(call.at);
-    const { rows } = await sql<CallPlace>`
+    return await sql<CallPlace>`
       with session as (
         update agent_sessions set last_call_at = ${at}, calls = calls + 1,
                definition_id = ${call.definition?.id ?? null}, definition_name = ${call.definition?.name ?? null}
@@ -127,8 +126,7 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
       select id, calls, ${at}, ${call.tool}, ${call.code}, ${call.durationMs}, ${call.approvalId}, ${call.step},
              ${call.objectId}, ${call.requestId}, ${JSON.stringify(call.arguments)}::jsonb
         from session
-      returning session_id as "sessionId", number`.execute(db);
-    return rows[0];
+      returning session_id as "sessionId", number`.first(db);
   }
 
   return {
@@ -138,44 +136,44 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
       const at = new Date(call.at);
       // Calls of one client may come at the same time; they belong to one session.
       const key = `${userId} ${clientId} ${grantId}`;
-      await sql`select pg_advisory_xact_lock(7263023, hashtext(${key}))`.execute(db);
+      await sql`select pg_advisory_xact_lock(7263023, hashtext(${key}))`.run(db);
       const underWay = await addToSession(call, idleSince);
       if (underWay !== undefined) return underWay;
       await sql`
         insert into agent_sessions (id, user_id, client_id, grant_id, started_at, last_call_at, calls)
-        values (${newId}, ${userId}, ${clientId}, ${grantId}, ${at}, ${at}, 0)`.execute(db);
+        values (${newId}, ${userId}, ${clientId}, ${grantId}, ${at}, ${at}, 0)`.run(db);
       await addToSession(call, idleSince);
       return { sessionId: newId, number: 1 };
     },
     async list(filter, page, limit) {
-      const { rows } = await sql<SessionRow>`
+      const rows = await sql<SessionRow>`
         ${selected} where ${of(filter)}
-         order by last_call_at desc, id limit ${limit} offset ${(page - 1) * limit}`.execute(db);
+         order by last_call_at desc, id limit ${limit} offset ${(page - 1) * limit}`.all(db);
       const counted = await sql<{ total: string }>`
-        select count(*) as total from agent_sessions where ${of(filter)}`.execute(db);
-      return { items: rows.map(toSession), total: Number(counted.rows[0]?.total ?? 0) };
+        select count(*) as total from agent_sessions where ${of(filter)}`.first(db);
+      return { items: rows.map(toSession), total: Number(counted?.total ?? 0) };
     },
     async find(id) {
-      const { rows } = await sql<SessionRow>`${selected} where s.id = ${id}`.execute(db);
-      return rows[0] && toSession(rows[0]);
+      const row = await sql<SessionRow>`${selected} where s.id = ${id}`.first(db);
+      return row && toSession(row);
     },
     async grantsOf(userId, limit) {
-      const { rows } = await sql<SessionRow>`
+      const rows = await sql<SessionRow>`
         select * from (
           select distinct on (g.client_id, g.grant_id) g.* from (${selected} where s.user_id = ${userId}) g
            where g.ended_at is null
            order by g.client_id, g.grant_id, g.last_call_at desc, g.id) newest
-         order by last_call_at desc, id limit ${limit}`.execute(db);
+         order by last_call_at desc, id limit ${limit}`.all(db);
       return rows.map(toSession);
     },
     async endGrant({ userId, clientId, grantId }, at) {
-      const { numAffectedRows } = await sql`
+      const changed = await sql`
         insert into agent_ended_grants (user_id, client_id, grant_id, ended_at)
-        values (${userId}, ${clientId}, ${grantId}, ${new Date(at)}) on conflict do nothing`.execute(db);
-      return numAffectedRows === 1n;
+        values (${userId}, ${clientId}, ${grantId}, ${new Date(at)}) on conflict do nothing`.run(db);
+      return changed === 1;
     },
     async calls(sessionId, page, limit) {
-      const { rows } = await sql<{
+      const rows = await sql<{
         number: number;
         at: Date;
         tool: string;
@@ -189,7 +187,7 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
       }>`
         select number, at, tool, code, duration_ms, approval_id, step, object_id, request_id, arguments from agent_calls
          where session_id = ${sessionId} and number > ${(page - 1) * limit} and number <= ${page * limit}
-         order by number`.execute(db);
+         order by number`.all(db);
       return rows.map(
         ({
           at,
@@ -209,18 +207,18 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
       );
     },
     async usageSince(at) {
-      const { rows } = await sql<{ tool: string; people: string; calls: string }>`
+      const rows = await sql<{ tool: string; people: string; calls: string }>`
         select c.tool, count(distinct s.user_id) as people, count(*) as calls
           from agent_calls c join agent_sessions s on s.id = c.session_id
          where s.last_call_at >= ${new Date(at)} and c.at >= ${new Date(at)} and c.code is null
            and c.step is distinct from 'confirmation_asked'
-         group by c.tool order by c.tool`.execute(db);
+         group by c.tool order by c.tool`.all(db);
       return rows.map(({ tool, people, calls }) => ({ tool, people: Number(people), calls: Number(calls) }));
     },
     async clients() {
-      const { rows } = await sql<{ client_id: string; people: string; last_call_at: Date }>`
+      const rows = await sql<{ client_id: string; people: string; last_call_at: Date }>`
         select client_id, count(distinct user_id) as people, max(last_call_at) as last_call_at
-          from agent_sessions group by client_id`.execute(db);
+          from agent_sessions group by client_id`.all(db);
       return rows.map(({ client_id: clientId, people, last_call_at: at }) => ({
         clientId,
         people: Number(people),
@@ -228,11 +226,10 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
       }));
     },
     async prune(before, limit) {
-      const { numAffectedRows } = await sql`
+      return await sql`
         delete from agent_sessions where id in (
           select id from agent_sessions where last_call_at < ${new Date(before)}
-           order by last_call_at limit ${limit})`.execute(db);
-      return Number(numAffectedRows ?? 0);
+           order by last_call_at limit ${limit})`.run(db);
     },
   };
 }

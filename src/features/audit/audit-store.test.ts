@@ -1,5 +1,4 @@
 // @module-tag sql
-import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/clock.ts';
 import { openTestDatabase } from '../../../test/database.ts';
@@ -10,6 +9,7 @@ import {
 } from '../../../test/audit-log.ts';
 import { systemRandom } from '../../core/ids.ts';
 import type { Database } from '../../platform/database/database.ts';
+import { sql } from '../../platform/database/sql.ts';
 import type { AuditEntry } from './audit.ts';
 import { type AuditStore, auditStore } from './audit-store.ts';
 
@@ -52,22 +52,22 @@ test('an event tells who did what, to what, from where and when', async () => {
 });
 
 test('AU-03 a change whose audit event cannot be written did not happen, and the caller is told 503', async () => {
-  await sql`create table things (id int)`.execute(database.sql);
+  await sql`create table things (id int)`.run(database.sql);
   await sql
     .raw(`
     create function full_disk() returns trigger language plpgsql as
       $$ begin raise exception 'could not extend file' using errcode = 'disk_full'; end $$`)
-    .execute(database.sql);
-  await sql`create trigger full_disk before insert on audit_events execute function full_disk()`.execute(
+    .run(database.sql);
+  await sql`create trigger full_disk before insert on audit_events execute function full_disk()`.run(
     database.sql,
   );
   const change = database.tx(async (tx) => {
-    await sql`insert into things values (1)`.execute(tx);
+    await sql`insert into things values (1)`.run(tx);
     await auditStore(tx, { clock, random: systemRandom }).append(entry());
   });
   await expect(change).rejects.toMatchObject({ code: 'store_unavailable', status: 503 });
-  expect((await sql`select * from things`.execute(database.sql)).rows).toEqual([]);
-  await sql`drop trigger full_disk on audit_events`.execute(database.sql);
+  expect(await sql`select * from things`.all(database.sql)).toEqual([]);
+  await sql`drop trigger full_disk on audit_events`.run(database.sql);
 });
 
 test('an event whose change is rolled back leaves no trace', async () => {
@@ -78,7 +78,7 @@ test('an event whose change is rolled back leaves no trace', async () => {
     }),
   ).rejects.toThrow('no');
   expect(await all()).toEqual([]);
-  expect((await sql`select * from audit_unsealed`.execute(database.sql)).rows).toEqual([]);
+  expect(await sql`select * from audit_unsealed`.all(database.sql)).toEqual([]);
 });
 
 test.each([
@@ -92,11 +92,11 @@ test.each([
   ["set session_replication_role = 'replica'; delete from audit_events"],
 ])('AU-05 the database refuses: %s', async (statement) => {
   await append();
-  const run = (text: string) => sql.raw(text).execute(database.sql);
+  const run = (text: string) => sql.raw(text).run(database.sql);
   await expect(
     statement.split('; ').reduce((before, text) => before.then(() => run(text)), Promise.resolve<unknown>(0)),
   ).rejects.toMatchObject({ code: '42501' });
-  await sql`set session_replication_role = 'origin'`.execute(database.sql);
+  await sql`set session_replication_role = 'origin'`.run(database.sql);
   expect(await all()).toHaveLength(1);
 });
 

@@ -1,8 +1,7 @@
-import { sql } from 'kysely';
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { newId, type Random } from '../../core/ids.ts';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 import type {
   AuditEntry,
   AuditEvent,
@@ -61,7 +60,7 @@ export function auditStore(db: Sql, { clock, random }: { clock: Clock; random: R
         insert into audit_unsealed (event_seq) select seq from added
       )
       insert into audit_event_keys (key_id, at, seq)
-      select key_id, at, seq from added cross join unnest(key_ids) as key_id`.execute(db);
+      select key_id, at, seq from added cross join unnest(key_ids) as key_id`.run(db);
   }
 
   return {
@@ -70,22 +69,22 @@ export function auditStore(db: Sql, { clock, random }: { clock: Clock; random: R
       if (entries.length > 0) await appendAll(entries);
     },
     async find(id) {
-      const { rows } = await sql<EventRow>`
+      const row = await sql<EventRow>`
         select ${eventColumns} from audit_events e left join audit_seals s on s.event_id = e.id
-         where e.id = ${id}`.execute(db);
-      return rows[0] && toAuditEvent(rows[0]);
+         where e.id = ${id}`.first(db);
+      return row && toAuditEvent(row);
     },
     async refusalsOf(requestId) {
-      const { rows } = await sql<EventRow>`
+      const rows = await sql<EventRow>`
         select ${eventColumns} from audit_events e left join audit_seals s on s.event_id = e.id
          where e.outcome = 'denied' and e.seq in (
            ${ofRequest(requestId)})
-         order by e.at desc, e.seq desc limit 20`.execute(db);
+         order by e.at desc, e.seq desc limit 20`.all(db);
       return rows.map(toAuditEvent);
     },
     async refusalsOfKeys(keyIds, since, limit) {
       // Read the newest events of each key by the index, then take the newest of all.
-      const { rows } = await sql<EventRow>`
+      const rows = await sql<EventRow>`
         select ${eventColumns}
           from (select f.at, f.seq
                   from jsonb_array_elements_text(${JSON.stringify(keyIds)}::jsonb) as o(key_id)
@@ -96,7 +95,7 @@ export function auditStore(db: Sql, { clock, random }: { clock: Clock; random: R
                     order by k.at desc, k.seq desc limit ${limit}) f
                  order by f.at desc, f.seq desc limit ${limit}) newest
           join audit_events e on e.seq = newest.seq left join audit_seals s on s.event_id = e.id
-         order by e.at desc, e.seq desc`.execute(db);
+         order by e.at desc, e.seq desc`.all(db);
       return rows.map(toAuditEvent);
     },
     async page(filter, order, after, limit) {
@@ -107,12 +106,12 @@ export function auditStore(db: Sql, { clock, random }: { clock: Clock; random: R
       const source = byKey
         ? sql`audit_event_keys k join audit_events e on e.seq = k.seq`
         : sql`audit_events e`;
-      const { rows } = await sql<EventRow>`
+      const rows = await sql<EventRow>`
         select ${eventColumns}
           from ${source} left join audit_seals s on s.event_id = e.id
-         where ${sql.join([...conditions(filter), behind(after, order, place)], sql` and `)}
+         where ${sql.join([...conditions(filter), behind(after, order, place)], ' and ')}
          order by ${byKey ? sql`k.at` : sql`e.at`} ${direction}, ${byKey ? sql`k.seq` : sql`e.seq`} ${direction}
-         limit ${limit + 1}`.execute(db);
+         limit ${limit + 1}`.all(db);
       const shown = rows.slice(0, limit);
       const last = shown.at(-1);
       return {

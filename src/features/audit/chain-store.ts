@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 import type { AuditEvent, Seal } from './audit.ts';
 import { type EventRow, eventColumns, toAuditEvent } from './audit-store.ts';
 
@@ -45,24 +44,24 @@ const chainLockKey = 7_263_002;
 export function chainStore(db: Sql): ChainStore {
   return {
     async hasUnchained() {
-      const { rows } = await sql`select 1 from audit_unsealed limit 1`.execute(db);
+      const rows = await sql`select 1 from audit_unsealed limit 1`.all(db);
       return rows.length > 0;
     },
     async lock() {
-      await sql`select pg_advisory_xact_lock(${chainLockKey})`.execute(db);
+      await sql`select pg_advisory_xact_lock(${chainLockKey})`.run(db);
     },
     async head() {
-      const { rows } = await sql<{ seq: string; hash: string }>`
+      const row = await sql<{ seq: string; hash: string }>`
         select s.seq::text as seq, encode(s.hash, 'hex') as hash from audit_seals s
-         order by s.seq desc limit 1`.execute(db);
-      return rows[0] ? { seq: Number(rows[0].seq), hash: rows[0].hash } : null;
+         order by s.seq desc limit 1`.first(db);
+      return row ? { seq: Number(row.seq), hash: row.hash } : null;
     },
     async unsealed(limit) {
-      const { rows } = await sql<EventRow>`
+      const rows = await sql<EventRow>`
         select ${eventColumns}
           from audit_unsealed u join audit_events e on e.seq = u.event_seq
           left join audit_seals s on s.event_id = e.id
-         order by u.event_seq limit ${limit}`.execute(db);
+         order by u.event_seq limit ${limit}`.all(db);
       return rows.map((row) => ({ seq: row.seq, event: toAuditEvent(row) }));
     },
     async seal(seals, sealedAt) {
@@ -81,16 +80,16 @@ export function chainStore(db: Sql): ChainStore {
            group by 1, 2, 3 order by 1, 2, 3
           on conflict (hour, event, outcome) do update set count = audit_counts.count + excluded.count
         )
-        delete from audit_unsealed where event_seq in (select "eventSeq" from given)`.execute(db);
+        delete from audit_unsealed where event_seq in (select "eventSeq" from given)`.run(db);
     },
     async tidy() {
-      await sql`vacuum audit_unsealed`.execute(db);
+      await sql`vacuum audit_unsealed`.run(db);
     },
     async walkSeals(afterSeq, limit) {
-      const { rows } = await sql<SealRow>`
+      const rows = await sql<SealRow>`
         select s.event_id, e.id is not null as is_found, ${eventColumns}
           from audit_seals s left join audit_events e on e.id = s.event_id
-         where s.seq > ${afterSeq} order by s.seq limit ${limit}`.execute(db);
+         where s.seq > ${afterSeq} order by s.seq limit ${limit}`.all(db);
       return rows.map((row) => ({
         seal: { seq: Number(row.seal_seq), previousHash: row.previous_hash ?? '', hash: row.hash ?? '' },
         eventId: row.event_id,
@@ -98,7 +97,7 @@ export function chainStore(db: Sql): ChainStore {
       }));
     },
     async walkEvents(afterSeq, limit) {
-      const { rows } = await sql<{ count: number; last_seq: string | null; stray_id: string | null }>`
+      const found = await sql<{ count: number; last_seq: string | null; stray_id: string | null }>`
         with page as (
           select seq, id from audit_events where seq > ${afterSeq}::text::bigint order by seq limit ${limit}
         )
@@ -107,16 +106,16 @@ export function chainStore(db: Sql): ChainStore {
                   filter (where s.seq is null and u.event_seq is null))[1] as stray_id
           from page
           left join audit_seals s on s.event_id = page.id
-          left join audit_unsealed u on u.event_seq = page.seq`.execute(db);
-      const row = rows[0];
+          left join audit_unsealed u on u.event_seq = page.seq`.first(db);
+      const row = found;
       return { count: row?.count ?? 0, lastSeq: row?.last_seq ?? null, strayId: row?.stray_id ?? null };
     },
     async waiting() {
-      const { rows } = await sql<{ count: number; missing_seq: string | null }>`
+      const row = await sql<{ count: number; missing_seq: string | null }>`
         select count(*)::int as count,
                (min(u.event_seq) filter (where e.seq is null))::text as missing_seq
-          from audit_unsealed u left join audit_events e on e.seq = u.event_seq`.execute(db);
-      return { count: rows[0]?.count ?? 0, missingSeq: rows[0]?.missing_seq ?? null };
+          from audit_unsealed u left join audit_events e on e.seq = u.event_seq`.first(db);
+      return { count: row?.count ?? 0, missingSeq: row?.missing_seq ?? null };
     },
   };
 }

@@ -1,6 +1,5 @@
 // @module-tag sql
 import fc from 'fast-check';
-import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/clock.ts';
 import { openTestDatabase } from '../../../test/database.ts';
@@ -8,6 +7,7 @@ import { testServer } from '../../../test/postgres.ts';
 import { emptyAuditLog, tamper, auditEntry } from '../../../test/audit-log.ts';
 import { systemRandom } from '../../core/ids.ts';
 import type { Database } from '../../platform/database/database.ts';
+import { sql } from '../../platform/database/sql.ts';
 import type { AuditEntry } from './audit.ts';
 import { type AuditStore, auditStore } from './audit-store.ts';
 import { canonicalJson } from './chain.ts';
@@ -266,5 +266,5 @@ test('vacuuming the waiting list works on the embedded database', async () => {
   await append(3);
   await chainWriter.run();
   await chainStore(database.sql).tidy();
-  expect((await sql`select * from audit_unsealed`.execute(database.sql)).rows).toEqual([]);
+  expect(await sql`select * from audit_unsealed`.all(database.sql)).toEqual([]);
 });

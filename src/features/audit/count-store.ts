@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 import type { AuditEntry } from './audit.ts';
 
 /** How many events of one kind and outcome an hour or a day has. The chain writer counts them when it chains them. */
@@ -19,7 +18,7 @@ export function countStore(db: Sql): CountStore {
   return {
     async read(per, from, to) {
       const step = per === 'hour' ? sql`interval '1 hour'` : sql`interval '1 day'`;
-      const { rows } = await sql<{
+      const rows = await sql<{
         bucket: Date;
         event: string;
         outcome: AuditEntry['outcome'];
@@ -28,7 +27,7 @@ export function countStore(db: Sql): CountStore {
         select date_bin(${step}, hour, timestamptz '2000-01-01 00:00:00+00') as bucket, event, outcome,
                sum(count)::text as count
           from audit_counts where hour >= ${new Date(from)} and hour < ${new Date(to)}
-         group by 1, 2, 3 order by 1, 2, 3`.execute(db);
+         group by 1, 2, 3 order by 1, 2, 3`.all(db);
       return rows.map(({ bucket, event, outcome, count }) => ({
         from: bucket.getTime(),
         event,

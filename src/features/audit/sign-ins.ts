@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 
 /** Where people signed in from since a given time, according to the audit log. */
 export type SignIns = {
@@ -19,18 +18,18 @@ export function signInReader(db: Sql): SignIns {
     sql`from audit_events where event = 'session.started' and at >= ${new Date(since)} and address is not null`;
   return {
     async peaks(limit, since) {
-      const { rows } = await sql<{ over: number; most: number }>`
+      const row = await sql<{ over: number; most: number }>`
         select count(distinct address) filter (where signed_in > ${limit})::int as over,
                coalesce(max(signed_in), 0)::int as most
           from (select address, count(*) as signed_in ${found(since)}
-                 group by address, date_trunc('minute', at)) minutes`.execute(db);
-      return { addressesOverLimit: rows[0]?.over ?? 0, mostFromOneAddress: rows[0]?.most ?? 0 };
+                 group by address, date_trunc('minute', at)) minutes`.first(db);
+      return { addressesOverLimit: row?.over ?? 0, mostFromOneAddress: row?.most ?? 0 };
     },
     async origins(since) {
-      const { rows } = await sql<{ people: number; addresses: number; address: string | null }>`
+      const row = await sql<{ people: number; addresses: number; address: string | null }>`
         select count(distinct actor_id)::int as people, count(distinct address)::int as addresses,
-               min(address) as address ${found(since)}`.execute(db);
-      return rows[0] ?? { people: 0, addresses: 0, address: null };
+               min(address) as address ${found(since)}`.first(db);
+      return row ?? { people: 0, addresses: 0, address: null };
     },
   };
 }

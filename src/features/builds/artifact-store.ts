@@ -1,6 +1,5 @@
-import { sql } from 'kysely';
 import type { Blob } from '../../platform/blobs/blobs.ts';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql, type Statement } from '../../platform/database/sql.ts';
 import { fromStored, type Manifest, type StoredManifest, toStored } from '../sites/sites.ts';
 import type { ArtifactKey } from '../engine/engine.ts';
 
@@ -59,43 +58,43 @@ const isServed = sql`
                where p.artifact_id = a.id and d.ended_at is null))`;
 
 export function artifactStore(db: Sql): ArtifactStore {
-  async function many(query: ReturnType<typeof sql<FoundRow>>): Promise<FoundArtifact[]> {
-    const { rows } = await query.execute(db);
+  async function many(query: Statement<FoundRow>): Promise<FoundArtifact[]> {
+    const rows = await query.all(db);
     return rows.map((row) => ({ id: row.id, repositoryId: row.repository_id }));
   }
-  async function manifestIn(query: ReturnType<typeof sql<{ manifest: StoredManifest | null }>>) {
-    const { rows } = await query.execute(db);
-    const stored = rows[0]?.manifest ?? null;
+  async function manifestIn(query: Statement<{ manifest: StoredManifest | null }>) {
+    const row = await query.first(db);
+    const stored = row?.manifest ?? null;
     return stored === null ? undefined : fromStored(stored);
   }
 
   return {
     async use({ repositoryId, engine, platform, digest }, now) {
-      const { rows } = await sql<{ id: string }>`
+      const row = await sql<{ id: string }>`
         update artifacts set used_at = ${new Date(now)}
          where repository_id = ${repositoryId} and engine = ${engine} and platform = ${platform} and digest = ${digest}
-        returning id`.execute(db);
-      return rows[0]?.id;
+        returning id`.first(db);
+      return row?.id;
     },
     async insert({ id, key, content, fileCount, sizeBytes, now }) {
       const { repositoryId, engine, platform, digest } = key;
       const manifest = content.kind === 'static' ? JSON.stringify(toStored(content.manifest)) : null;
       const tar = content.kind === 'process' ? content.tar : null;
-      const { rows } = await sql<{ id: string }>`
+      const row = await sql<{ id: string }>`
         insert into artifacts (id, repository_id, engine, platform, digest, kind, manifest, tar_digest, tar_bytes, file_count,
           size_bytes, created_at, used_at)
         values (${id}, ${repositoryId}, ${engine}, ${platform}, ${digest}, ${content.kind}, ${manifest}::jsonb,
           ${tar?.digest ?? null}, ${tar?.size ?? null}, ${fileCount}, ${sizeBytes}, ${new Date(now)}, ${new Date(now)})
         on conflict (repository_id, engine, platform, digest) do update set used_at = excluded.used_at
-        returning id`.execute(db);
-      return rows[0]?.id ?? id;
+        returning id`.first(db);
+      return row?.id ?? id;
     },
 
     async tar(id) {
-      const { rows } = await sql<{ digest: string; size: string }>`
+      const row = await sql<{ digest: string; size: string }>`
         select tar_digest as digest, tar_bytes::text as size from artifacts
-         where id = ${id} and tar_digest is not null`.execute(db);
-      return rows[0] && { digest: rows[0].digest, size: Number(rows[0].size) };
+         where id = ${id} and tar_digest is not null`.first(db);
+      return row && { digest: row.digest, size: Number(row.size) };
     },
 
     waitingForForms: (but, limit) =>
@@ -113,11 +112,11 @@ export function artifactStore(db: Sql): ArtifactStore {
            and b.created_at <= a.created_at
          order by b.created_at desc limit 1`),
     async markEncoded(id, now) {
-      await sql`update artifacts set encoded_at = ${new Date(now)} where id = ${id}`.execute(db);
+      await sql`update artifacts set encoded_at = ${new Date(now)} where id = ${id}`.run(db);
     },
     async servedBy(id) {
-      const { rows } = await sql<{ environment_id: string }>`
-        select distinct environment_id from environment_services where artifact_id = ${id}`.execute(db);
+      const rows = await sql<{ environment_id: string }>`
+        select distinct environment_id from environment_services where artifact_id = ${id}`.all(db);
       return rows.map((row) => row.environment_id);
     },
 
@@ -129,7 +128,7 @@ export function artifactStore(db: Sql): ArtifactStore {
            select s.artifact_id from environment_services s join environments e on e.id = s.environment_id
             where e.status <> 'torn_down'
            union select p.artifact_id from deploy_steps p join deploys d on d.id = p.deploy_id
-            where d.ended_at is null))`.execute(db);
+            where d.ended_at is null))`.run(db);
     },
     unused: (before, limit, repositoryId) =>
       many(sql<FoundRow>`
@@ -139,19 +138,18 @@ export function artifactStore(db: Sql): ArtifactStore {
          order by a.used_at, a.id limit ${limit}`),
     async holdUnused(id, before) {
       const held = await sql`
-        select 1 from artifacts where id = ${id} and used_at < ${new Date(before)} for update`.execute(db);
-      if (held.rows.length === 0) return undefined;
+        select 1 from artifacts where id = ${id} and used_at < ${new Date(before)} for update`.all(db);
+      if (held.length === 0) return undefined;
       // A separate statement sees what was committed during the wait for the lock.
-      const { rows } = await sql<{ manifest: StoredManifest | null; tar_digest: string | null }>`
-        select a.manifest, a.tar_digest from artifacts a where a.id = ${id} and not ${isServed}`.execute(db);
-      const [row] = rows;
+      const row = await sql<{ manifest: StoredManifest | null; tar_digest: string | null }>`
+        select a.manifest, a.tar_digest from artifacts a where a.id = ${id} and not ${isServed}`.first(db);
       if (row === undefined) return undefined;
       const { manifest, tar_digest: tar } = row;
       const files = manifest === null ? [] : [...fromStored(manifest).values()];
       return [...files.map(({ digest }) => digest), ...(tar === null ? [] : [tar])];
     },
     async remove(id) {
-      await sql`delete from artifacts where id = ${id}`.execute(db);
+      await sql`delete from artifacts where id = ${id}`.run(db);
     },
   };
 }

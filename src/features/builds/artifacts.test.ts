@@ -1,8 +1,8 @@
-import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { format as keys, openWorld, type World } from '../../../test/environments/builds-world.ts';
 import { day, hour, minute } from '../../core/clock.ts';
 import { systemRandom } from '../../core/ids.ts';
+import { sql } from '../../platform/database/sql.ts';
 import { createEncoder } from '../sites/lifecycle/encode.ts';
 import { artifactsToEncode } from './artifacts-to-encode.ts';
 
@@ -30,18 +30,16 @@ async function stored({ blobs }: World) {
 
 const kept = ({ database }: World) =>
   sql<{ owner: string; digest: string; runs: number }>`
-    select owner_kind || ':' || owner_id as owner, digest, runs from owner_blobs order by owner, digest`
-    .execute(database.sql)
-    .then(({ rows }) => rows);
+    select owner_kind || ':' || owner_id as owner, digest, runs from owner_blobs order by owner, digest`.all(
+    database.sql,
+  );
 
 test('a process keeps its output as one tar, whatever a site may not have', async () => {
   const world = await openWorld();
   const files = { 'server.js': 'x', 'node_modules/.bin/a.exe': 'y', '.env': 'z' };
   await artifact(world, files, { kind: 'process' });
-  const { rows } = await sql<{ tar_digest: string }>`
-    select kind, manifest, tar_digest, file_count, size_bytes::int from artifacts`.execute(
-    world.database.sql,
-  );
+  const rows = await sql<{ tar_digest: string }>`
+    select kind, manifest, tar_digest, file_count, size_bytes::int from artifacts`.all(world.database.sql);
   expect(rows).toMatchObject([{ kind: 'process', manifest: null, file_count: 3, size_bytes: 3 }]);
   expect(await kept(world)).toEqual([{ owner: 'repository:repo_one', digest: rows[0]?.tar_digest, runs: 1 }]);
 });
@@ -53,7 +51,7 @@ test('static files are kept one by one, under their own names, also when all are
     'app/b.js',
     'app/index.html',
   ]);
-  const { rows } = await sql`select kind, tar_digest, file_count, size_bytes::int from artifacts`.execute(
+  const rows = await sql`select kind, tar_digest, file_count, size_bytes::int from artifacts`.all(
     world.database.sql,
   );
   expect(rows).toEqual([{ kind: 'static', tar_digest: null, file_count: 2, size_bytes: 2 }]);
@@ -179,15 +177,15 @@ test('what a living Environment or a deploy under way uses stays, and 14 days af
   await insertEnvironment(world, 'env_one', { served });
   await insertEnvironment(world, 'env_two', { deployed });
   const left = async () => {
-    const { rows } = await sql<{ id: string }>`select id from artifacts`.execute(world.database.sql);
+    const rows = await sql<{ id: string }>`select id from artifacts`.all(world.database.sql);
     return rows.map(({ id }) => id).toSorted();
   };
   world.clock.advance(30 * day);
   await world.buildCleanup.run();
   expect(await left()).toEqual([served, deployed].toSorted());
   expect(await left()).not.toContain(gone);
-  await sql`update environments set status = 'torn_down'`.execute(world.database.sql);
-  await sql`update deploys set ended_at = now()`.execute(world.database.sql);
+  await sql`update environments set status = 'torn_down'`.run(world.database.sql);
+  await sql`update deploys set ended_at = now()`.run(world.database.sql);
   world.clock.advance(13 * day);
   await world.buildCleanup.run();
   expect(await left()).toEqual([served, deployed].toSorted());
@@ -208,7 +206,7 @@ test('over the maximum of a repository, the longest unused go first, and none th
   await insertEnvironment(world, 'env_one', { served: made[0] ?? '' });
   const young = await artifact(world, { 'a.txt': 'y'.repeat(10) }, { variables: { N: '4' } });
   await world.buildCleanup.run();
-  const { rows } = await sql<{ id: string }>`select id from artifacts`.execute(world.database.sql);
+  const rows = await sql<{ id: string }>`select id from artifacts`.all(world.database.sql);
   expect(new Set(rows.map(({ id }) => id))).toEqual(new Set([made[0], young, other]));
 });
 
@@ -253,9 +251,7 @@ test('static files get their compressed forms, and the change of the Environment
   const digest = (await read.artifacts.manifest(first))?.get('index.html')?.digest ?? '';
   expect((await read.content.variantsOf([digest])).get(digest)?.length).toBe(3);
   const published = sql`select topic, subject from changes where topic = 'environment'`;
-  expect((await published.execute(world.database.sql)).rows).toEqual([
-    { topic: 'environment', subject: 'env_one' },
-  ]);
+  expect(await published.all(world.database.sql)).toEqual([{ topic: 'environment', subject: 'env_one' }]);
   expect(await read.artifacts.waitingForForms([], 10)).toEqual([]);
   // Content of an earlier artifact of the repository is not compressed again.
   clock.advance(minute);
@@ -280,19 +276,19 @@ async function insertEnvironment(
     insert into environments (id, uuid, repository_id, repository, branch, creator_kind, creator_id, trigger, access, label,
       services, env, init_env, deploy_enabled, auto_track, track_default_branches, status, created_at, updated_at, expires_at)
     values (${id}, ${id}, 'repo_one', 'a/b', 'main', 'user', 'usr_1', 'api', 'members', ${id}, '[]', '{}', '{}', true, true,
-      false, 'deployed', now(), now(), now())`.execute(database.sql);
+      false, 'deployed', now(), now(), now())`.run(database.sql);
   if (served !== undefined)
     await sql`
       insert into environment_services (environment_id, name, position, kind, status, is_exposed, routes, spa, artifact_id)
-      values (${id}, 'web', 0, 'static', 'ready', true, '{}', false, ${served})`.execute(database.sql);
+      values (${id}, 'web', 0, 'static', 'ready', true, '{}', false, ${served})`.run(database.sql);
   if (deployed !== undefined) {
     await sql`
       insert into deploys (id, environment_id, repository_id, branch, trigger, status, creator_kind, created_at)
-      values (${`bld_${id}`}, ${id}, 'repo_one', 'main', 'api', 'deploying', 'user', now())`.execute(
+      values (${`bld_${id}`}, ${id}, 'repo_one', 'main', 'api', 'deploying', 'user', now())`.run(
       database.sql,
     );
     await sql`
       insert into deploy_steps (deploy_id, service, step, status, artifact_id)
-      values (${`bld_${id}`}, 'web', 'build', 'done', ${deployed})`.execute(database.sql);
+      values (${`bld_${id}`}, 'web', 'build', 'done', ${deployed})`.run(database.sql);
   }
 }

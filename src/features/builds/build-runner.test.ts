@@ -1,8 +1,8 @@
-import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { openWorld, type World } from '../../../test/environments/builds-world.ts';
 import { minute, second } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
+import { sql } from '../../platform/database/sql.ts';
 import { EngineUnavailable } from '../engine/contract.ts';
 
 async function run(world: World) {
@@ -213,7 +213,7 @@ test('never more builds run than the policy allows, with several workers too', a
   for (let n = 0; n < 6; n++) await world.requestBuild({ variables: { N: String(n) } });
   const other = await world.another();
   await Promise.all([world.runner.run(), other.runner.run()]);
-  const { rows } = await sql`select 1 from build_jobs where status = 'running'`.execute(world.database.sql);
+  const rows = await sql`select 1 from build_jobs where status = 'running'`.all(world.database.sql);
   expect(rows.length).toBe(3);
 });
 

@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 import { toDate, toMs } from '../../platform/database/values.ts';
 import type {
   ArtifactKey,
@@ -100,63 +99,63 @@ type ChunkRow = { first_line: number; lines: [at: number, stream: LogStream, tex
 const chunksAtOnce = 16;
 
 export function buildStore(db: Sql): BuildStore {
-  const idsOf = ({ rows }: { rows: { id: string }[] }) => rows.map(({ id }) => id);
+  const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
   const among = (ids: readonly string[]) =>
     sql`(select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`;
 
   return {
     async insert({ id, key, input, now }) {
-      const { rows } = await sql<{ id: string }>`
+      const row = await sql<{ id: string }>`
         insert into build_jobs (id, repository_id, engine, platform, digest, input, status, created_at, requested_at)
         values (${id}, ${key.repositoryId}, ${key.engine}, ${key.platform}, ${key.digest},
           ${JSON.stringify(input)}::jsonb, 'queued', ${new Date(now)}, ${new Date(now)})
         on conflict (repository_id, engine, platform, digest) where ended_at is null do nothing
-        returning id`.execute(db);
-      return rows[0]?.id;
+        returning id`.first(db);
+      return row?.id;
     },
     async findUnderWay({ repositoryId, engine, platform, digest }, now) {
-      const { rows } = await sql<{ id: string }>`
+      const row = await sql<{ id: string }>`
         update build_jobs set requested_at = ${new Date(now)}
          where repository_id = ${repositoryId} and engine = ${engine} and platform = ${platform} and digest = ${digest}
            and ended_at is null
-        returning id`.execute(db);
-      return rows[0]?.id;
+        returning id`.first(db);
+      return row?.id;
     },
     async remove(id) {
-      await sql`delete from build_jobs where id = ${id}`.execute(db);
+      await sql`delete from build_jobs where id = ${id}`.run(db);
     },
     async find(id) {
-      const { rows } = await sql<Row>`
+      const row = await sql<Row>`
         select id, status, message, fix, failure, last_lines, artifact_id, started_at, ended_at from build_jobs
-         where id = ${id}`.execute(db);
-      return rows[0] && toState(rows[0]);
+         where id = ${id}`.first(db);
+      return row && toState(row);
     },
 
     async lockTaking() {
-      await sql`select pg_advisory_xact_lock(hashtextextended('environments:builds', 0))`.execute(db);
+      await sql`select pg_advisory_xact_lock(hashtextextended('environments:builds', 0))`.run(db);
     },
     async countRunning() {
-      const { rows } = await sql<{ total: number }>`
-        select count(*)::int as total from build_jobs where status = 'running'`.execute(db);
-      return rows[0]?.total ?? 0;
+      const row = await sql<{ total: number }>`
+        select count(*)::int as total from build_jobs where status = 'running'`.first(db);
+      return row?.total ?? 0;
     },
     async hasQueued({ engine, platform }) {
-      const { rows } = await sql`
+      const rows = await sql`
         select 1 from build_jobs where status = 'queued' and engine = ${engine} and platform = ${platform}
-         limit 1`.execute(db);
+         limit 1`.all(db);
       return rows.length > 0;
     },
     async counts() {
-      const { rows } = await sql<{ queued: number; running: number; oldest: Date | null }>`
+      const row = await sql<{ queued: number; running: number; oldest: Date | null }>`
         select count(*) filter (where status = 'queued')::int as queued,
                count(*) filter (where status = 'running')::int as running,
                min(created_at) filter (where status = 'queued') as oldest
-          from build_jobs where ended_at is null`.execute(db);
-      const { queued = 0, running = 0, oldest = null } = rows[0] ?? {};
+          from build_jobs where ended_at is null`.first(db);
+      const { queued = 0, running = 0, oldest = null } = row ?? {};
       return { queued, running, oldestQueuedAt: toMs(oldest) };
     },
     async take({ engine, platform }, but, holder, now) {
-      const { rows } = await sql<TakenRow>`
+      const row = await sql<TakenRow>`
         with next as (
           select q.id, q.message from build_jobs q
             join (select repository_id, count(*) filter (where status = 'running') as total, max(started_at) as last
@@ -167,8 +166,7 @@ export function buildStore(db: Sql): BuildStore {
            set status = 'running', holder = ${holder}, heartbeat_at = ${new Date(now)}, starts = b.starts + 1,
                message = null, started_at = ${new Date(now)}
           from next where b.id = next.id
-        returning b.id, b.repository_id, b.digest, b.input, b.starts, next.message`.execute(db);
-      const [row] = rows;
+        returning b.id, b.repository_id, b.digest, b.input, b.starts, next.message`.first(db);
       if (row === undefined) return undefined;
       const { id, input, starts, message } = row;
       const key = { repositoryId: row.repository_id, engine, platform, digest: row.digest };
@@ -178,20 +176,20 @@ export function buildStore(db: Sql): BuildStore {
       return idsOf(
         await sql<{ id: string }>`
           update build_jobs set heartbeat_at = ${new Date(now)} where status = 'running' and holder = ${holder}
-          returning id`.execute(db),
+          returning id`.all(db),
       );
     },
     async runningOf(holder) {
       return idsOf(
         await sql<{ id: string }>`
-          select id from build_jobs where status = 'running' and holder = ${holder}`.execute(db),
+          select id from build_jobs where status = 'running' and holder = ${holder}`.all(db),
       );
     },
     async running() {
-      return idsOf(await sql<{ id: string }>`select id from build_jobs where status = 'running'`.execute(db));
+      return idsOf(await sql<{ id: string }>`select id from build_jobs where status = 'running'`.all(db));
     },
     async notEnded() {
-      return idsOf(await sql<{ id: string }>`select id from build_jobs where ended_at is null`.execute(db));
+      return idsOf(await sql<{ id: string }>`select id from build_jobs where ended_at is null`.all(db));
     },
     async takeBack(holder, heardBefore) {
       return idsOf(
@@ -199,7 +197,7 @@ export function buildStore(db: Sql): BuildStore {
           update build_jobs set status = 'queued', holder = null, heartbeat_at = null, started_at = null
            where status = 'running' and holder <> ${holder}
              and (${toDate(heardBefore)}::timestamptz is null or heartbeat_at < ${toDate(heardBefore)}::timestamptz)
-          returning id`.execute(db),
+          returning id`.all(db),
       );
     },
     async putBack(id, holder, { message, isCounted }) {
@@ -207,34 +205,35 @@ export function buildStore(db: Sql): BuildStore {
         update build_jobs
            set status = 'queued', holder = null, heartbeat_at = null, started_at = null, message = ${message},
                starts = starts - ${isCounted ? 0 : 1}
-         where id = ${id} and status = 'running' and holder = ${holder}`.execute(db);
+         where id = ${id} and status = 'running' and holder = ${holder}`.run(db);
     },
     async end(id, holder, end, now) {
       const [message, fix, reason, lastLines, artifactId] =
         end.status === 'built'
           ? [null, null, null, null, end.artifactId]
           : [end.message, end.fix, end.reason, JSON.stringify(end.lastLines), null];
-      const { rows } = await sql`
+      const changed = await sql`
         update build_jobs
            set status = ${end.status}, message = ${message}, fix = ${fix}, failure = ${reason},
                last_lines = ${lastLines}::jsonb, artifact_id = ${artifactId}, ended_at = ${new Date(now)}, input = null
-         where id = ${id} and status = 'running' and holder = ${holder} returning id`.execute(db);
-      return rows.length > 0;
+         where id = ${id} and status = 'running' and holder = ${holder}`.run(db);
+      return changed > 0;
     },
     async cancelExcept(wanted, requestedBefore, now) {
       return idsOf(
         await sql<{ id: string }>`
           update build_jobs set status = 'cancelled', message = null, ended_at = ${new Date(now)}, input = null
            where ended_at is null and requested_at < ${new Date(requestedBefore)} and id not in ${among(wanted)}
-          returning id`.execute(db),
+          returning id`.all(db),
       );
     },
     async removeEnded(before, limit) {
-      const { rows } = await sql`
+      const changed = await sql`
         delete from build_jobs
-         where id in (select id from build_jobs where ended_at < ${new Date(before)} order by ended_at limit ${limit})
-        returning id`.execute(db);
-      return rows.length;
+         where id in (select id from build_jobs where ended_at < ${new Date(before)} order by ended_at limit ${limit})`.run(
+        db,
+      );
+      return changed;
     },
 
     async appendLog(id, holder, chunk) {
@@ -244,17 +243,17 @@ export function buildStore(db: Sql): BuildStore {
         select ${id}, coalesce((select first_line + jsonb_array_length(lines) from build_log_chunks
                                  where build_job_id = ${id} order by first_line desc limit 1), 1),
                ${JSON.stringify(lines)}::jsonb
-          from build_jobs where id = ${id} and holder = ${holder}`.execute(db);
+          from build_jobs where id = ${id} and holder = ${holder}`.run(db);
     },
     async log(id, after, limit) {
       const found: BuildLogLine[] = [];
       for (let next = after + 1; found.length < limit; ) {
-        const { rows } = await sql<ChunkRow>`
+        const rows = await sql<ChunkRow>`
           select first_line, lines from build_log_chunks
            where build_job_id = ${id}
              and first_line >= coalesce((select max(first_line) from build_log_chunks
                                           where build_job_id = ${id} and first_line <= ${next}), 1)
-           order by first_line limit ${chunksAtOnce}`.execute(db);
+           order by first_line limit ${chunksAtOnce}`.all(db);
         const fresh = rows.flatMap(linesOf).filter((line) => line.id >= next);
         if (fresh.length === 0) break;
         found.push(...fresh);

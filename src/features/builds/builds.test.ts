@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { openWorld, openWorldWithGit, type World } from '../../../test/environments/builds-world.ts';
 import { minute, second } from '../../core/clock.ts';
+import { sql } from '../../platform/database/sql.ts';
 
 /** Requests, runs and ends one build. Returns its artifact. */
 async function built(world: World, wanted: Parameters<World['request']>[0] = {}) {
@@ -105,7 +105,7 @@ test('two requests for the same inputs share one build, also at the same time', 
     world.request(),
   ]);
   expect(new Set(requested.map((one) => (one.kind === 'building' ? one.jobId : ''))).size).toBe(1);
-  const { rows } = await sql`select 1 from build_jobs`.execute(world.database.sql);
+  const rows = await sql`select 1 from build_jobs`.all(world.database.sql);
   expect(rows.length).toBe(1);
 });
 
@@ -125,7 +125,7 @@ test('a request in the moment in which its build ends gets that build or its art
         { kind: 'built', artifactId },
       ]).toContainEqual(one);
   }
-  const { rows } = await sql`select 1 from build_jobs`.execute(world.database.sql);
+  const rows = await sql`select 1 from build_jobs`.all(world.database.sql);
   expect(rows.length).toBe(20);
 });
 
@@ -289,8 +289,6 @@ test('a build that is cancelled when it has just ended stays cancelled, and leav
   await build.make({ 'index.html': 'late' });
   await world.runner.settled();
   expect(await world.builds.job(jobId)).toMatchObject({ status: 'cancelled', artifactId: null });
-  const { rows } = await sql`select 1 from artifacts union all select 1 from owner_blobs`.execute(
-    world.database.sql,
-  );
+  const rows = await sql`select 1 from artifacts union all select 1 from owner_blobs`.all(world.database.sql);
   expect(rows).toEqual([]);
 });

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
-import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Harness, openHarness } from '../../../test/harness.ts';
 import { day } from '../../core/clock.ts';
+import { sql } from '../../platform/database/sql.ts';
 
 let h: Harness;
 beforeAll(async () => {
@@ -56,9 +56,7 @@ test('the jobs of the app compress artifacts, and remove those that nothing uses
   expect((await read.content.variantsOf([blob.digest])).get(blob.digest)?.length).toBe(3);
   h.clock.advance(15 * day);
   await h.app.jobs.runNow('build-cleanup');
-  const { rows } = await sql`select 1 from artifacts union all select 1 from owner_blobs`.execute(
-    h.database.sql,
-  );
+  const rows = await sql`select 1 from artifacts union all select 1 from owner_blobs`.all(h.database.sql);
   expect(rows).toEqual([]);
 });
 

@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { execFileSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openWorld } from '../../../test/environments/builds-world.ts';
+import { sql } from '../../platform/database/sql.ts';
 import { mayUseSecrets, secretsIn } from './secrets.ts';
 
 let folder: string;
@@ -106,9 +106,9 @@ test('a build reads its secrets as files, and no row, log or answer has the valu
   await build.make({ 'index.html': '' });
   await world.runner.settled();
   expect(await world.textOf(jobId)).toContain('it is [redacted]');
-  const { rows } = await sql`
+  const rows = await sql`
     select to_jsonb(j) as row from build_jobs j union all select to_jsonb(l) from build_log_chunks l
-     union all select to_jsonb(a) from artifacts a`.execute(world.database.sql);
+     union all select to_jsonb(a) from artifacts a`.all(world.database.sql);
   // The build, its artifact, and at least one row of its log.
   expect(rows.length).toBeGreaterThanOrEqual(3);
   expect(JSON.stringify([rows, world.shared.logged])).not.toContain(value);

@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 import type { ToolRule } from '../agents/agents.ts';
 import type { McpServer } from './server-store.ts';
 import type { ToolText } from './tool-text.ts';
@@ -94,23 +93,21 @@ type Row = {
 export function connectionStore(db: Sql): ConnectionStore {
   const columns = sql`id, user_id, server_slug, status, encrypted, connected_at, last_used_at`;
   async function remove(userId: string, slug: string) {
-    const { rows } = await sql<Row>`
+    const row = await sql<Row>`
       delete from mcp_connections where user_id = ${userId} and server_slug = ${slug}
-      returning ${columns}`.execute(db);
-    return rows[0] && toConnection(rows[0]);
+      returning ${columns}`.first(db);
+    return row && toConnection(row);
   }
   return {
     async ofUser(userId) {
-      const { rows } = await sql<Row>`
-        select ${columns} from mcp_connections where user_id = ${userId} order by server_slug`.execute(db);
+      const rows = await sql<Row>`
+        select ${columns} from mcp_connections where user_id = ${userId} order by server_slug`.all(db);
       return rows.map(toConnection);
     },
     async find(userId, slug) {
-      const { rows } = await sql<Row>`
-        select ${columns} from mcp_connections where user_id = ${userId} and server_slug = ${slug}`.execute(
-        db,
-      );
-      return rows[0] && toConnection(rows[0]);
+      const row = await sql<Row>`
+        select ${columns} from mcp_connections where user_id = ${userId} and server_slug = ${slug}`.first(db);
+      return row && toConnection(row);
     },
     async put(connection) {
       const replaced = await remove(connection.userId, connection.slug);
@@ -118,39 +115,40 @@ export function connectionStore(db: Sql): ConnectionStore {
         insert into mcp_connections (${columns})
         values (${connection.id}, ${connection.userId}, ${connection.slug}, ${connection.status},
                 ${connection.encrypted}, ${new Date(connection.connectedAt)},
-                ${connection.lastUsedAt === null ? null : new Date(connection.lastUsedAt)})`.execute(db);
+                ${connection.lastUsedAt === null ? null : new Date(connection.lastUsedAt)})`.run(db);
       return replaced;
     },
     remove,
     async counts() {
-      const { rows } = await sql<{ status: string; total: number }>`
-        select status, count(*)::int as total from mcp_connections group by status`.execute(db);
+      const rows = await sql<{ status: string; total: number }>`
+        select status, count(*)::int as total from mcp_connections group by status`.all(db);
       return Object.fromEntries(rows.map(({ status, total }) => [status, total]));
     },
     async owners() {
-      const { rows } = await sql<{ user_id: string }>`
-        select distinct user_id from mcp_connections order by user_id`.execute(db);
+      const rows = await sql<{ user_id: string }>`
+        select distinct user_id from mcp_connections order by user_id`.all(db);
       return rows.map(({ user_id: userId }) => userId);
     },
     async removeOfServer(slug) {
-      const { rows } = await sql<Row>`
-        delete from mcp_connections where server_slug = ${slug} returning ${columns}`.execute(db);
-      await sql`delete from mcp_connection_attempts where server_slug = ${slug}`.execute(db);
+      const rows = await sql<Row>`
+        delete from mcp_connections where server_slug = ${slug} returning ${columns}`.all(db);
+      await sql`delete from mcp_connection_attempts where server_slug = ${slug}`.run(db);
       return rows.map(toConnection);
     },
     async setBroken(id, encrypted) {
-      const { numAffectedRows } = await sql`
+      return (
+        (await sql`
         update mcp_connections set status = 'broken', lease_holder = null, lease_until = null
-         where id = ${id} and status = 'connected' and encrypted is not distinct from ${encrypted}`.execute(
-        db,
+         where id = ${id} and status = 'connected' and encrypted is not distinct from ${encrypted}`.run(
+          db,
+        )) === 1
       );
-      return numAffectedRows === 1n;
     },
     async setUsed(id, at) {
-      await sql`update mcp_connections set last_used_at = ${new Date(at)} where id = ${id}`.execute(db);
+      await sql`update mcp_connections set last_used_at = ${new Date(at)} where id = ${id}`.run(db);
     },
     async acceptedTools(userId) {
-      const { rows } = await sql<{
+      const rows = await sql<{
         slug: string;
         connection_id: string;
         server_name: string;
@@ -168,7 +166,7 @@ export function connectionStore(db: Sql): ConnectionStore {
           join mcp_servers s on s.slug = c.server_slug
           join mcp_server_tools t on t.server_slug = s.slug
          where c.user_id = ${userId} and s.enabled and t.accepted is not null
-         order by s.slug, t.name`.execute(db);
+         order by s.slug, t.name`.all(db);
       return rows.map((row) => ({
         slug: row.slug,
         connectionId: row.connection_id,
@@ -183,59 +181,54 @@ export function connectionStore(db: Sql): ConnectionStore {
       }));
     },
     async lease(id, holder, now, until) {
-      const { numAffectedRows } = await sql`
+      const changed = await sql`
         update mcp_connections set lease_holder = ${holder}, lease_until = ${new Date(until)}
-         where id = ${id} and (lease_until is null or lease_until <= ${new Date(now)})`.execute(db);
-      return numAffectedRows === 1n;
+         where id = ${id} and (lease_until is null or lease_until <= ${new Date(now)})`.run(db);
+      return changed === 1;
     },
     async release(id, holder) {
       await sql`
         update mcp_connections set lease_holder = null, lease_until = null
-         where id = ${id} and lease_holder = ${holder}`.execute(db);
+         where id = ${id} and lease_holder = ${holder}`.run(db);
     },
     async putTokens(id, holder, encrypted) {
-      const { numAffectedRows } = await sql`
+      const changed = await sql`
         update mcp_connections set encrypted = ${encrypted}, lease_holder = null, lease_until = null
-         where id = ${id} and lease_holder = ${holder}`.execute(db);
-      return numAffectedRows === 1n;
+         where id = ${id} and lease_holder = ${holder}`.run(db);
+      return changed === 1;
     },
     async putAttempt({ id, userId, sessionId, slug, issuer, encrypted, expiresAt }) {
       await sql`
         insert into mcp_connection_attempts (id, user_id, session_id, server_slug, issuer, encrypted, expires_at)
-        values (${id}, ${userId}, ${sessionId}, ${slug}, ${issuer}, ${encrypted}, ${new Date(expiresAt)})`.execute(
+        values (${id}, ${userId}, ${sessionId}, ${slug}, ${issuer}, ${encrypted}, ${new Date(expiresAt)})`.run(
         db,
       );
     },
     async takeAttempt({ id, userId, sessionId, slug }) {
-      const { rows } = await sql<{ issuer: string; encrypted: string; expires_at: Date }>`
+      const row = await sql<{ issuer: string; encrypted: string; expires_at: Date }>`
         delete from mcp_connection_attempts
          where id = ${id} and user_id = ${userId} and session_id = ${sessionId} and server_slug = ${slug}
-        returning issuer, encrypted, expires_at`.execute(db);
-      const [row] = rows;
+        returning issuer, encrypted, expires_at`.first(db);
       if (row === undefined) return undefined;
       const { issuer, encrypted, expires_at: expiresAt } = row;
       return { id, userId, sessionId, slug, issuer, encrypted, expiresAt: expiresAt.getTime() };
     },
     async pruneAttempts(now, limit) {
-      const { numAffectedRows } = await sql`
+      return await sql`
         delete from mcp_connection_attempts where id in (
-          select id from mcp_connection_attempts where expires_at <= ${new Date(now)} limit ${limit})`.execute(
+          select id from mcp_connection_attempts where expires_at <= ${new Date(now)} limit ${limit})`.run(
         db,
       );
-      return Number(numAffectedRows ?? 0);
     },
     async underOtherKeys(keyMark, after, limit) {
-      const { rows } = await sql<{ id: string; encrypted: string; url: string }>`
+      return await sql<{ id: string; encrypted: string; url: string }>`
         select c.id, c.encrypted, s.url from mcp_connections c join mcp_servers s on s.slug = c.server_slug
          where c.encrypted is not null and not starts_with(c.encrypted, ${keyMark}) and c.id > ${after}
-         order by c.id limit ${limit}`.execute(db);
-      return rows;
+         order by c.id limit ${limit}`.all(db);
     },
     async replaceEncrypted(id, before, after) {
       await sql`
-        update mcp_connections set encrypted = ${after} where id = ${id} and encrypted = ${before}`.execute(
-        db,
-      );
+        update mcp_connections set encrypted = ${after} where id = ${id} and encrypted = ${before}`.run(db);
     },
   };
 }

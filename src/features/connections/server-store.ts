@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 import type { ToolRule } from '../agents/agents.ts';
 import type { ToolText } from './tool-text.ts';
 
@@ -99,32 +98,30 @@ type ToolRow = {
 export function mcpServerStore(db: Sql): McpServerStore {
   const columns = sql`slug, name, url, auth, tools, read_only_tools, enabled, issuer, changed_issuer, client_id`;
   async function find(slug: string) {
-    const { rows } = await sql<Row>`select ${columns} from mcp_servers where slug = ${slug}`.execute(db);
-    return rows[0] && toServer(rows[0]);
+    const row = await sql<Row>`select ${columns} from mcp_servers where slug = ${slug}`.first(db);
+    return row && toServer(row);
   }
   return {
     async list() {
-      return (await sql<Row>`select ${columns} from mcp_servers order by name, slug`.execute(db)).rows.map(
-        toServer,
-      );
+      return (await sql<Row>`select ${columns} from mcp_servers order by name, slug`.all(db)).map(toServer);
     },
     find,
     async hold(slug) {
-      await sql`select pg_advisory_xact_lock(hashtextextended('mcp:servers', 0))`.execute(db);
+      await sql`select pg_advisory_xact_lock(hashtextextended('mcp:servers', 0))`.run(db);
       return await find(slug);
     },
     async count() {
-      const { rows } = await sql<{ total: string }>`select count(*) as total from mcp_servers`.execute(db);
-      return Number(rows[0]?.total ?? 0);
+      const row = await sql<{ total: string }>`select count(*) as total from mcp_servers`.first(db);
+      return Number(row?.total ?? 0);
     },
     async insert(server) {
-      const { numAffectedRows } = await sql`
+      const changed = await sql`
         insert into mcp_servers (${columns})
         values (${server.slug}, ${server.name}, ${server.url}, ${server.auth}, ${JSON.stringify(server.tools)}::jsonb,
                 ${JSON.stringify(server.readOnlyTools)}::jsonb, ${server.enabled}, ${server.issuer}, ${server.changedIssuer},
                 ${server.clientId})
-        on conflict (slug) do nothing`.execute(db);
-      return numAffectedRows === 1n;
+        on conflict (slug) do nothing`.run(db);
+      return changed === 1;
     },
     async update(server) {
       await sql`
@@ -133,15 +130,15 @@ export function mcpServerStore(db: Sql): McpServerStore {
                tools = ${JSON.stringify(server.tools)}::jsonb,
                read_only_tools = ${JSON.stringify(server.readOnlyTools)}::jsonb, enabled = ${server.enabled},
                issuer = ${server.issuer}, changed_issuer = ${server.changedIssuer}, client_id = ${server.clientId}
-         where slug = ${server.slug}`.execute(db);
+         where slug = ${server.slug}`.run(db);
     },
     async remove(slug) {
-      await sql`delete from mcp_servers where slug = ${slug}`.execute(db);
+      await sql`delete from mcp_servers where slug = ${slug}`.run(db);
     },
     async tools(slug) {
-      const { rows } = await sql<ToolRow>`
+      const rows = await sql<ToolRow>`
         select name, listed, listed_digest, listed_at, accepted, accepted_digest from mcp_server_tools
-         where server_slug = ${slug} order by name`.execute(db);
+         where server_slug = ${slug} order by name`.all(db);
       return rows.map((row) => ({
         name: row.name,
         listed: textIn(row.listed),
@@ -158,62 +155,60 @@ export function mcpServerStore(db: Sql): McpServerStore {
           values (${slug}, ${name}, ${JSON.stringify(listed)}, ${listedDigest}, ${new Date(listedAt)})
           on conflict (server_slug, name) do update set listed = excluded.listed,
             listed_digest = excluded.listed_digest, listed_at = excluded.listed_at
-            where mcp_server_tools.listed_digest <> excluded.listed_digest`.execute(db);
+            where mcp_server_tools.listed_digest <> excluded.listed_digest`.run(db);
       await sql`
         delete from mcp_server_tools
          where server_slug = ${slug} and accepted_digest is null
-           and name not in (select jsonb_array_elements_text(${JSON.stringify(tools.map(({ name }) => name))}::jsonb))`.execute(
+           and name not in (select jsonb_array_elements_text(${JSON.stringify(tools.map(({ name }) => name))}::jsonb))`.run(
         db,
       );
     },
     async accept(slug, name, digest) {
-      const { numAffectedRows } = await sql`
+      const changed = await sql`
         update mcp_server_tools set accepted = listed, accepted_digest = listed_digest
-         where server_slug = ${slug} and name = ${name} and listed_digest = ${digest}`.execute(db);
-      return numAffectedRows === 1n;
+         where server_slug = ${slug} and name = ${name} and listed_digest = ${digest}`.run(db);
+      return changed === 1;
     },
     async removeTools(slug) {
-      await sql`delete from mcp_server_tools where server_slug = ${slug}`.execute(db);
+      await sql`delete from mcp_server_tools where server_slug = ${slug}`.run(db);
     },
     async clientSecret(slug) {
-      const { rows } = await sql<{ client_secret: string | null }>`
-        select client_secret from mcp_servers where slug = ${slug}`.execute(db);
-      return rows[0]?.client_secret ?? null;
+      const row = await sql<{ client_secret: string | null }>`
+        select client_secret from mcp_servers where slug = ${slug}`.first(db);
+      return row?.client_secret ?? null;
     },
     async putClientSecret(slug, encrypted) {
-      await sql`update mcp_servers set client_secret = ${encrypted} where slug = ${slug}`.execute(db);
+      await sql`update mcp_servers set client_secret = ${encrypted} where slug = ${slug}`.run(db);
     },
     async registration(slug) {
-      const { rows } = await sql<{ registration: string | null }>`
-        select registration from mcp_servers where slug = ${slug}`.execute(db);
-      return rows[0]?.registration ?? null;
+      const row = await sql<{ registration: string | null }>`
+        select registration from mcp_servers where slug = ${slug}`.first(db);
+      return row?.registration ?? null;
     },
     async putRegistration(slug, encrypted) {
-      await sql`update mcp_servers set registration = ${encrypted} where slug = ${slug}`.execute(db);
+      await sql`update mcp_servers set registration = ${encrypted} where slug = ${slug}`.run(db);
     },
     async registrationsUnderOtherKeys(keyMark, after, limit) {
-      const { rows } = await sql<{ slug: string; issuer: string; encrypted: string }>`
+      return await sql<{ slug: string; issuer: string; encrypted: string }>`
         select slug, issuer, registration as encrypted from mcp_servers
          where registration is not null and issuer is not null and not starts_with(registration, ${keyMark})
            and slug > ${after}
-         order by slug limit ${limit}`.execute(db);
-      return rows;
+         order by slug limit ${limit}`.all(db);
     },
     async clientSecretsUnderOtherKeys(keyMark, after, limit) {
-      const { rows } = await sql<{ slug: string; url: string; issuer: string | null; encrypted: string }>`
+      return await sql<{ slug: string; url: string; issuer: string | null; encrypted: string }>`
         select slug, url, issuer, client_secret as encrypted from mcp_servers
          where client_secret is not null and not starts_with(client_secret, ${keyMark}) and slug > ${after}
-         order by slug limit ${limit}`.execute(db);
-      return rows;
+         order by slug limit ${limit}`.all(db);
     },
     async replaceClientSecret(slug, before, after) {
       await sql`
         update mcp_servers set client_secret = ${after}
-         where slug = ${slug} and client_secret = ${before}`.execute(db);
+         where slug = ${slug} and client_secret = ${before}`.run(db);
     },
     async replaceRegistration(slug, before, after) {
       await sql`
-        update mcp_servers set registration = ${after} where slug = ${slug} and registration = ${before}`.execute(
+        update mcp_servers set registration = ${after} where slug = ${slug} and registration = ${before}`.run(
         db,
       );
     },

@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 import { inBatches } from '../../platform/in-batches.ts';
 
 /** A row of the ledger: one issued browser grant, for the site's owner to see. It never contains the grant's secret. */
@@ -42,26 +41,25 @@ export function grantStore(db: Sql): GrantStore {
       await sql`
         insert into site_grants (id, site_id, user_id, epoch, generation, issued_at, ends_at, address, agent)
         values (${id}, ${siteId}, ${userId}, ${epoch}, ${generation}, ${new Date(issuedAt)},
-          ${new Date(endsAt)}, ${address}, ${agent})`.execute(db);
+          ${new Date(endsAt)}, ${address}, ${agent})`.run(db);
     },
     async page(siteId, page, limit) {
-      const { rows } = await sql<GrantRow>`
+      const rows = await sql<GrantRow>`
         select id, site_id, user_id, epoch::text, generation::text, issued_at, ends_at, address, agent
           from site_grants where site_id = ${siteId}
-         order by issued_at desc, id limit ${limit} offset ${(page - 1) * limit}`.execute(db);
+         order by issued_at desc, id limit ${limit} offset ${(page - 1) * limit}`.all(db);
       const counted = await sql<{ total: number }>`
         select count(*)::int as total
-          from (select 1 from site_grants where site_id = ${siteId} limit 2000) counted`.execute(db);
-      return { items: rows.map(toEntry), total: counted.rows[0]?.total ?? 0 };
+          from (select 1 from site_grants where site_id = ${siteId} limit 2000) counted`.first(db);
+      return { items: rows.map(toEntry), total: counted?.total ?? 0 };
     },
     async prune(endedBefore) {
       await inBatches(5_000, async (limit) => {
-        const { numAffectedRows } = await sql`
+        return await sql`
           delete from site_grants where id in (
-            select id from site_grants where ends_at < ${new Date(endedBefore)} order by ends_at limit ${limit})`.execute(
+            select id from site_grants where ends_at < ${new Date(endedBefore)} order by ends_at limit ${limit})`.run(
           db,
         );
-        return Number(numAffectedRows ?? 0);
       });
     },
   };

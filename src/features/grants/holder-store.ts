@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 import { inBatches } from '../../platform/in-batches.ts';
 
 /** A grant of an Environment that a browser may hold now. It never contains the grant's secret. */
@@ -41,41 +40,36 @@ export function holderStore(db: Sql): HolderStore {
     async insert({ id, storeKey, environmentId, userId, sessionId, endsAt }) {
       await sql`
         insert into environment_grants (id, store_key, environment_id, user_id, session_id, ends_at)
-        values (${id}, ${storeKey}, ${environmentId}, ${userId}, ${sessionId}, ${new Date(endsAt)})`.execute(
-        db,
-      );
+        values (${id}, ${storeKey}, ${environmentId}, ${userId}, ${sessionId}, ${new Date(endsAt)})`.run(db);
     },
     async ofUser(userId, now) {
-      const { rows } = await sql<Row>`
+      const rows = await sql<Row>`
         select ${columns} from environment_grants
-         where user_id = ${userId} and ends_at > ${new Date(now)}`.execute(db);
+         where user_id = ${userId} and ends_at > ${new Date(now)}`.all(db);
       return rows.map(toGrant);
     },
     async ofSession(sessionId, now) {
-      const { rows } = await sql<Row>`
+      const rows = await sql<Row>`
         select ${columns} from environment_grants
-         where session_id = ${sessionId} and ends_at > ${new Date(now)}`.execute(db);
+         where session_id = ${sessionId} and ends_at > ${new Date(now)}`.all(db);
       return rows.map(toGrant);
     },
     async holders(now) {
-      const { rows } = await sql<{ user_id: string; session_id: string }>`
-        select distinct user_id, session_id from environment_grants where ends_at > ${new Date(now)}`.execute(
-        db,
-      );
+      const rows = await sql<{ user_id: string; session_id: string }>`
+        select distinct user_id, session_id from environment_grants where ends_at > ${new Date(now)}`.all(db);
       return rows.map(({ user_id: userId, session_id: sessionId }) => ({ userId, sessionId }));
     },
     async remove(ids) {
       await sql`
         delete from environment_grants
-         where id in (select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`.execute(db);
+         where id in (select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`.run(db);
     },
     async prune(endedBefore) {
       await inBatches(5_000, async (limit) => {
-        const { numAffectedRows } = await sql`
+        return await sql`
           delete from environment_grants where id in (
             select id from environment_grants where ends_at < ${new Date(endedBefore)}
-             order by ends_at limit ${limit})`.execute(db);
-        return Number(numAffectedRows ?? 0);
+             order by ends_at limit ${limit})`.run(db);
       });
     },
   };

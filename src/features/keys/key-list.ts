@@ -1,8 +1,7 @@
-import { type RawBuilder, sql } from 'kysely';
 import type { KeyType } from '../../core/caller.ts';
 import { day } from '../../core/clock.ts';
 import { allScopes, effectiveScopes, type Scope } from '../../core/scopes.ts';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql, type Statement } from '../../platform/database/sql.ts';
 import { searched } from '../../platform/database/values.ts';
 import type { KeyStatus } from './key.ts';
 
@@ -38,7 +37,7 @@ export const usualOrder: Readonly<Record<KeySort, KeyOrder['order']>> = {
 };
 
 /** Each order is that of an index, forwards or backwards. "Never used" sorts as the oldest use, "no expiry" as the latest. */
-export function orderOf({ sort, order }: KeyOrder): RawBuilder<unknown> {
+export function orderOf({ sort, order }: KeyOrder): Statement {
   const isUp = order === 'asc';
   if (sort === 'name') return isUp ? sql`lower(k.name), k.id` : sql`lower(k.name) desc, k.id desc`;
   if (sort === 'expiresAt') return isUp ? sql`k.expires_at, k.id` : sql`k.expires_at desc, k.id desc`;
@@ -48,7 +47,7 @@ export function orderOf({ sort, order }: KeyOrder): RawBuilder<unknown> {
     : sql`u.last_used_at desc nulls last, u.key_id`;
 }
 
-export function whereOf(filter: KeyFilter, now: number): RawBuilder<unknown> {
+export function whereOf(filter: KeyFilter, now: number): Statement {
   const at = new Date(now);
   const parts = [sql`true`];
   if (filter.type !== undefined) parts.push(sql`k.type = ${filter.type}`);
@@ -71,19 +70,19 @@ export function whereOf(filter: KeyFilter, now: number): RawBuilder<unknown> {
     const before = new Date(now - filter.unusedDays * day);
     parts.push(sql`coalesce(u.last_used_at, k.created_at) < ${before}`);
   }
-  return sql`${sql.join(parts, sql` and `)}`;
+  return sql`${sql.join(parts, ' and ')}`;
 }
 
-function mayDo(scope: Scope): RawBuilder<unknown> {
+function mayDo(scope: Scope): Statement {
   const enough = allScopes.filter((held) => effectiveScopes([held]).includes(scope));
   return sql`(${sql.join(
     enough.map((held) => sql`k.scopes @> ${JSON.stringify([held])}::jsonb`),
-    sql` or `,
+    ' or ',
   )})`;
 }
 
 /** Neither subquery refers to `k`, so the database runs each once and not once for each key. */
-function reaches(fullName: string): RawBuilder<unknown> {
+function reaches(fullName: string): Statement {
   const named = sql`x.full_name_key = ${fullName.toLowerCase()}`;
   return sql`(
     (k.repository_mode = 'all' and exists (select 1 from repositories x where ${named}))
@@ -94,17 +93,17 @@ function reaches(fullName: string): RawBuilder<unknown> {
 /** Without further filters the stored counters are the total. With filters, counting stops at what a person can page through. */
 const maxCounted = 2_000;
 
-export async function countOf(db: Sql, filter: KeyFilter, where: RawBuilder<unknown>): Promise<number> {
+export async function countOf(db: Sql, filter: KeyFilter, where: Statement): Promise<number> {
   const { type = null, ...further } = filter;
   if (Object.values(further).every((value) => value === undefined)) {
-    const { rows } = await sql<{ total: number }>`
+    const row = await sql<{ total: number }>`
       select coalesce(sum(total), 0)::int as total from api_key_counts
-       where ${type}::text is null or type = ${type}`.execute(db);
-    return rows[0]?.total ?? 0;
+       where ${type}::text is null or type = ${type}`.first(db);
+    return row?.total ?? 0;
   }
-  const { rows } = await sql<{ total: number }>`
+  const row = await sql<{ total: number }>`
     select count(*)::int as total from (
       select 1 from api_keys k join api_key_last_used u on u.key_id = k.id where ${where} limit ${maxCounted}
-    ) counted`.execute(db);
-  return rows[0]?.total ?? 0;
+    ) counted`.first(db);
+  return row?.total ?? 0;
 }

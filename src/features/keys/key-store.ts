@@ -1,8 +1,8 @@
-import { type RawBuilder, sql } from 'kysely';
 import type { CallerKey, KeyType, RepositoryAccess } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import { isNarrowerOrEqual, type Scope } from '../../core/scopes.ts';
-import { isForeignKeyViolation, type Sql } from '../../platform/database/database.ts';
+import { isForeignKeyViolation } from '../../platform/database/database.ts';
+import { type Sql, sql, type Statement } from '../../platform/database/sql.ts';
 import { toDate, toMs } from '../../platform/database/values.ts';
 import { type Key, type RevokeReason, statusOf } from './key.ts';
 import { countOf, type KeyFilter, type KeyOrder, orderOf, whereOf } from './key-list.ts';
@@ -128,11 +128,11 @@ export type KeyStore = {
 };
 
 export function keyStore(db: Sql): KeyStore {
-  async function many(query: RawBuilder<KeyRow>): Promise<Key[]> {
-    const { rows } = await query.execute(db);
+  async function many(query: Statement<KeyRow>): Promise<Key[]> {
+    const rows = await query.all(db);
     return rows.map(toKey);
   }
-  const one = async (query: RawBuilder<KeyRow>) => (await many(query))[0];
+  const one = async (query: Statement<KeyRow>) => (await many(query))[0];
   const isActive = (now: number) =>
     sql`k.revoked_at is null and k.expiry_recorded_at is null
         and (k.expires_at is null or k.expires_at > ${new Date(now)})`;
@@ -145,13 +145,13 @@ export function keyStore(db: Sql): KeyStore {
         values (${key.id}, decode(${key.digest}, 'hex'), ${key.type}, ${key.name}, ${JSON.stringify(key.scopes)}::jsonb,
                 ${key.repositoryIds === 'all' ? 'all' : 'selected'}, ${key.ownerUserId}, ${new Date(key.createdAt)},
                 ${key.createdBy}, ${key.lifetimeMs}, ${toDate(key.expiresAt)}, ${key.replaces},
-                ${toDate(key.importedAt ?? null)})`.execute(db);
+                ${toDate(key.importedAt ?? null)})`.run(db);
       if (key.repositoryIds !== 'all') await addRepositories(db, key.id, key.repositoryIds);
     },
     get: (id) => one(sql<KeyRow>`select ${columns} from ${tables} where k.id = ${id}`),
     async getForUpdate(id) {
       // Lock first, then read. After waiting for the lock, a new statement sees the current row and its repositories.
-      await sql`select 1 from api_keys where id = ${id} for update`.execute(db);
+      await sql`select 1 from api_keys where id = ${id} for update`.run(db);
       return await one(sql<KeyRow>`select ${columns} from ${tables} where k.id = ${id}`);
     },
     findByDigest: (digest) =>
@@ -168,16 +168,16 @@ export function keyStore(db: Sql): KeyStore {
         select ${columns} from ${tables}
          where k.id in (select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`),
     async lockOwner(ownerUserId) {
-      await sql`select pg_advisory_xact_lock(7263002, hashtext(${ownerUserId}))`.execute(db);
+      await sql`select pg_advisory_xact_lock(7263002, hashtext(${ownerUserId}))`.run(db);
     },
     async countActive(ownerUserId, now) {
-      const { rows } = await sql<{ slots: number }>`
+      const row = await sql<{ slots: number }>`
         select count(*)::int as slots from api_keys k
          where k.owner_user_id = ${ownerUserId} and ${isActive(now)}
            and not exists (select 1 from api_keys p where p.id = k.replaces and p.revoked_at is null
                               and p.expiry_recorded_at is null
-                              and (p.expires_at is null or p.expires_at > ${new Date(now)}))`.execute(db);
-      return rows[0]?.slots ?? 0;
+                              and (p.expires_at is null or p.expires_at > ${new Date(now)}))`.first(db);
+      return row?.slots ?? 0;
     },
     async change(id, change) {
       const sets = [
@@ -186,36 +186,37 @@ export function keyStore(db: Sql): KeyStore {
         ...(change.expiresAt === undefined ? [] : [sql`expires_at = ${toDate(change.expiresAt)}`]),
         ...(change.lifetimeMs === undefined ? [] : [sql`lifetime_ms = ${change.lifetimeMs}`]),
       ];
-      if (sets.length > 0) await sql`update api_keys set ${sql.join(sets)} where id = ${id}`.execute(db);
+      if (sets.length > 0) await sql`update api_keys set ${sql.join(sets)} where id = ${id}`.run(db);
     },
     async setRepositories(id, repositoryIds) {
-      await sql`update api_keys set repository_mode = ${repositoryIds === 'all' ? 'all' : 'selected'} where id = ${id}`.execute(
+      await sql`update api_keys set repository_mode = ${repositoryIds === 'all' ? 'all' : 'selected'} where id = ${id}`.run(
         db,
       );
-      await sql`delete from api_key_repositories where key_id = ${id}`.execute(db);
+      await sql`delete from api_key_repositories where key_id = ${id}`.run(db);
       if (repositoryIds !== 'all') await addRepositories(db, id, repositoryIds);
     },
     async revoke(id, at, by, reason) {
       await sql`
         update api_keys set revoked_at = ${new Date(at)}, revoked_by = ${by}, revoke_reason = ${reason}
-         where id = ${id} and revoked_at is null`.execute(db);
+         where id = ${id} and revoked_at is null`.run(db);
     },
     async linkSuccessor(id, successorId, expiresAt, graceSeconds) {
       await sql`
         update api_keys set replaced_by = ${successorId}, expires_at = ${new Date(expiresAt)}, grace_seconds = ${graceSeconds}
-         where id = ${id}`.execute(db);
+         where id = ${id}`.run(db);
     },
     async recordFirstUse(id, at) {
-      const { rows } = await sql`
-        update api_keys set first_used_at = ${new Date(at)} where id = ${id} and first_used_at is null
-        returning id`.execute(db);
-      return rows.length > 0;
+      const changed = await sql`
+        update api_keys set first_used_at = ${new Date(at)} where id = ${id} and first_used_at is null`.run(
+        db,
+      );
+      return changed > 0;
     },
     async setSuspended(id, at) {
-      await sql`update api_keys set suspended_at = ${toDate(at)} where id = ${id}`.execute(db);
+      await sql`update api_keys set suspended_at = ${toDate(at)} where id = ${id}`.run(db);
     },
     async holdLive(id, now, asked) {
-      const { rows } = await sql`select 1 from api_keys where id = ${id} for share`.execute(db);
+      const rows = await sql`select 1 from api_keys where id = ${id} for share`.all(db);
       const key =
         rows.length === 0
           ? undefined
@@ -230,17 +231,17 @@ export function keyStore(db: Sql): KeyStore {
         });
     },
     async isInUse(id, now) {
-      const { rows } = await sql`
+      const rows = await sql`
         with recursive line (id) as (
           select ${id}::text
           union
           select p.replaced_by from api_keys p join line on p.id = line.id where p.replaced_by is not null)
-        select 1 from api_keys k join line on line.id = k.id where ${isActive(now)} limit 1`.execute(db);
+        select 1 from api_keys k join line on line.id = k.id where ${isActive(now)} limit 1`.all(db);
       return rows.length > 0;
     },
     async namesOf(ids) {
-      const { rows } = await sql<{ id: string; name: string }>`
-        select id, name from api_keys where id in (select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`.execute(
+      const rows = await sql<{ id: string; name: string }>`
+        select id, name from api_keys where id in (select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`.all(
         db,
       );
       return new Map(rows.map(({ id, name }) => [id, name]));
@@ -250,12 +251,12 @@ export function keyStore(db: Sql): KeyStore {
         sql<KeyRow>`select ${columns} from ${tables} where k.owner_user_id = ${ownerUserId} and ${isActive(now)} order by k.id`,
       ),
     async ownersAfter(userId, limit, now) {
-      const { rows } = await sql<{ owner_user_id: string; has_usable: boolean; has_suspended: boolean }>`
+      const rows = await sql<{ owner_user_id: string; has_usable: boolean; has_suspended: boolean }>`
         select k.owner_user_id, bool_or(k.suspended_at is null) as has_usable,
                bool_or(k.suspended_at is not null) as has_suspended
           from api_keys k
          where k.owner_user_id is not null and ${isActive(now)} and k.owner_user_id > ${userId ?? ''}
-         group by k.owner_user_id order by k.owner_user_id limit ${limit}`.execute(db);
+         group by k.owner_user_id order by k.owner_user_id limit ${limit}`.all(db);
       return rows.map((row) => ({
         userId: row.owner_user_id,
         hasUsable: row.has_usable,
@@ -268,10 +269,11 @@ export function keyStore(db: Sql): KeyStore {
          where k.expires_at is not null and k.revoked_at is null and k.expiry_recorded_at is null
            and k.expires_at <= ${new Date(now)} order by k.expires_at limit ${limit}`),
     async markExpiryRecorded(id, at) {
-      const { rows } = await sql`
-        update api_keys set expiry_recorded_at = ${new Date(at)} where id = ${id} and expiry_recorded_at is null
-        returning id`.execute(db);
-      return rows.length > 0;
+      const changed = await sql`
+        update api_keys set expiry_recorded_at = ${new Date(at)} where id = ${id} and expiry_recorded_at is null`.run(
+        db,
+      );
+      return changed > 0;
     },
     expiringBetween: (from, to, after, limit) =>
       many(sql<KeyRow>`
@@ -280,14 +282,14 @@ export function keyStore(db: Sql): KeyStore {
            and k.expires_at > ${new Date(from)} and k.expires_at <= ${new Date(to)} and k.id > ${after ?? ''}
          order by k.id limit ${limit}`),
     async endingByDay(now, to) {
-      const { rows } = await sql<{ day: Date; type: KeyType; keys: number }>`
+      const rows = await sql<{ day: Date; type: KeyType; keys: number }>`
         select date_bin('1 day', k.expires_at, timestamptz '2000-01-01 00:00:00+00') as day, k.type,
                count(*)::int as keys
           from (select expires_at, type from api_keys
                  where expires_at is not null and revoked_at is null and expiry_recorded_at is null
                    and expires_at > ${new Date(now)} and expires_at <= ${new Date(to)}
                  order by expires_at limit ${maxEnding}) k
-         group by 1, 2 order by 1, 2`.execute(db);
+         group by 1, 2 order by 1, 2`.all(db);
       return rows.map(({ day, type, keys }) => ({ day: day.getTime(), type, keys }));
     },
     activeAfter: (id, limit, now) =>
@@ -298,7 +300,7 @@ export function keyStore(db: Sql): KeyStore {
 }
 
 /** A query for the ids of a key and of the keys that it replaced by rotations, for the stores of other features. */
-export function keyAndPredecessors(id: string): RawBuilder<unknown> {
+export function keyAndPredecessors(id: string): Statement {
   return sql`
     with recursive line (id, replaces) as (
       select k.id, k.replaces from api_keys k where k.id = ${id}
@@ -315,7 +317,7 @@ async function addRepositories(db: Sql, keyId: string, repositoryIds: readonly s
   try {
     await sql`
       insert into api_key_repositories (key_id, repository_id)
-      select ${keyId}, id from jsonb_array_elements_text(${JSON.stringify(repositoryIds)}::jsonb) as id`.execute(
+      select ${keyId}, id from jsonb_array_elements_text(${JSON.stringify(repositoryIds)}::jsonb) as id`.run(
       db,
     );
   } catch (error) {

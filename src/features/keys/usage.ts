@@ -1,6 +1,5 @@
-import { sql } from 'kysely';
 import { type Clock, day, hour, minute } from '../../core/clock.ts';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 import { inBatches } from '../../platform/in-batches.ts';
 import { type UsedFrom, usedFrom, type UseOrigin } from './used-from.ts';
 
@@ -49,11 +48,11 @@ export type UsageStore = {
 
 export function usageStore(db: Sql): UsageStore {
   async function readMany(keyIds: readonly string[], per: UsagePeriod, from: number, to: number) {
-    const { rows } = await sql<UsageRow>`
+    const rows = await sql<UsageRow>`
       select key_id, bucket, outcome, count from api_key_usage
        where key_id in (select jsonb_array_elements_text(${JSON.stringify(keyIds)}::jsonb)) and per = ${per}
          and bucket >= ${new Date(from)} and bucket < ${new Date(to)}
-       order by key_id, bucket`.execute(db);
+       order by key_id, bucket`.all(db);
     const ofKeys = Map.groupBy(rows, ({ key_id }) => key_id);
     return new Map([...ofKeys].map(([keyId, own]) => [keyId, toPoints(own)]));
   }
@@ -71,7 +70,7 @@ export function usageStore(db: Sql): UsageStore {
           from jsonb_to_recordset(${JSON.stringify(rows.map(toRow))}::jsonb)
                as x(key_id text, per text, bucket timestamptz, outcome text, count bigint)
           join api_keys k on k.id = x.key_id
-        on conflict (key_id, per, bucket, outcome) do update set count = api_key_usage.count + excluded.count`.execute(
+        on conflict (key_id, per, bucket, outcome) do update set count = api_key_usage.count + excluded.count`.run(
         db,
       );
       await sql`
@@ -80,7 +79,7 @@ export function usageStore(db: Sql): UsageStore {
           from jsonb_to_recordset(${JSON.stringify(rows.map(toRow))}::jsonb)
                as x(key_id text, per text, bucket timestamptz, outcome text, count bigint)
          group by 1, 2, 3 order by 1, 2, 3
-        on conflict (per, bucket, outcome) do update set count = api_key_usage_totals.count + excluded.count`.execute(
+        on conflict (per, bucket, outcome) do update set count = api_key_usage_totals.count + excluded.count`.run(
         db,
       );
     },
@@ -95,7 +94,7 @@ export function usageStore(db: Sql): UsageStore {
           join api_keys k on k.id = x.key_id
         on conflict (key_id) do update
            set last_used_at = excluded.last_used_at, network = excluded.network, program = excluded.program
-         where api_key_last_used.last_used_at is null or api_key_last_used.last_used_at < excluded.last_used_at`.execute(
+         where api_key_last_used.last_used_at is null or api_key_last_used.last_used_at < excluded.last_used_at`.run(
         db,
       );
     },
@@ -103,25 +102,22 @@ export function usageStore(db: Sql): UsageStore {
       return (await readMany([keyId], per, from, to)).get(keyId) ?? [];
     },
     async readAll(per, from, to) {
-      const { rows } = await sql<CountRow>`
+      const rows = await sql<CountRow>`
         select bucket, outcome, count from api_key_usage_totals
-         where per = ${per} and bucket >= ${new Date(from)} and bucket < ${new Date(to)} order by bucket`.execute(
+         where per = ${per} and bucket >= ${new Date(from)} and bucket < ${new Date(to)} order by bucket`.all(
         db,
       );
       return toPoints(rows);
     },
     readMany,
     async prune(per, before) {
-      await sql`delete from api_key_usage_totals where per = ${per} and bucket < ${new Date(before)}`.execute(
-        db,
-      );
+      await sql`delete from api_key_usage_totals where per = ${per} and bucket < ${new Date(before)}`.run(db);
       await inBatches(10_000, async (limit) => {
-        const { numAffectedRows } = await sql`
+        return await sql`
           delete from api_key_usage where ctid in (
-            select ctid from api_key_usage where per = ${per} and bucket < ${new Date(before)} limit ${limit})`.execute(
+            select ctid from api_key_usage where per = ${per} and bucket < ${new Date(before)} limit ${limit})`.run(
           db,
         );
-        return Number(numAffectedRows ?? 0);
       });
     },
   };

@@ -1,7 +1,6 @@
-import { sql } from 'kysely';
 import type { Clock } from '../../core/clock.ts';
 import { newId, type Random } from '../../core/ids.ts';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Notice, NoticeQuery, NoticeRecipient, NoticeSubject, NoticeWriter } from './notice-kinds.ts';
 
@@ -23,30 +22,30 @@ export function noticeStore(
       const userId = recipient.kind === 'user' ? recipient.userId : null;
       const id = newId(random, 'ntc');
       const dedupeKey = [userId ?? 'administrators', kind, subjectId, occasion ?? ''].join(' ');
-      const { rows } = await sql`
+      const rows = await sql`
         insert into notices (id, user_id, kind, subject, fields, dedupe_key, created_at)
         values (${id}, ${userId}, ${kind}, ${subjectId}, ${JSON.stringify(fields)}::jsonb, ${dedupeKey},
                 ${new Date(clock.now())})
         on conflict (dedupe_key) do nothing
-        returning id`.execute(db);
+        returning id`.all(db);
       // Log before the commit. A rollback and retry may log the line twice, which is better than losing it.
       if (rows.length > 0) log.info({ notice: id, kind, ...subject, userId }, 'notice');
     },
     async list(recipient, { page, limit, unread }) {
-      const where = sql.join([belongsTo(recipient), hasState(unread)], sql` and `);
+      const where = sql.join([belongsTo(recipient), hasState(unread)], ' and ');
       const counted = await sql<{ items: number }>`
-        select count(*)::int as items from notices where ${where}`.execute(db);
-      const { rows } = await sql<NoticeRow>`
+        select count(*)::int as items from notices where ${where}`.first(db);
+      const rows = await sql<NoticeRow>`
         select ${columns} from notices where ${where}
-         order by created_at desc, id desc limit ${limit} offset ${(page - 1) * limit}`.execute(db);
-      return { notices: rows.map(toNotice), items: counted.rows[0]?.items ?? 0 };
+         order by created_at desc, id desc limit ${limit} offset ${(page - 1) * limit}`.all(db);
+      return { notices: rows.map(toNotice), items: counted?.items ?? 0 };
     },
     async markRead(recipient, id) {
-      const { rows } = await sql<NoticeRow>`
+      const row = await sql<NoticeRow>`
         update notices set read_at = coalesce(read_at, ${new Date(clock.now())})
          where id = ${id} and ${belongsTo(recipient)}
-        returning ${columns}`.execute(db);
-      return rows[0] && toNotice(rows[0]);
+        returning ${columns}`.first(db);
+      return row && toNotice(row);
     },
   };
 }

@@ -1,5 +1,4 @@
 // @module-tag sql
-import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { FastifyInstance } from 'fastify';
 import { FakeClock } from '../../../test/clock.ts';
@@ -8,6 +7,7 @@ import { openTestDatabase } from '../../../test/database.ts';
 import type { Role } from '../../core/caller.ts';
 import { systemRandom } from '../../core/ids.ts';
 import type { Database } from '../../platform/database/database.ts';
+import { sql } from '../../platform/database/sql.ts';
 import { createWebServer } from '../../surfaces/web/server.ts';
 import { noticeStore } from './notice-store.ts';
 import { createNotices, type NewNotice } from './notices.ts';
@@ -57,7 +57,7 @@ beforeEach(async () => {
   clock = new FakeClock();
   asking = { id: 'usr_ada', roles: ['user'] };
   logged = [];
-  await sql`delete from notices`.execute(database.sql);
+  await sql`delete from notices`.run(database.sql);
 });
 
 const notice = (more: Partial<NewNotice> = {}): NewNotice => ({

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { systemAuditContext } from '../../core/caller.ts';
 import { day, minute } from '../../core/clock.ts';
@@ -15,6 +14,7 @@ import {
   uiOrigin,
   withAdministrator,
 } from '../../../test/identity.ts';
+import { sql } from '../../platform/database/sql.ts';
 import { builtinDirectory } from '../accounts/builtin-directory.ts';
 import { createOidcClient } from '../people/oidc-client.ts';
 import { clientSecretFor, principalSyncClientId } from './clients.ts';
@@ -296,9 +296,9 @@ describe('codes and refresh tokens', () => {
     expect((await refresh(first.refresh_token)).body.refresh_token).toBe(second.refresh_token);
     await post('/token/revocation', { ...cli, token: second.refresh_token });
     expect((await refresh(first.refresh_token)).body.error).toBe('invalid_grant');
-    const { rows } = await sql`
+    const rows = await sql`
       select 1 from oidc_records where model = 'RefreshSuccessor'
-         and id_hash = ${secretDigest(first.refresh_token)}`.execute(open.database.sql);
+         and id_hash = ${secretDigest(first.refresh_token)}`.all(open.database.sql);
     expect(rows).toEqual([]);
   });
 
@@ -446,10 +446,10 @@ describe('a device without a browser', () => {
 describe('strangers', () => {
   const wrongToken = 'x'.repeat(43);
   const sessionsKept = async () => {
-    const { rows } = await sql<{ kept: number }>`
+    const row = await sql<{ kept: number }>`
       select count(*)::int as kept from oidc_records
-       where model = 'Session' and expires_at > ${new Date(clock.now())}`.execute(open.database.sql);
-    return rows[0]?.kept ?? 0;
+       where model = 'Session' and expires_at > ${new Date(clock.now())}`.first(open.database.sql);
+    return row?.kept ?? 0;
   };
 
   test('who opens a page of the provider and goes leaves nothing behind after a quarter of an hour', async () => {
@@ -676,10 +676,8 @@ describe('what was proved before an account was signed out everywhere', () => {
     const person = await makePerson('busy@example.com');
     const busy = new Browser(open.app);
     await busy.signIn(person.email, person.password);
-    const { rows } = await sql<{ row: string }>`
-      select row_to_json(r)::text as row from oidc_records r where model = 'Session'`.execute(
-      open.database.sql,
-    );
+    const rows = await sql<{ row: string }>`
+      select row_to_json(r)::text as row from oidc_records r where model = 'Session'`.all(open.database.sql);
     clock.advance(1);
     await open.identity.accounts.resetPassword(
       systemAuditContext,
@@ -690,7 +688,7 @@ describe('what was proved before an account was signed out everywhere', () => {
     for (const { row } of rows)
       await sql`
         insert into oidc_records select * from json_populate_record(null::oidc_records, ${row}::json)
-        on conflict do nothing`.execute(open.database.sql);
+        on conflict do nothing`.run(open.database.sql);
     clock.advance(1);
     const page = await busy.follow(await busy.get('/auth/login?returnTo=/after'));
     expect(page.text).toContain('type="password"');
@@ -849,8 +847,8 @@ describe('at rest', () => {
         'users',
         'provider_signing_keys',
       ].map(async (table) => {
-        const { rows } = await sql<{ row: string }>`
-            select to_jsonb(t)::text as row from ${sql.table(table)} t`.execute(open.database.sql);
+        const rows = await sql<{ row: string }>`
+            select to_jsonb(t)::text as row from ${sql.id(table)} t`.all(open.database.sql);
         return rows.map(({ row }) => row).join('\n');
       }),
     );

@@ -1,6 +1,5 @@
-import { sql } from 'kysely';
 import type { Clock } from '../../core/clock.ts';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 import { toDate } from '../../platform/database/values.ts';
 import { inBatches } from '../../platform/in-batches.ts';
 
@@ -88,17 +87,17 @@ export function recordStore(db: Sql, clock: Clock): RecordStore {
   const columns = sql`id_hash, payload, grant_id, consumed_at, created_at`;
   const live = () => sql`(expires_at is null or expires_at > ${new Date(clock.now())})`;
   const one = async (where: ReturnType<typeof live>) => {
-    const { rows } = await sql<RecordRow>`
+    const row = await sql<RecordRow>`
       select ${columns} from oidc_records where ${where} and ${live()}
-       order by created_at desc limit 1`.execute(db);
-    return rows[0] && toRecord(rows[0]);
+       order by created_at desc limit 1`.first(db);
+    return row && toRecord(row);
   };
   /**
    * Takes one advisory lock for each grant, in one order, before any row is changed. Ending a grant deletes many rows, so
    * two transactions could otherwise deadlock.
    */
   async function lockGrants(grants: ReturnType<typeof live>): Promise<void> {
-    await sql`select pg_advisory_xact_lock(7263011, hashtext(g.grant_id)) from (${grants}) g`.execute(db);
+    await sql`select pg_advisory_xact_lock(7263011, hashtext(g.grant_id)) from (${grants}) g`.run(db);
   }
 
   return {
@@ -112,44 +111,44 @@ export function recordStore(db: Sql, clock: Clock): RecordStore {
         on conflict (model, id_hash) do update
           set payload = excluded.payload, grant_id = excluded.grant_id, uid = excluded.uid,
               user_code_hash = excluded.user_code_hash, account_id = excluded.account_id,
-              client_id = excluded.client_id, expires_at = excluded.expires_at`.execute(db);
+              client_id = excluded.client_id, expires_at = excluded.expires_at`.run(db);
     },
     find: (model, idHash) => one(sql`model = ${model} and id_hash = ${idHash}`),
     findByUid: (model, uid) => one(sql`model = ${model} and uid = ${uid}`),
     findByUserCode: (model, userCodeHash) => one(sql`model = ${model} and user_code_hash = ${userCodeHash}`),
     async consume(model, idHash) {
-      const { rows } = await sql<{ id_hash: string }>`
+      const rows = await sql<{ id_hash: string }>`
         update oidc_records set consumed_at = ${new Date(clock.now())}
          where model = ${model} and id_hash = ${idHash} and consumed_at is null
-        returning id_hash`.execute(db);
+        returning id_hash`.all(db);
       return rows.length === 1;
     },
     async remove(model, idHash) {
-      await sql`delete from oidc_records where model = ${model} and id_hash = ${idHash}`.execute(db);
+      await sql`delete from oidc_records where model = ${model} and id_hash = ${idHash}`.run(db);
     },
     async holdGrant(grantId) {
       await lockGrants(sql`select ${grantId}::text as grant_id`);
-      const { rows } = await sql`
-        select 1 from oidc_records where grant_id = ${grantId} and model = 'Grant' and ${live()}`.execute(db);
+      const rows = await sql`
+        select 1 from oidc_records where grant_id = ${grantId} and model = 'Grant' and ${live()}`.all(db);
       return rows.length > 0;
     },
     async endGrant(grantId) {
       // Lock first: a concurrent call waits here, and then finds nothing left to end.
       await lockGrants(sql`select ${grantId}::text as grant_id`);
-      const { rows } = await sql<{ client_id: string; account_id: string }>`
+      const row = await sql<{ client_id: string; account_id: string }>`
         select client_id, account_id from oidc_records
-         where grant_id = ${grantId} and model = 'RefreshToken' and ${live()} limit 1`.execute(db);
-      await sql`delete from oidc_records where grant_id = ${grantId}`.execute(db);
-      return rows[0] && { clientId: rows[0].client_id, accountId: rows[0].account_id };
+         where grant_id = ${grantId} and model = 'RefreshToken' and ${live()} limit 1`.first(db);
+      await sql`delete from oidc_records where grant_id = ${grantId}`.run(db);
+      return row && { clientId: row.client_id, accountId: row.account_id };
     },
     async liveGrants(accountId) {
-      const { rows } = await sql<{ grant_id: string; client_id: string }>`
+      const rows = await sql<{ grant_id: string; client_id: string }>`
         select grant_id, client_id from oidc_records
-         where model = 'Grant' and account_id = ${accountId} and ${live()}`.execute(db);
+         where model = 'Grant' and account_id = ${accountId} and ${live()}`.all(db);
       return rows.map((row) => ({ grantId: row.grant_id, clientId: row.client_id }));
     },
     async listGrants(accountId) {
-      const { rows } = await sql<{
+      const rows = await sql<{
         grant_id: string;
         client_id: string;
         payload: string;
@@ -163,7 +162,7 @@ export function recordStore(db: Sql, clock: Clock): RecordStore {
            and exists (select 1 from oidc_records r where r.grant_id = g.grant_id and r.model = 'RefreshToken'
                           and r.consumed_at is null and r.expires_at > ${new Date(clock.now())})
          group by g.grant_id, g.client_id, g.payload, g.created_at
-         order by g.created_at`.execute(db);
+         order by g.created_at`.all(db);
       return rows.map((row) => ({
         grantId: row.grant_id,
         clientId: row.client_id,
@@ -173,44 +172,43 @@ export function recordStore(db: Sql, clock: Clock): RecordStore {
       }));
     },
     async removeSessionsOf(accountId) {
-      await sql`delete from oidc_records where account_id = ${accountId} and model = 'Session'`.execute(db);
+      await sql`delete from oidc_records where account_id = ${accountId} and model = 'Session'`.run(db);
     },
     async removeAllOf(accountId) {
       await lockGrants(sql`
         select distinct grant_id from oidc_records
          where account_id = ${accountId} and grant_id is not null order by grant_id`);
-      await sql`delete from oidc_records where account_id = ${accountId}`.execute(db);
+      await sql`delete from oidc_records where account_id = ${accountId}`.run(db);
     },
     async countUnallowedClients() {
-      const { rows } = await sql<{ count: string }>`
+      const row = await sql<{ count: string }>`
         select count(*) from oidc_records
-         where model = 'Client' and expires_at > ${new Date(clock.now())}`.execute(db);
-      return Number(rows[0]?.count ?? 0);
+         where model = 'Client' and expires_at > ${new Date(clock.now())}`.first(db);
+      return Number(row?.count ?? 0);
     },
     async clientsInUse() {
-      const { rows } = await sql<{ client_id: string }>`
+      const rows = await sql<{ client_id: string }>`
         select distinct client_id from oidc_records
-         where model = 'RefreshToken' and client_id is not null and ${live()}`.execute(db);
+         where model = 'RefreshToken' and client_id is not null and ${live()}`.all(db);
       return rows.map((row) => row.client_id);
     },
     async removeExpired(limit) {
-      const { numAffectedRows } = await sql`
+      return await sql`
         delete from oidc_records where (model, id_hash) in (
           select model, id_hash from oidc_records where expires_at <= ${new Date(clock.now())}
-           order by expires_at limit ${limit})`.execute(db);
-      return Number(numAffectedRows ?? 0);
+           order by expires_at limit ${limit})`.run(db);
     },
     async underOtherKeys(mark, after, limit) {
-      const { rows } = await sql<{ model: string; id_hash: string; payload: string }>`
+      const rows = await sql<{ model: string; id_hash: string; payload: string }>`
         select model, id_hash, payload from oidc_records
          where id_hash > ${after} and ${live()} and not starts_with(payload, ${mark})
-         order by id_hash limit ${limit}`.execute(db);
+         order by id_hash limit ${limit}`.all(db);
       return rows.map(({ model, id_hash: idHash, payload }) => ({ model, idHash, payload }));
     },
     async replaceEncrypted({ model, idHash, payload: was }, payload) {
       await sql`
         update oidc_records set payload = ${payload}
-         where model = ${model} and id_hash = ${idHash} and payload = ${was}`.execute(db);
+         where model = ${model} and id_hash = ${idHash} and payload = ${was}`.run(db);
     },
   };
 }

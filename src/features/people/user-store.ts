@@ -1,7 +1,6 @@
-import { sql } from 'kysely';
 import type { UserRef } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 import { containing, toMs } from '../../platform/database/values.ts';
 
 /** A person known to this installation. Name and e-mail address are the last values from the provider (ID-15). */
@@ -47,69 +46,65 @@ const personColumns = sql`id, issuer, subject, name, email, created_at, last_log
 export function userStore(db: Sql, clock: Clock): UserStore {
   return {
     async find(id) {
-      const { rows } = await sql<UserRow>`
-        select id, issuer, subject, name from users where id = ${id}`.execute(db);
-      return rows[0];
+      return await sql<UserRow>`
+        select id, issuer, subject, name from users where id = ${id}`.first(db);
     },
     async findBySubject(issuer, subject) {
-      const { rows } = await sql<UserRow>`
-        select id, issuer, subject, name from users where issuer = ${issuer} and subject = ${subject}`.execute(
+      return await sql<UserRow>`
+        select id, issuer, subject, name from users where issuer = ${issuer} and subject = ${subject}`.first(
         db,
       );
-      return rows[0];
     },
     async findPerson(id) {
-      const { rows } = await sql<PersonRow>`select ${personColumns} from users where id = ${id}`.execute(db);
-      return rows[0] && toPerson(rows[0]);
+      const row = await sql<PersonRow>`select ${personColumns} from users where id = ${id}`.first(db);
+      return row && toPerson(row);
     },
     async listPeople({ search, offset, limit }) {
       const like = search === undefined ? null : containing(search);
       const matches = sql`(${like}::text is null or name ilike ${like} or email ilike ${like})`;
-      const { rows } = await sql<PersonRow>`
+      const rows = await sql<PersonRow>`
         select ${personColumns} from users where ${matches}
-         order by lower(name), id limit ${limit} offset ${offset}`.execute(db);
+         order by lower(name), id limit ${limit} offset ${offset}`.all(db);
       const counted = await sql<{ total: number }>`
-        select count(*)::int as total from users where ${matches}`.execute(db);
-      return { people: rows.map(toPerson), total: counted.rows[0]?.total ?? 0 };
+        select count(*)::int as total from users where ${matches}`.first(db);
+      return { people: rows.map(toPerson), total: counted?.total ?? 0 };
     },
     async names(ids) {
-      const { rows } = await sql<{ id: string; name: string }>`
+      const rows = await sql<{ id: string; name: string }>`
         select id, name from users
-         where id in (select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`.execute(db);
+         where id in (select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`.all(db);
       return new Map(rows.map(({ id, name }) => [id, name]));
     },
     async learn({ newId, issuer, subject, name }) {
       // The no-op update makes `returning` include an existing row too, even one inserted by a concurrent transaction.
-      const { rows } = await sql<UserRow>`
+      const user = await sql<UserRow>`
         insert into users (id, issuer, subject, name, created_at)
         values (${newId}, ${issuer}, ${subject}, ${name}, ${new Date(clock.now())})
         on conflict (issuer, subject) do update set subject = excluded.subject
-        returning id, issuer, subject, name`.execute(db);
-      const [user] = rows;
+        returning id, issuer, subject, name`.first(db);
       if (user === undefined) throw new Error('An upsert returned no user.');
       return user;
     },
     async wasFound(issuer, subject) {
-      const { rows } = await sql<{ was: boolean }>`
+      const row = await sql<{ was: boolean }>`
         select coalesce(found_at, last_login_at) is not null as was from users
-         where issuer = ${issuer} and subject = ${subject}`.execute(db);
-      return rows[0]?.was ?? false;
+         where issuer = ${issuer} and subject = ${subject}`.first(db);
+      return row?.was ?? false;
     },
     async noteFound(issuer, subject) {
       await sql`
         update users set found_at = ${new Date(clock.now())}
-         where issuer = ${issuer} and subject = ${subject} and found_at is null`.execute(db);
+         where issuer = ${issuer} and subject = ${subject} and found_at is null`.run(db);
     },
     async upsert({ newId, issuer, subject, name, email, isLogin }) {
       const now = new Date(clock.now());
-      const { rows } = await sql<UserRow>`
+      const user = await sql<UserRow>`
         insert into users (id, issuer, subject, name, email, created_at, last_login_at)
         values (${newId}, ${issuer}, ${subject}, ${name}, ${email}, ${now}, ${isLogin ? now : null})
         on conflict (issuer, subject) do update
           set name = excluded.name, email = excluded.email,
               last_login_at = coalesce(excluded.last_login_at, users.last_login_at)
-        returning id, issuer, subject, name`.execute(db);
-      const [user] = rows;
+        returning id, issuer, subject, name`.first(db);
       if (user === undefined) throw new Error('An upsert returned no user.');
       return user;
     },

@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 import type { GitCredential } from '../../platform/git/git.ts';
 
 export type StoredCredential = {
@@ -27,10 +26,10 @@ type Row = { repository_id: string; kind: GitCredential['kind']; origin: string;
 export function credentialStore(db: Sql): CredentialStore {
   return {
     async find(repositoryId) {
-      const { rows } = await sql<Row>`
+      const row = await sql<Row>`
         select repository_id, kind, origin, encrypted from repository_credentials
-         where repository_id = ${repositoryId}`.execute(db);
-      return rows[0] && toCredential(rows[0]);
+         where repository_id = ${repositoryId}`.first(db);
+      return row && toCredential(row);
     },
     async put({ repositoryId, kind, origin, encrypted, setAt }) {
       await sql`
@@ -38,25 +37,25 @@ export function credentialStore(db: Sql): CredentialStore {
         values (${repositoryId}, ${kind}, ${origin}, ${encrypted}, ${new Date(setAt)})
         on conflict (repository_id) do update
            set kind = excluded.kind, origin = excluded.origin, encrypted = excluded.encrypted,
-               set_at = excluded.set_at`.execute(db);
+               set_at = excluded.set_at`.run(db);
     },
     async remove(repositoryId) {
-      const { rows } = await sql<Row>`
+      const row = await sql<Row>`
         delete from repository_credentials where repository_id = ${repositoryId}
-        returning repository_id, kind, origin, encrypted`.execute(db);
-      return rows[0] && toCredential(rows[0]);
+        returning repository_id, kind, origin, encrypted`.first(db);
+      return row && toCredential(row);
     },
     async underOtherKeys(keyMark, after, limit) {
-      const { rows } = await sql<Row>`
+      const rows = await sql<Row>`
         select repository_id, kind, origin, encrypted from repository_credentials
          where not starts_with(encrypted, ${keyMark}) and repository_id > ${after}
-         order by repository_id limit ${limit}`.execute(db);
+         order by repository_id limit ${limit}`.all(db);
       return rows.map(toCredential);
     },
     async replaceEncrypted(repositoryId, before, after) {
       await sql`
         update repository_credentials set encrypted = ${after}
-         where repository_id = ${repositoryId} and encrypted = ${before}`.execute(db);
+         where repository_id = ${repositoryId} and encrypted = ${before}`.run(db);
     },
   };
 }

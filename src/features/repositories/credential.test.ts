@@ -3,9 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Harness, openHarness, type Person, settings } from '../../../test/harness.ts';
+import { sql } from '../../platform/database/sql.ts';
 
 const token = 'glpat-token-of-the-test';
 let h: Harness;
@@ -61,7 +61,7 @@ test('a credential is stored for the origin of the clone URL, and its value is n
     user: 'deploy',
     token,
   });
-  const { rows } = await sql`select * from repository_credentials`.execute(h.database.sql);
+  const rows = await sql`select * from repository_credentials`.all(h.database.sql);
   const list = await h.call('GET', '/repositories', { as: admin });
   const audit = await h.call('GET', '/audit/events', { as: admin });
   for (const place of [set.text, list.text, audit.text, JSON.stringify(rows), ...h.logged])
@@ -167,7 +167,7 @@ test('a clone URL on this machine is refused unless an operator allows it', asyn
 test('a row whose origin was changed in the database gives no credential', async () => {
   const id = await h.repository('acme/tampered');
   expect((await put('tampered', { token })).status).toBe(200);
-  await sql`update repository_credentials set origin = 'https://evil.example.com' where repository_id = ${id}`.execute(
+  await sql`update repository_credentials set origin = 'https://evil.example.com' where repository_id = ${id}`.run(
     h.database.sql,
   );
   expect(await h.app.services.repositories.credentialOf(id)).toBeNull();

@@ -1,6 +1,6 @@
-import { sql } from 'kysely';
 import { AppError } from '../../core/errors.ts';
-import { isUniqueViolation, type Sql } from '../../platform/database/database.ts';
+import { isUniqueViolation } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 import { searched } from '../../platform/database/values.ts';
 import type { GitCredential } from '../../platform/git/git.ts';
 import type { Repository } from './repository.ts';
@@ -48,24 +48,24 @@ const selected = sql`
 export function repositoryStore(db: Sql): RepositoryStore {
   return {
     async findById(id) {
-      const { rows } = await sql<Row>`${selected} where r.id = ${id}`.execute(db);
-      return rows[0] && toRepository(rows[0]);
+      const row = await sql<Row>`${selected} where r.id = ${id}`.first(db);
+      return row && toRepository(row);
     },
     async find(fullName) {
-      const { rows } = await sql<Row>`
-        ${selected} where r.full_name_key = ${fullName.toLowerCase()}`.execute(db);
-      return rows[0] && toRepository(rows[0]);
+      const row = await sql<Row>`
+        ${selected} where r.full_name_key = ${fullName.toLowerCase()}`.first(db);
+      return row && toRepository(row);
     },
     async hold(fullName) {
-      const { rows } = await sql<Row>`
-        ${selected} where r.full_name_key = ${fullName.toLowerCase()} for update of r`.execute(db);
-      return rows[0] && toRepository(rows[0]);
+      const row = await sql<Row>`
+        ${selected} where r.full_name_key = ${fullName.toLowerCase()} for update of r`.first(db);
+      return row && toRepository(row);
     },
     async findAll(fullNames) {
       const keys = JSON.stringify(fullNames.map((name) => name.toLowerCase()));
-      const { rows } = await sql<Row>`
+      const rows = await sql<Row>`
         ${selected}
-         where r.full_name_key in (select jsonb_array_elements_text(${keys}::jsonb)) order by r.full_name_key`.execute(
+         where r.full_name_key in (select jsonb_array_elements_text(${keys}::jsonb)) order by r.full_name_key`.all(
         db,
       );
       return rows.map(toRepository);
@@ -77,36 +77,36 @@ export function repositoryStore(db: Sql): RepositoryStore {
           : sql`r.id in (select jsonb_array_elements_text(${JSON.stringify(reach)}::jsonb))`;
       const where =
         search === undefined ? within : sql`${within} and r.full_name_key like ${searched(search)}`;
-      const { rows } = await sql<Row>`
+      const rows = await sql<Row>`
         ${selected} where ${where}
-         order by r.full_name_key limit ${limit} offset ${(page - 1) * limit}`.execute(db);
+         order by r.full_name_key limit ${limit} offset ${(page - 1) * limit}`.all(db);
       const count = await sql<{
         total: number;
-      }>`select count(*)::int as total from repositories r where ${where}`.execute(db);
-      return { items: rows.map(toRepository), total: count.rows[0]?.total ?? 0 };
+      }>`select count(*)::int as total from repositories r where ${where}`.first(db);
+      return { items: rows.map(toRepository), total: count?.total ?? 0 };
     },
     async insert(repository) {
       await guardName(
         sql`insert into repositories (id, full_name, full_name_key, clone_url, default_branch, environment_defaults, created_at, updated_at)
             values (${repository.id}, ${repository.fullName}, ${repository.fullName.toLowerCase()}, ${repository.cloneUrl},
                     ${repository.defaultBranch}, ${toJson(repository.environmentDefaults)}::jsonb,
-                    ${new Date(repository.createdAt)}, ${new Date(repository.updatedAt)})`.execute(db),
+                    ${new Date(repository.createdAt)}, ${new Date(repository.updatedAt)})`.run(db),
       );
     },
     async update(repository) {
-      const { rows } = await guardName(
+      const changed = await guardName(
         sql`update repositories
                set full_name = ${repository.fullName}, full_name_key = ${repository.fullName.toLowerCase()},
                    clone_url = ${repository.cloneUrl}, default_branch = ${repository.defaultBranch},
                    environment_defaults = ${toJson(repository.environmentDefaults)}::jsonb,
                    updated_at = ${new Date(repository.updatedAt)}
-             where id = ${repository.id} returning id`.execute(db),
+             where id = ${repository.id}`.run(db),
       );
-      if (rows.length === 0) throw new AppError('repo_not_onboarded');
+      if (changed === 0) throw new AppError('repo_not_onboarded');
     },
     async remove(id) {
-      const { rows } = await sql`delete from repositories where id = ${id} returning id`.execute(db);
-      if (rows.length === 0) throw new AppError('repo_not_onboarded');
+      const removed = await sql`delete from repositories where id = ${id}`.run(db);
+      if (removed === 0) throw new AppError('repo_not_onboarded');
     },
   };
 }

@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Sql } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 
 export type StoredWebhook = { readonly repositoryId: string; readonly encrypted: string };
 
@@ -20,37 +19,35 @@ type Row = { repository_id: string; encrypted: string };
 export function webhookStore(db: Sql): WebhookStore {
   return {
     async find(repositoryId) {
-      const { rows } = await sql<Row>`
-        select repository_id, encrypted from repository_webhooks where repository_id = ${repositoryId}`.execute(
+      const row = await sql<Row>`
+        select repository_id, encrypted from repository_webhooks where repository_id = ${repositoryId}`.first(
         db,
       );
-      return rows[0] && toWebhook(rows[0]);
+      return row && toWebhook(row);
     },
     async put({ repositoryId, encrypted, setAt }) {
       await sql`
         insert into repository_webhooks (repository_id, encrypted, set_at)
         values (${repositoryId}, ${encrypted}, ${new Date(setAt)})
         on conflict (repository_id) do update
-           set encrypted = excluded.encrypted, set_at = excluded.set_at`.execute(db);
+           set encrypted = excluded.encrypted, set_at = excluded.set_at`.run(db);
     },
     async remove(repositoryId) {
-      const { rows } = await sql`
-        delete from repository_webhooks where repository_id = ${repositoryId} returning repository_id`.execute(
-        db,
-      );
-      return rows.length > 0;
+      const changed = await sql`
+        delete from repository_webhooks where repository_id = ${repositoryId}`.run(db);
+      return changed > 0;
     },
     async underOtherKeys(keyMark, after, limit) {
-      const { rows } = await sql<Row>`
+      const rows = await sql<Row>`
         select repository_id, encrypted from repository_webhooks
          where not starts_with(encrypted, ${keyMark}) and repository_id > ${after}
-         order by repository_id limit ${limit}`.execute(db);
+         order by repository_id limit ${limit}`.all(db);
       return rows.map(toWebhook);
     },
     async replaceEncrypted(repositoryId, before, after) {
       await sql`
         update repository_webhooks set encrypted = ${after}
-         where repository_id = ${repositoryId} and encrypted = ${before}`.execute(db);
+         where repository_id = ${repositoryId} and encrypted = ${before}`.run(db);
     },
   };
 }

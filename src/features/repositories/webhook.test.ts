@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { fallibleDatabase } from '../../../test/api/limits/outages.ts';
@@ -7,6 +6,7 @@ import { fromGithub, fromGitlab, type WebhookOptions } from '../../../test/git-w
 import { type CallOptions, type Harness, openHarness, type Person, settings } from '../../../test/harness.ts';
 import { FakeClock } from '../../../test/clock.ts';
 import { AppError } from '../../core/errors.ts';
+import { sql } from '../../platform/database/sql.ts';
 import { memoryKv } from '../../platform/kv/memory-kv.ts';
 import { maxDeliveryBytes } from './webhook.ts';
 
@@ -50,8 +50,8 @@ const send = (options: CallOptions, id = repositoryId) =>
 const pushes = async (id = repositoryId) =>
   (
     await sql<{ n: number }>`
-      select count(*)::int as n from changes where topic = 'push' and subject = ${id}`.execute(h.database.sql)
-  ).rows[0]?.n;
+      select count(*)::int as n from changes where topic = 'push' and subject = ${id}`.first(h.database.sql)
+  )?.n;
 const eventsOf = async (id: string) =>
   (await h.call('GET', '/audit/events', { as: admin, query: { target: id } })).data.map(
     ({ event, reason }: { event: string; reason: string | null }) => [event, reason],
@@ -66,7 +66,7 @@ describe('the secret of a webhook', () => {
     expect(one.data.webhook).toEqual({ setAt: expect.any(String) });
     await send(fromGitlab(data.secret));
     await send(fromGitlab(`${data.secret}x`));
-    const { rows } = await sql`select * from repository_webhooks`.execute(h.database.sql);
+    const rows = await sql`select * from repository_webhooks`.all(h.database.sql);
     const audit = await h.call('GET', '/audit/events', { as: admin });
     for (const place of [one.text, audit.text, JSON.stringify(rows), ...h.logged])
       expect(place).not.toContain(data.secret);

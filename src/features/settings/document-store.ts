@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { sql } from 'kysely';
 import { AppError } from '../../core/errors.ts';
-import { isUniqueViolation, type Sql } from '../../platform/database/database.ts';
+import { isUniqueViolation } from '../../platform/database/database.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
 
 export type DocumentVersion = {
   readonly version: number;
@@ -27,37 +27,37 @@ type Row = { version: number; value: unknown; changed_at: Date; changed_by: stri
 export function documentStore(db: Sql): DocumentStore {
   return {
     async current(name) {
-      const { rows } = await sql<Row>`
+      const row = await sql<Row>`
         select version, value, changed_at, changed_by from config_documents
-         where name = ${name} order by version desc limit 1`.execute(db);
-      return rows[0] && toVersion(rows[0]);
+         where name = ${name} order by version desc limit 1`.first(db);
+      return row && toVersion(row);
     },
     async at(name, version) {
-      const { rows } = await sql<Row>`
+      const row = await sql<Row>`
         select version, value, changed_at, changed_by from config_documents
-         where name = ${name} and version = ${version}`.execute(db);
-      return rows[0] && toVersion(rows[0]);
+         where name = ${name} and version = ${version}`.first(db);
+      return row && toVersion(row);
     },
     async history(name, page, limit) {
-      const { rows } = await sql<Row>`
+      const rows = await sql<Row>`
         select version, value, changed_at, changed_by from config_documents
-         where name = ${name} order by version desc limit ${limit} offset ${(page - 1) * limit}`.execute(db);
+         where name = ${name} order by version desc limit ${limit} offset ${(page - 1) * limit}`.all(db);
       const count = await sql<{ total: number }>`
-        select count(*)::int as total from config_documents where name = ${name}`.execute(db);
-      return { items: rows.map(toVersion), total: count.rows[0]?.total ?? 0 };
+        select count(*)::int as total from config_documents where name = ${name}`.first(db);
+      return { items: rows.map(toVersion), total: count?.total ?? 0 };
     },
     async lastDisabled(name) {
-      const { rows } = await sql<{ version: number }>`
+      const row = await sql<{ version: number }>`
         select coalesce(max(version), 0)::int as version from config_documents
-         where name = ${name} and value->>'enabled' = 'false'`.execute(db);
-      return rows[0]?.version ?? 0;
+         where name = ${name} and value->>'enabled' = 'false'`.first(db);
+      return row?.version ?? 0;
     },
     async add(name, document) {
       try {
         await sql`
           insert into config_documents (name, version, value, changed_at, changed_by)
           values (${name}, ${document.version}, ${JSON.stringify(document.value)}::jsonb,
-                  ${new Date(document.changedAt)}, ${document.changedBy})`.execute(db);
+                  ${new Date(document.changedAt)}, ${document.changedBy})`.run(db);
       } catch (error) {
         if (isUniqueViolation(error)) throw new AppError('precondition_failed');
         throw error;

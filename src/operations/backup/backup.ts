@@ -186,7 +186,7 @@ async function refuseFull(dataDir: string): Promise<void> {
 async function inDatabase<T>(folder: string, work: (database: Database) => Promise<T>): Promise<T> {
   const embedded = embeddedDatabase({ dataDir: folder });
   await blaming('DATA_DIR', () => embedded.start());
-  const database = openDatabase(embedded.dialect);
+  const database = openDatabase(embedded.pool);
   try {
     return await work(database);
   } finally {

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { sql } from 'kysely';
 import { buffer } from 'node:stream/consumers';
 import type { Workload } from '../../config/names.ts';
 import { day, systemClock } from '../../core/clock.ts';
@@ -15,6 +14,7 @@ import { createReencryption } from '../../platform/reencryption.ts';
 import { openDatabaseAlone, openKv, openStoreAlone } from '../../composition/backends/backends.ts';
 import { hasDatabase } from '../../platform/data-dir.ts';
 import type { Database } from '../../platform/database/database.ts';
+import { sql } from '../../platform/database/sql.ts';
 import { databaseFacts, unavailableReasonForVersion } from '../../platform/database/facts.ts';
 import { excessOf, unavailableReasonForViews } from '../../platform/database/gateway-role.ts';
 import { compareMigrations } from '../../platform/database/migrate.ts';
@@ -126,9 +126,9 @@ function checkMigrations({
 /** Without the indexes of the migration 0011 a search in names reads every name (decision 0043). */
 async function checkSearch(database: Database): Promise<Finding> {
   const indexes = ['repositories_name_parts', 'sites_name_parts', 'api_keys_name_parts'];
-  const { rows } = await sql<{ missing: string }>`
+  const rows = await sql<{ missing: string }>`
     select name as missing from jsonb_array_elements_text(${JSON.stringify(indexes)}::jsonb) name
-     where to_regclass(name) is null`.execute(database.sql);
+     where to_regclass(name) is null`.all(database.sql);
   if (rows.length === 0) return ok('database.search', 'searches in names use their indexes');
   return advice(
     'database.search',

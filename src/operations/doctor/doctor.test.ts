@@ -17,7 +17,6 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { certificateOfUnknownAuthority, isOpensslMissing } from '../../../test/certificate.ts';
 import { isRedisMissing, type RedisServer, startRedis } from '../../../test/contract/kv-redis-server.ts';
@@ -35,6 +34,7 @@ import { identityStores } from '../../composition/identity/identity-stores.ts';
 import { openDatabaseAlone, openBackends } from '../../composition/backends/backends.ts';
 import { lockDataDir } from '../../platform/data-dir.ts';
 import { unavailableReasonForVersion } from '../../platform/database/facts.ts';
+import { sql } from '../../platform/database/sql.ts';
 import { unavailableReasonFor, serverFacts } from '../../platform/kv/redis-kv.ts';
 import { lazyStores } from '../../platform/database/stores.ts';
 
@@ -349,7 +349,7 @@ const copyEmbedded = () => cpSync(join(firstStart, 'data'), join(folder, 'data')
 async function changeEmbedded(statement: string): Promise<void> {
   const config = readConfig({ DATA_DIR: join(folder, 'data'), ...secrets });
   const { database, close } = await openDatabaseAlone(config);
-  await sql.raw(statement).execute(database.sql);
+  await sql.raw(statement).run(database.sql);
   await close();
 }
 

@@ -7,7 +7,7 @@ import { systemClock } from '../../core/clock.ts';
 import { systemRandom } from '../../core/ids.ts';
 import {
   breakableClock,
-  breakableDialect,
+  breakablePool,
   breakableDirectory,
   breakableKv,
   breakableLimits,
@@ -43,7 +43,7 @@ export async function openDrillInstance(folder: string, weaken: Weaken = (backen
   await createEmbeddedFolder(dataDir);
   const embedded = embeddedDatabase({ dataDir });
   await embedded.start();
-  const database = openDatabase(breakableDialect(faults, embedded.dialect));
+  const database = openDatabase(breakablePool(faults, embedded.pool));
   const closing = [() => database.close()];
   const close = async () => {
     for (const one of closing.toReversed()) await one();

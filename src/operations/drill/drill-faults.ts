@@ -1,10 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Dialect, sql } from 'kysely';
 import type { AppBackends } from '../../composition/app-settings.ts';
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Directory } from '../../features/people/directory/directory.ts';
-import { type Database, DatabaseUnavailable } from '../../platform/database/database.ts';
+import { type Database, DatabaseUnavailable, type Pool } from '../../platform/database/database.ts';
+import { sql } from '../../platform/database/sql.ts';
 import type { Kv } from '../../platform/kv/kv.ts';
 
 /**
@@ -98,26 +98,13 @@ export function breakableLimits(
   };
 }
 
-export function breakableDialect(faults: Faults, real: Dialect): Dialect {
+export function breakablePool(faults: Faults, real: Pool): Pool {
   return {
-    createAdapter: () => real.createAdapter(),
-    createIntrospector: (db) => real.createIntrospector(db),
-    createQueryCompiler: () => real.createQueryCompiler(),
-    createDriver() {
-      const driver = real.createDriver();
-      return {
-        init: (options) => driver.init(options),
-        async acquireConnection(options) {
-          if (faults.database === 'away') throw new DatabaseUnavailable('The drill took the database away.');
-          return await driver.acquireConnection(options);
-        },
-        releaseConnection: (connection, options) => driver.releaseConnection(connection, options),
-        beginTransaction: (connection, settings) => driver.beginTransaction(connection, settings),
-        commitTransaction: (connection) => driver.commitTransaction(connection),
-        rollbackTransaction: (connection) => driver.rollbackTransaction(connection),
-        destroy: (options) => driver.destroy(options),
-      };
+    async connect() {
+      if (faults.database === 'away') throw new DatabaseUnavailable('The drill took the database away.');
+      return await real.connect();
     },
+    end: () => real.end(),
   };
 }
 
@@ -139,15 +126,14 @@ export async function spoilKey(
   keyId: string,
   what: 'scopes' | 'digest',
 ): Promise<() => Promise<void>> {
-  const { rows } = await sql<{ scopes: string; digest: string }>`
-    select scopes::text as scopes, encode(digest, 'hex') as digest from api_keys where id = ${keyId}`.execute(
+  const before = await sql<{ scopes: string; digest: string }>`
+    select scopes::text as scopes, encode(digest, 'hex') as digest from api_keys where id = ${keyId}`.first(
     db,
   );
-  const [before] = rows;
   if (before === undefined) throw new Error('The key to spoil is not there.');
   const set = async ({ scopes, digest }: typeof before) =>
     void (await sql`
-      update api_keys set scopes = ${scopes}::jsonb, digest = decode(${digest}, 'hex') where id = ${keyId}`.execute(
+      update api_keys set scopes = ${scopes}::jsonb, digest = decode(${digest}, 'hex') where id = ${keyId}`.run(
       db,
     ));
   // A single text that contains the names of scopes, as a list would; and a digest that belongs to no key.

@@ -1,5 +1,4 @@
 // @module-tag sql
-import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/clock.ts';
 import { openTestDatabase } from '../../../test/database.ts';
@@ -13,6 +12,7 @@ import {
   publishing,
 } from './change-feed.ts';
 import type { Database } from './database.ts';
+import { sql } from './sql.ts';
 
 let database: Database;
 const clock = new FakeClock();
@@ -83,7 +83,7 @@ test('old changes are removed, recent ones stay', async () => {
   clock.advance(60_000);
   await publish('recent');
   await pruneChanges(database, clock.now());
-  const { rows } = await sql<{ subject: string }>`select subject from changes`.execute(database.sql);
+  const rows = await sql<{ subject: string }>`select subject from changes`.all(database.sql);
   expect(rows).toEqual([{ subject: 'recent' }]);
   const feed = createChangeFeed({ database, clock });
   const heard: string[] = [];

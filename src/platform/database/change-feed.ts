@@ -1,7 +1,7 @@
-import { sql } from 'kysely';
 import { type Clock, minute } from '../../core/clock.ts';
 import { inBatches } from '../in-batches.ts';
-import type { Database, Sql, Tx } from './database.ts';
+import type { Database, Tx } from './database.ts';
+import { type Sql, sql } from './sql.ts';
 
 /**
  * The change feed (contract 10.2). A process that changes what others cache writes a row in the same transaction, and
@@ -51,7 +51,7 @@ export function changeStore(tx: Sql, clock: Clock): ChangeStore {
   return {
     async publish({ topic, subject }) {
       await sql`
-        insert into changes (topic, subject, at) values (${topic}, ${subject}, ${new Date(clock.now())})`.execute(
+        insert into changes (topic, subject, at) values (${topic}, ${subject}, ${new Date(clock.now())})`.run(
         tx,
       );
     },
@@ -136,9 +136,9 @@ export function createChangeFeed({ database, clock }: { database: Database; cloc
       if (horizon === undefined) {
         // This process caches nothing before its first read, so older changes do not matter. Rows above the horizon, held
         // back by an open transaction, are marked as seen, so that the next read does not announce them.
-        const { rows } = await sql<{ xmin: string; seq: string | null }>`
+        const rows = await sql<{ xmin: string; seq: string | null }>`
           select pg_snapshot_xmin(pg_current_snapshot())::text as xmin, c.seq::text as seq
-            from (select 1) one left join changes c on c.tx >= pg_snapshot_xmin(pg_current_snapshot())`.execute(
+            from (select 1) one left join changes c on c.tx >= pg_snapshot_xmin(pg_current_snapshot())`.all(
           database.sql,
         );
         horizon = rows[0]?.xmin ?? '0';
@@ -146,10 +146,10 @@ export function createChangeFeed({ database, clock }: { database: Database; cloc
         lastReadAt = startedAt;
         return;
       }
-      const { rows } = await sql<{ xmin: string; seq: string | null; topic: ChangeTopic; subject: string }>`
+      const rows = await sql<{ xmin: string; seq: string | null; topic: ChangeTopic; subject: string }>`
         select pg_snapshot_xmin(pg_current_snapshot())::text as xmin, c.seq::text as seq, c.topic, c.subject
           from (select 1) one left join changes c on c.tx >= ${horizon}::text::xid8
-         order by c.seq`.execute(database.sql);
+         order by c.seq`.all(database.sql);
       const mayHaveMissed = startedAt - lastReadAt > maxGapMs;
       if (mayHaveMissed) for (const topic of topics) tell({ topic, subject: anything });
       const now = new Set<string>();
@@ -168,11 +168,10 @@ export function createChangeFeed({ database, clock }: { database: Database; cloc
 /** Rows are needed only until every process has read them. */
 export async function pruneChanges(database: Database, olderThan: number): Promise<void> {
   await inBatches(5_000, async (limit) => {
-    const { numAffectedRows } = await sql`
+    return await sql`
       delete from changes where seq in (
-        select seq from changes where at < ${new Date(olderThan)} order by at limit ${limit})`.execute(
+        select seq from changes where at < ${new Date(olderThan)} order by at limit ${limit})`.run(
       database.sql,
     );
-    return Number(numAffectedRows ?? 0);
   });
 }

@@ -1,22 +1,21 @@
 // @module-tag sql
-import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openTestDatabase } from '../../../test/database.ts';
 import type { Database } from './database.ts';
+import { sql } from './sql.ts';
 
 let database: Database;
 beforeAll(async () => {
   database = await openTestDatabase();
-  await sql`create table notes (id int primary key, text text)`.execute(database.sql);
+  await sql`create table notes (id int primary key, text text)`.run(database.sql);
 });
 afterAll(() => database.close());
 
-const notes = async () =>
-  (await sql<{ id: number }>`select id from notes order by id`.execute(database.sql)).rows;
+const notes = async () => await sql<{ id: number }>`select id from notes order by id`.all(database.sql);
 
 test('work that throws leaves nothing behind', async () => {
   const broken = database.tx(async (tx) => {
-    await sql`insert into notes (id) values (1)`.execute(tx);
+    await sql`insert into notes (id) values (1)`.run(tx);
     throw new Error('no');
   });
   await expect(broken).rejects.toThrow('no');
@@ -24,7 +23,7 @@ test('work that throws leaves nothing behind', async () => {
 });
 
 test('a query through the outer handle inside a transaction throws instead of hanging or escaping it', async () => {
-  const mixed = database.tx(async () => void (await sql`select 1`.execute(database.sql)));
+  const mixed = database.tx(async () => void (await sql`select 1`.run(database.sql)));
   await expect(mixed).rejects.toThrow('outer handle inside tx()');
 });
 
@@ -33,16 +32,30 @@ test('a transaction inside a transaction is refused', async () => {
 });
 
 test('transactions that arrive together take turns', async () => {
-  await sql`delete from notes`.execute(database.sql);
+  await sql`delete from notes`.run(database.sql);
   await Promise.all(
     Array.from({ length: 20 }, (_, id) =>
-      database.tx(async (tx) => void (await sql`insert into notes (id) values (${id})`.execute(tx))),
+      database.tx(async (tx) => void (await sql`insert into notes (id) values (${id})`.run(tx))),
     ),
   );
   expect(await notes()).toHaveLength(20);
 });
 
 test('a failed statement keeps its SQLSTATE', async () => {
-  const twice = sql`insert into notes (id) values (0)`.execute(database.sql);
+  const twice = sql`insert into notes (id) values (0)`.run(database.sql);
   await expect(twice).rejects.toMatchObject({ code: '23505' });
+});
+
+test('a transaction with a failed statement is refused, although its work went on', async () => {
+  const ignoring = database.tx(async (tx) => {
+    await sql`insert into notes (id) values (100)`.run(tx);
+    await sql`insert into notes (id) values (100)`.run(tx).catch(() => undefined);
+  });
+  await expect(ignoring).rejects.toMatchObject({ code: '23505' });
+  expect(await notes()).not.toContainEqual({ id: 100 });
+});
+
+test('the stores of a transaction that has ended refuse', async () => {
+  const over = await database.tx(async (tx) => ({ tx }));
+  await expect(sql`select 1`.run(over.tx)).rejects.toThrow('a transaction that has ended');
 });

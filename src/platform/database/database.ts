@@ -1,16 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { type Dialect, Kysely, type QueryExecutorProvider, sql } from 'kysely';
 import { AppError } from '../../core/errors.ts';
+import { type Sql, sql } from './sql.ts';
 
 /**
- * The database: PostgreSQL through a pool, or PGlite in a worker thread, behind one kysely dialect. Promises: work passed
- * to tx() commits whole or not at all; a query through the outer handle inside a transaction throws on every backend
- * (decision 0003); an unreachable server is 503, never a wrong answer.
+ * The database: PostgreSQL through a pool, or PGlite in a worker thread. Promises: work passed to tx() commits whole or
+ * not at all; a query through the outer handle inside a transaction throws on both (decision 0003); an unreachable server
+ * is 503, never a wrong answer.
  */
-
-/** What a store needs to run SQL: the pool, or one transaction. */
-export type Sql = QueryExecutorProvider;
-
 export type Database = {
   /** For reads outside a transaction. Throws when used inside one. */
   readonly sql: Sql;
@@ -28,29 +24,43 @@ export type Database = {
  */
 export type Tx<Stores> = <T>(work: (stores: Stores) => Promise<T>) => Promise<T>;
 
+/** The connections to a database. */
+export type Pool = {
+  /** Waits until one is free. */
+  connect(): Promise<Connection>;
+  end(): Promise<void>;
+};
+
+export type Connection = Sql & {
+  /** @param isBroken the connection must not be used again */
+  release(isBroken?: boolean): void;
+};
+
+type OnStatement = (text: string, tookMs: number, isFailed: boolean) => void;
+
 /** @param onStatement called for each completed statement, with its duration in milliseconds */
-export function openDatabase(
-  dialect: Dialect,
-  onStatement?: (text: string, tookMs: number, isFailed: boolean) => void,
-): Database {
-  const kysely = new Kysely<unknown>({
-    dialect,
-    ...(onStatement === undefined
-      ? {}
-      : {
-          log: ({ query, queryDurationMillis, level }) =>
-            onStatement(query.sql, queryDurationMillis, level === 'error'),
-        }),
-  });
+export function openDatabase(pool: Pool, onStatement?: OnStatement): Database {
   const insideTransaction = new AsyncLocalStorage<true>();
-  const executor = kysely.getExecutor();
+  let ended: Promise<void> | undefined;
+
+  async function connect(): Promise<Connection> {
+    if (ended !== undefined) throw new Error('The database was closed.');
+    const connection = await pool.connect().catch(rethrow);
+    const run = onStatement === undefined ? connection.run : timed(connection, onStatement);
+    return { ...connection, run: (text, values) => run(text, values).catch(rethrow) };
+  }
 
   const outer: Sql = {
-    getExecutor() {
+    async run(text, values) {
       if (insideTransaction.getStore()) {
         throw new Error('A query through the outer handle inside tx(): use the stores that tx() hands you.');
       }
-      return translating(executor);
+      const connection = await connect();
+      try {
+        return await connection.run(text, values);
+      } finally {
+        connection.release();
+      }
     },
   };
 
@@ -58,45 +68,70 @@ export function openDatabase(
     sql: outer,
     async tx(work) {
       if (insideTransaction.getStore()) throw new Error('tx() inside tx(): pass the stores down instead.');
+      const connection = await connect();
+      let isBroken = false;
       try {
-        return await kysely
-          .transaction()
-          .execute((transaction) =>
-            insideTransaction.run(true, () =>
-              work({ getExecutor: () => translating(transaction.getExecutor()) }),
-            ),
-          );
-      } catch (error) {
-        throw translate(error);
+        await connection.run('begin', []);
+        const transaction = oneTransaction(connection);
+        try {
+          const result = await insideTransaction.run(true, () => work(transaction.sql));
+          transaction.end();
+          await connection.run('commit', []);
+          return result;
+        } catch (error) {
+          await connection.run('rollback', []).catch(() => (isBroken = true));
+          throw error;
+        }
+      } finally {
+        connection.release(isBroken);
       }
     },
     async serverTime() {
-      const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(outer);
-      return rows[0]?.now.getTime() ?? Date.now();
+      const row = await sql<{ now: Date }>`select clock_timestamp() as now`.first(outer);
+      return row?.now.getTime() ?? Date.now();
     },
     async ping() {
-      await sql`select 1`.execute(outer);
+      await sql`select 1`.run(outer);
     },
-    async close() {
-      await kysely.destroy();
-    },
+    close: () => (ended ??= pool.end()),
   };
 }
 
-type Executor = ReturnType<QueryExecutorProvider['getExecutor']>;
+function timed({ run }: Connection, onStatement: OnStatement): Connection['run'] {
+  return async (text, values) => {
+    const startedAt = performance.now();
+    let isFailed = true;
+    try {
+      const result = await run(text, values);
+      isFailed = false;
+      return result;
+    } finally {
+      onStatement(text, performance.now() - startedAt, isFailed);
+    }
+  };
+}
 
-function translating(executor: Executor): Executor {
-  return new Proxy(executor, {
-    get(target, property) {
-      // Bound to the target: kysely uses private members, which a proxy does not have.
-      const value: unknown = Reflect.get(target, property, target);
-      if (property !== 'executeQuery') return typeof value === 'function' ? value.bind(target) : value;
-      return (...args: Parameters<Executor['executeQuery']>) =>
-        target.executeQuery(...args).catch((error: unknown) => {
-          throw translate(error);
-        });
+/** `end` throws what a statement threw: PostgreSQL would answer the commit with a rollback, without an error. */
+function oneTransaction(connection: Connection): { sql: Sql; end(): void } {
+  let isOver = false;
+  let failure: { error: unknown } | undefined;
+  return {
+    sql: {
+      async run(text, values) {
+        if (isOver) throw new Error('A query through the stores of a transaction that has ended.');
+        try {
+          return await connection.run(text, values);
+        } catch (error) {
+          failure ??= { error };
+          throw error;
+        }
+      },
     },
-  });
+    end() {
+      isOver = true;
+      if (failure !== undefined) throw failure.error;
+    },
+  };
 }
 
 /** The SQLSTATE of a failed statement (PostgreSQL appendix A); undefined when the error has none. */
@@ -119,8 +154,8 @@ export class DatabaseUnavailable extends Error {
   readonly code = 'POSTERN_DATABASE_UNAVAILABLE';
 }
 
-function translate(error: unknown): unknown {
-  return isUnavailable(error) ? new AppError('store_unavailable', { cause: error }) : error;
+function rethrow(error: unknown): never {
+  throw isUnavailable(error) ? new AppError('store_unavailable', { cause: error }) : error;
 }
 
 function isUnavailable(error: unknown): boolean {

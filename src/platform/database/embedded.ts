@@ -1,20 +1,10 @@
 import { type HeapInfo, setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
-import {
-  CompiledQuery,
-  type DatabaseConnection,
-  type Dialect,
-  type Driver,
-  PostgresAdapter,
-  PostgresIntrospector,
-  PostgresQueryCompiler,
-  type QueryResult,
-  sql,
-} from 'kysely';
 import { createMutex } from '../mutex.ts';
-import { type Database, DatabaseUnavailable } from './database.ts';
+import { type Database, DatabaseUnavailable, type Pool } from './database.ts';
 import type { EngineStart } from './embedded-engine.ts';
 import type { Answer, News, Question } from './embedded-messages.ts';
+import { sql } from './sql.ts';
 
 /**
  * PGlite in a worker thread, so that a slow statement does not stall the event loop (contract 10.9). Callers take turns
@@ -48,7 +38,7 @@ export type Thread = {
 type Pending = { resolve(answer: Extract<Answer, { ok: true }>): void; reject(error: unknown): void };
 
 export type EmbeddedDatabase = {
-  readonly dialect: Dialect;
+  readonly pool: Pool;
   start(): Promise<void>;
   dump(): Promise<Uint8Array>;
   /** Bytes that its thread holds: the heap, and the memory of PostgreSQL. 0 while no thread runs. */
@@ -76,67 +66,33 @@ export function embeddedDatabase(options: EmbeddedOptions): EmbeddedDatabase {
   // PGlite has one connection, and transactions must not be interleaved.
   const lock = createMutex();
 
-  // The worker that holds the open transaction. A new worker does not know the transaction and would commit the remaining
-  // statements alone.
-  let begun: WorkerHost | undefined;
-
-  const connection: DatabaseConnection = {
-    async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-      const current = ensure();
-      if (begun !== undefined && begun !== current) {
-        throw new DatabaseUnavailable(
-          'The embedded database stopped during a transaction; the transaction was rolled back.',
-        );
-      }
-      await opened(current);
-      const answer = await current.call(
-        { kind: 'query', text: query.sql, values: [...query.parameters] },
-        watchdogMs,
-      );
-      // The caller of kysely states the row type; the worker passes the database's rows on unchanged.
-      return { rows: answer.rows as R[], numAffectedRows: BigInt(answer.affected) };
-    },
-    // oxlint-disable-next-line require-yield -- the interface wants a generator; PGlite has no cursors.
-    async *streamQuery() {
-      throw new Error('Streaming is not available on the embedded database; page instead.');
-    },
-  };
-
-  const run = (text: string) => connection.executeQuery(CompiledQuery.raw(text));
-  const driver: Driver = {
-    init: async () => opened(ensure()),
-    async acquireConnection() {
+  const pool: Pool = {
+    async connect() {
       await lock.enter();
-      begun = undefined;
-      return connection;
+      // The worker that holds the open transaction. A new worker does not know the transaction and would commit the remaining
+      // statements alone.
+      let begun: WorkerHost | undefined;
+      return {
+        async run(text, values) {
+          if (begun !== undefined && begun !== host) {
+            throw new DatabaseUnavailable(
+              'The embedded database stopped during a transaction; the transaction was rolled back.',
+            );
+          }
+          const current = ensure();
+          await opened(current);
+          const answer = await current.call({ kind: 'query', text, values }, watchdogMs);
+          if (text === 'begin') begun = current;
+          return answer;
+        },
+        release: () => lock.leave(),
+      };
     },
-    async releaseConnection() {
-      begun = undefined;
-      lock.leave();
-    },
-    async beginTransaction() {
-      await run('begin');
-      begun = host;
-    },
-    async commitTransaction() {
-      await run('commit');
-    },
-    async rollbackTransaction() {
-      // When the worker ended, its open transaction ended with it.
-      if (begun === host) await run('rollback');
-    },
-    async destroy() {
-      await host?.stop();
-    },
+    end: async () => await host?.stop(),
   };
 
   return {
-    dialect: {
-      createDriver: () => driver,
-      createQueryCompiler: () => new PostgresQueryCompiler(),
-      createAdapter: () => new PostgresAdapter(),
-      createIntrospector: (db) => new PostgresIntrospector(db),
-    },
+    pool,
     start: () => ensure().ready,
     threadBytes: async () => (await host?.threadBytes()) ?? 0,
     async dump() {
@@ -255,15 +211,15 @@ class WorkerHost {
  * @param busy tables to vacuum: small ones only, because other statements wait meanwhile
  */
 export async function tidyEmbedded(database: Database, busy: readonly string[]): Promise<void> {
-  for (const table of busy) await sql`vacuum ${sql.table(table)}`.execute(database.sql);
+  for (const table of busy) await sql`vacuum ${sql.id(table)}`.run(database.sql);
   // The threshold of autovacuum's defaults (PostgreSQL manual, section 24.1.6). PGlite forgets these counts when it is closed, so
   // a table that has grown by as much also counts.
-  const { rows } = await sql<{ name: string }>`
+  const grown = await sql<{ name: string }>`
     select format('%I.%I', s.schemaname, s.relname) as name
       from pg_stat_user_tables s join pg_class c on c.oid = s.relid
      where s.n_mod_since_analyze > 50 + 0.1 * s.n_live_tup
-        or pg_relation_size(c.oid) / current_setting('block_size')::int > 5 + 1.1 * c.relpages`.execute(
+        or pg_relation_size(c.oid) / current_setting('block_size')::int > 5 + 1.1 * c.relpages`.all(
     database.sql,
   );
-  for (const { name } of rows) await sql.raw(`analyze ${name}`).execute(database.sql);
+  for (const { name } of grown) await sql.raw(`analyze ${name}`).run(database.sql);
 }

@@ -1,5 +1,5 @@
-import { sql } from 'kysely';
 import type { Database } from './database.ts';
+import { sql } from './sql.ts';
 
 /** What a server reports about itself and about the current role. Reads only. */
 export type DatabaseFacts = {
@@ -16,7 +16,7 @@ export type DatabaseFacts = {
 };
 
 export async function databaseFacts(database: Database): Promise<DatabaseFacts> {
-  const { rows } = await sql<{
+  const row = await sql<{
     version: string;
     number: number;
     role: string;
@@ -32,10 +32,9 @@ export async function databaseFacts(database: Database): Promise<DatabaseFacts> 
            (select array_agg(c.relname::text order by c.relname) from pg_class c
              where c.relnamespace = to_regnamespace(current_schema()) and c.relkind = 'r'
                and not (has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert')
-                        and has_table_privilege(c.oid, 'update') and has_table_privilege(c.oid, 'delete'))) as closed`.execute(
+                        and has_table_privilege(c.oid, 'update') and has_table_privilege(c.oid, 'delete'))) as closed`.first(
     database.sql,
   );
-  const [row] = rows;
   if (row === undefined) throw new Error('The database did not answer the query for its facts.');
   return {
     version: row.version,

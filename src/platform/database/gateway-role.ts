@@ -1,5 +1,5 @@
-import { sql } from 'kysely';
 import type { Database } from './database.ts';
+import { sql } from './sql.ts';
 import { takeMigrationLock } from './migrate.ts';
 
 /**
@@ -23,12 +23,12 @@ const views = [
 export async function unavailableReasonForViews(
   database: Database,
 ): Promise<{ problem: string; fix: string } | null> {
-  const { rows } = await sql<{ name: string; there: boolean; readable: boolean }>`
+  const rows = await sql<{ name: string; there: boolean; readable: boolean }>`
     select name, c.oid is not null as there,
            coalesce(has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select'), false) as readable
       from jsonb_array_elements_text(${JSON.stringify(views)}::jsonb) as asked (name)
       left join pg_namespace n on n.nspname = 'gateway'
-      left join pg_class c on c.relnamespace = n.oid and c.relname = asked.name`.execute(database.sql);
+      left join pg_class c on c.relnamespace = n.oid and c.relname = asked.name`.all(database.sql);
   const named = (found: typeof rows) => found.map(({ name }) => `gateway.${name}`).join(', ');
   const missing = rows.filter(({ there }) => !there);
   if (missing.length > 0)
@@ -57,7 +57,7 @@ export async function grantViews(
   database: Database,
   role: string,
 ): Promise<{ problem: string; fix: string } | null> {
-  const { rows } = await sql<{ lacks: boolean; owns: boolean; name: string }>`
+  const found = await sql<{ lacks: boolean; owns: boolean; name: string }>`
     select (not has_schema_privilege(r.oid, n.oid, 'usage')
             or exists (select 1 from pg_class c
                         where c.relnamespace = n.oid and not has_table_privilege(r.oid, c.oid, 'select'))
@@ -68,10 +68,9 @@ export async function grantViews(
                             where a.grantee = 0 and a.privilege_type = 'TEMPORARY')) as lacks,
            pg_has_role(d.datdba, 'usage') as owns, d.datname::text as name
       from pg_roles r, pg_namespace n, pg_database d
-     where r.rolname = ${role} and n.nspname = 'gateway' and d.datname = current_database()`.execute(
+     where r.rolname = ${role} and n.nspname = 'gateway' and d.datname = current_database()`.first(
     database.sql,
   );
-  const [found] = rows;
   if (found === undefined)
     return {
       problem: `PostgreSQL has no role ${role}`,
@@ -82,10 +81,10 @@ export async function grantViews(
   await database.tx(async (tx) => {
     // Concurrent changes of the same privileges fail in PostgreSQL: "tuple concurrently updated".
     await takeMigrationLock(tx);
-    await sql`grant usage on schema gateway to ${name}`.execute(tx);
-    await sql`grant select on all tables in schema gateway to ${name}`.execute(tx);
-    await sql`alter default privileges in schema gateway grant select on tables to ${name}`.execute(tx);
-    if (found.owns) await sql`revoke temporary on database ${sql.id(found.name)} from public`.execute(tx);
+    await sql`grant usage on schema gateway to ${name}`.run(tx);
+    await sql`grant select on all tables in schema gateway to ${name}`.run(tx);
+    await sql`alter default privileges in schema gateway grant select on tables to ${name}`.run(tx);
+    if (found.owns) await sql`revoke temporary on database ${sql.id(found.name)} from public`.run(tx);
   });
   return null;
 }
@@ -96,7 +95,7 @@ export async function grantViews(
  * of the role, and other roles that it can become. Objects of the system or of an extension are left out.
  */
 export async function excessOf(database: Database): Promise<string | null> {
-  const { rows } = await sql<{ name: string }>`
+  const rows = await sql<{ name: string }>`
     with places as (
       select oid, nspname from pg_namespace where nspname !~ '^pg_' and nspname <> 'information_schema'
     ), spaces as (
@@ -141,7 +140,7 @@ export async function excessOf(database: Database): Promise<string | null> {
       select 4, 'the role ' || rolname from pg_roles
        where rolname <> current_user and pg_has_role(current_user, oid, 'member')
          and not (select rolsuper from me)) found
-     order by place, name`.execute(database.sql);
+     order by place, name`.all(database.sql);
   if (rows.length === 0) return null;
   const names = rows.map(({ name }) => name);
   const rest = names.length > maxNamed ? ` and ${names.length - maxNamed} more` : '';

@@ -2,10 +2,10 @@
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { openTestDatabase } from '../../../test/database.ts';
 import type { Database } from './database.ts';
+import { sql } from './sql.ts';
 import { compareMigrations, migrate } from './migrate.ts';
 
 const ours = join(import.meta.dirname, '../../../migrations');
@@ -19,10 +19,10 @@ beforeEach(() =>
   run('drop schema if exists gateway cascade; drop schema public cascade; create schema public'),
 );
 
-const run = (script: string) => sql.raw(`-- script\n${script}`).execute(database.sql);
+const run = (script: string) => sql.raw(`-- script\n${script}`).run(database.sql);
 
 async function migrationsOf(): Promise<string[]> {
-  const { rows } = await sql<{ name: string }>`select name from schema_migrations order by name`.execute(
+  const rows = await sql<{ name: string }>`select name from schema_migrations order by name`.all(
     database.sql,
   );
   return rows.map(({ name }) => name);
@@ -68,7 +68,7 @@ test('a database with the table of migrations of another program is refused and 
     fix: expect.stringContaining('Use an empty database'),
   });
   const tables = sql`select tablename as name from pg_tables where schemaname = 'public'`;
-  expect((await tables.execute(database.sql)).rows).toEqual([{ name: 'schema_migrations' }]);
+  expect(await tables.all(database.sql)).toEqual([{ name: 'schema_migrations' }]);
 });
 
 test('a migration that was edited after it was applied is refused', async () => {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CompiledQuery, sql } from 'kysely';
-import type { Database, Sql } from './database.ts';
+import type { Database } from './database.ts';
+import { type Sql, sql } from './sql.ts';
 
 /** One forward-only step: `migrations/0002_identity.sql`. Never edited after release; the checksum detects an edit. */
 type Migration = { name: string; text: string; checksum: string };
@@ -24,7 +24,7 @@ const lockKey = 7_263_001;
 
 /** Serializes all processes that migrate the same database, by an advisory lock. */
 export async function takeMigrationLock(tx: Sql): Promise<void> {
-  await sql`select pg_advisory_xact_lock(${lockKey})`.execute(tx);
+  await sql`select pg_advisory_xact_lock(${lockKey})`.run(tx);
 }
 
 /**
@@ -44,7 +44,7 @@ export async function migrate(database: Database, folder = migrationsFolder): Pr
         name text primary key,
         checksum text not null,
         applied_at timestamptz not null default clock_timestamp()
-      )`.execute(tx);
+      )`.run(tx);
   });
   const applied: string[] = [];
   for (const migration of migrations) {
@@ -66,9 +66,9 @@ export async function compareMigrations(
   folder = migrationsFolder,
 ): Promise<{ waiting: string[]; unknown: string[]; edited: string[]; refusal?: MigrationRefused }> {
   const ours = await readMigrations(folder);
-  const { rows: columns } = await sql<{ name: string }>`
+  const columns = await sql<{ name: string }>`
     select attname::text as name from pg_attribute
-     where attrelid = to_regclass('schema_migrations') and attnum > 0`.execute(database.sql);
+     where attrelid = to_regclass('schema_migrations') and attnum > 0`.all(database.sql);
   const isOurs = ['name', 'checksum'].every((column) => columns.some(({ name }) => name === column));
   const applied = isOurs ? await readApplied(database.sql) : [];
   const newest = isOurs || columns.length === 0 ? applied.at(-1)?.name : 'of an unknown form';
@@ -92,15 +92,13 @@ export async function compareMigrations(
 }
 
 async function readApplied(tx: Sql): Promise<{ name: string; checksum: string }[]> {
-  const { rows } = await sql<{ name: string; checksum: string }>`
-    select name, checksum from schema_migrations order by name`.execute(tx);
-  return rows;
+  return await sql<{ name: string; checksum: string }>`
+    select name, checksum from schema_migrations order by name`.all(tx);
 }
 
 async function apply(tx: Sql, migration: Migration): Promise<boolean> {
-  const { rows } = await sql<{ checksum: string }>`
-    select checksum from schema_migrations where name = ${migration.name}`.execute(tx);
-  const [known] = rows;
+  const known = await sql<{ checksum: string }>`
+    select checksum from schema_migrations where name = ${migration.name}`.first(tx);
   if (known) {
     if (known.checksum === migration.checksum) return false;
     throw new MigrationRefused(
@@ -108,9 +106,9 @@ async function apply(tx: Sql, migration: Migration): Promise<boolean> {
       'Restore the file; write a new migration for the change.',
     );
   }
-  await tx.getExecutor().executeQuery(CompiledQuery.raw(`-- script\n${migration.text}`));
+  await sql.raw(`-- script\n${migration.text}`).run(tx);
   const { name, checksum } = migration;
-  await sql`insert into schema_migrations (name, checksum) values (${name}, ${checksum})`.execute(tx);
+  await sql`insert into schema_migrations (name, checksum) values (${name}, ${checksum})`.run(tx);
   return true;
 }
 

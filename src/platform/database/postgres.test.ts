@@ -1,11 +1,11 @@
 // @module-tag sql
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { minute } from '../../core/clock.ts';
 import { type Database, openDatabase } from './database.ts';
-import { postgresDialect } from './postgres.ts';
+import { sql } from './sql.ts';
+import { postgresPool } from './postgres.ts';
 
 /**
  * A server that lets everyone in and answers every statement with nothing, until it goes silent: the bytes arrive
@@ -55,7 +55,7 @@ beforeEach(async () => {
   await once(server, 'listening');
   const address = server.address();
   const port = typeof address === 'object' ? address?.port : undefined;
-  database = openDatabase(postgresDialect(`postgres://ada@127.0.0.1:${port}/db`, { max: 1, deadlineMs }));
+  database = openDatabase(postgresPool(`postgres://ada@127.0.0.1:${port}/db`, { max: 1, deadlineMs }));
 });
 afterEach(async () => {
   vi.useRealTimers();
@@ -79,7 +79,7 @@ test('FT-08 a server that goes silent is 503, and its connection is gone when it
 test.each(['begin', 'select', 'commit'])(
   'FT-08 a server that goes silent at the %s of a transaction is 503, and the next transaction works',
   async (statement) => {
-    const work = () => database.tx((tx) => sql`select 1`.execute(tx));
+    const work = () => database.tx((tx) => sql`select 1`.run(tx));
     silentOn = new RegExp(statement);
     await expect(work()).rejects.toMatchObject(unavailable);
     silentOn = null;
@@ -90,7 +90,7 @@ test.each(['begin', 'select', 'commit'])(
 test('FT-08 a connection that breaks inside a transaction is 503 and does not end the process', async () => {
   const broken = database.tx(async (tx) => {
     for (const socket of sockets) socket.destroy();
-    await sql`select 1`.execute(tx);
+    await sql`select 1`.run(tx);
   });
   await expect(broken).rejects.toMatchObject(unavailable);
   await database.ping();
@@ -105,7 +105,7 @@ test.each([
 ])('FT-04 not being let in because %s is 503, and over as soon as one is', async (_, code) => {
   refusesAll = code;
   await expect(database.ping()).rejects.toMatchObject(unavailable);
-  await expect(database.tx((tx) => sql`select 1`.execute(tx))).rejects.toMatchObject(unavailable);
+  await expect(database.tx((tx) => sql`select 1`.run(tx))).rejects.toMatchObject(unavailable);
   refusesAll = null;
   await database.ping();
 });

@@ -1,7 +1,7 @@
-import { type Dialect, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely';
 import pg from 'pg';
 import { minute, second } from '../../core/clock.ts';
-import { DatabaseUnavailable, sqlState } from './database.ts';
+import { type Connection, DatabaseUnavailable, type Pool, sqlState } from './database.ts';
+import type { Result } from './sql.ts';
 
 type PostgresOptions = {
   readonly max: number;
@@ -21,7 +21,7 @@ type PostgresOptions = {
  * A connection to a former primary that is now read-only is closed too. The pool renews its connections every few
  * minutes, so that it finds a new primary.
  */
-export function postgresDialect(url: string, options: PostgresOptions): Dialect {
+export function postgresPool(url: string, options: PostgresOptions): Pool {
   const { max, readsOnly, statementMs = 10 * second, deadlineMs = statementMs + 2 * second } = options;
   const pool = new pg.Pool({
     connectionString: url,
@@ -40,12 +40,7 @@ export function postgresDialect(url: string, options: PostgresOptions): Dialect 
   // A lost connection must not end the process, idle or in use. Its query, or the next one, reports the error.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => void client.on('error', () => undefined));
-  const guarded: PostgresPool = {
-    options: pool.options,
-    connect: async () => withDeadline(await connected(pool), deadlineMs),
-    end: () => pool.end(),
-  };
-  return new PostgresDialect({ pool: guarded });
+  return { connect: async () => withDeadline(await connected(pool), deadlineMs), end: () => pool.end() };
 }
 
 /** A failure to connect, such as a changed password or an expired certificate, is not the caller's fault. */
@@ -60,10 +55,10 @@ async function connected(pool: pg.Pool): Promise<pg.PoolClient> {
 /** SQLSTATE of a server that is read-only or shutting down (PostgreSQL appendix A). */
 const lostItsPlace = /^(?:25006|57P0\d)$/;
 
-function withDeadline(client: pg.PoolClient, ms: number): PostgresPoolClient {
+function withDeadline(client: pg.PoolClient, ms: number): Connection {
   let isGone = false;
   let isSpoiled = false;
-  async function query(text: string, values: unknown[]): Promise<pg.QueryResult> {
+  async function run(text: string, values: readonly unknown[]): Promise<Result> {
     // The rollback after a statement without a response: the connection is closed.
     if (isGone) throw new DatabaseUnavailable('The connection was closed: the server did not answer.');
     let timer: NodeJS.Timeout | undefined;
@@ -76,7 +71,8 @@ function withDeadline(client: pg.PoolClient, ms: number): PostgresPoolClient {
       }, ms);
     });
     try {
-      return await Promise.race([client.query(text, values), late]);
+      const { rows, rowCount } = await Promise.race([client.query(text, [...values]), late]);
+      return { rows, affected: rowCount ?? 0 };
     } catch (error) {
       isSpoiled ||= lostItsPlace.test(sqlState(error) ?? '');
       throw error;
@@ -84,9 +80,5 @@ function withDeadline(client: pg.PoolClient, ms: number): PostgresPoolClient {
       clearTimeout(timer);
     }
   }
-  return {
-    // The other overload takes a cursor, which this dialect never passes.
-    query: query as unknown as PostgresPoolClient['query'],
-    release: (destroy) => client.release(isGone || isSpoiled || destroy),
-  };
+  return { run, release: (isBroken) => client.release(isGone || isSpoiled || isBroken) };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Sql } from './database.ts';
+import type { Sql } from './sql.ts';
 import { lazyStores } from './stores.ts';
 
 test('a store that no function names is not built, and one that is named twice is built once', () => {
@@ -9,7 +9,7 @@ test('a store that no function names is not built, and one that is named twice i
     return { name, sql };
   };
   const stores = lazyStores({ keys: storeOf('keys'), sites: storeOf('sites'), users: storeOf('users') });
-  const [one, other] = [0, 1].map((): Sql => ({ getExecutor: () => expect.unreachable() }));
+  const [one, other] = [0, 1].map((): Sql => ({ run: () => expect.unreachable() }));
   if (one === undefined || other === undefined) throw new Error('There are two connections.');
   const first = stores(one);
   expect(built).toEqual([]);

@@ -1,4 +1,4 @@
-import type { Sql } from './database.ts';
+import type { Sql } from './sql.ts';
 
 /** One factory for each store, by the name that the store has in `read` and in a transaction. */
 export type StoreFactories = Readonly<Record<string, (sql: Sql) => unknown>>;

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { sql } from 'kysely';
 import { vi } from 'vitest';
 import { defaultKeyPolicy, type KeyPolicy } from '../../../src/features/keys/key-policy.ts';
 import { systemAuditContext } from '../../../src/core/caller.ts';
+import { sql } from '../../../src/platform/database/sql.ts';
 import { type Harness, openHarness, type Person } from '../../harness.ts';
 import { Browser } from '../../identity.ts';
 
@@ -97,14 +97,12 @@ export async function contents(h: Pick<Harness, 'database'>, named = '%'): Promi
   const { sql: db } = h.database;
   const tables = await sql<{ name: string }>`
     select tablename as name from pg_tables
-     where schemaname = current_schema() and tablename like ${named} order by tablename`.execute(db);
-  const each = tables.rows.map(
-    ({ name }) => sql`select ${sql.lit(name)} as name, count(*) || ' ' ||
-      coalesce(sum(hash_record_extended(t, 0)), 0) as found from ${sql.table(name)} t`,
+     where schemaname = current_schema() and tablename like ${named} order by tablename`.all(db);
+  const each = tables.map(
+    ({ name }) => sql`select ${name}::text as name, count(*) || ' ' ||
+      coalesce(sum(hash_record_extended(t, 0)), 0) as found from ${sql.id(name)} t`,
   );
-  const { rows } = await sql<{ name: string; found: string }>`${sql.join(each, sql` union all `)}`.execute(
-    db,
-  );
+  const rows = await sql<{ name: string; found: string }>`${sql.join(each, ' union all ')}`.all(db);
   return Object.fromEntries(rows.map(({ name, found }) => [name, found]));
 }
 
@@ -112,12 +110,10 @@ export async function contents(h: Pick<Harness, 'database'>, named = '%'): Promi
 export async function dump(h: Pick<Harness, 'database'>): Promise<string> {
   const { sql: db } = h.database;
   const tables = await sql<{ name: string }>`
-    select tablename as name from pg_tables where schemaname = current_schema() order by tablename`.execute(
-    db,
-  );
+    select tablename as name from pg_tables where schemaname = current_schema() order by tablename`.all(db);
   const parts: string[] = [];
-  for (const { name } of tables.rows) {
-    const { rows } = await sql<{ row: string }>`select t::text as row from ${sql.table(name)} t`.execute(db);
+  for (const { name } of tables) {
+    const rows = await sql<{ row: string }>`select t::text as row from ${sql.id(name)} t`.all(db);
     parts.push(...rows.map(({ row }) => `${name}: ${row}`));
   }
   return parts.join('\n');

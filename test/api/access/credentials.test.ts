@@ -36,9 +36,9 @@ function counting(database: Database): Database {
   return {
     ...database,
     sql: {
-      getExecutor() {
+      run(...statement) {
         counted();
-        return database.sql.getExecutor();
+        return database.sql.run(...statement);
       },
     },
     tx(work) {

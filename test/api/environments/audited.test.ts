@@ -1,6 +1,6 @@
 // @module-tag sql
-import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sql } from '../../../src/platform/database/sql.ts';
 import { openShop, type Shop } from './shop.ts';
 
 let shop: Shop;
@@ -79,21 +79,18 @@ test.each(Object.entries(lines))(
     const method = changing().find(({ operationId }) => operationId === operation)?.method ?? '';
     const ask = () => shop.call(method, path({ environment: made, build: build.id }), body && { body });
     const rows = async () => {
-      const { rows: found } = await sql`
+      return await sql`
         select md5(string_agg(text, '' order by text)) as digest from (
           select environments::text as text from environments union all select deploys::text from deploys
-          union all select environment_labels::text from environment_labels) everything`.execute(
-        h.database.sql,
-      );
-      return found;
+          union all select environment_labels::text from environment_labels) everything`.all(h.database.sql);
     };
 
     const before = await rows();
-    await sql`alter table audit_events add constraint nothing_now check (event not like 'environment.%' and event not like 'build.%') not valid`.execute(
+    await sql`alter table audit_events add constraint nothing_now check (event not like 'environment.%' and event not like 'build.%') not valid`.run(
       h.database.sql,
     );
     expect((await ask()).status).toBeGreaterThanOrEqual(500);
-    await sql`alter table audit_events drop constraint nothing_now`.execute(h.database.sql);
+    await sql`alter table audit_events drop constraint nothing_now`.run(h.database.sql);
     expect(await rows()).toEqual(before);
 
     const answer = await ask();

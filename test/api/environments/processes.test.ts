@@ -1,8 +1,8 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sql } from '../../../src/platform/database/sql.ts';
 import { openShop, page, type Shop } from './shop.ts';
 
 const server = (body: string) => `
@@ -264,9 +264,7 @@ test('the worker ends and removes exactly the processes that belong to no Enviro
   const { services } = await shop.settle(kept.data.id);
   const folders = () => readdirSync(join(shop.folder, 'builds', 'environments'));
   expect(folders()).toContain(lost.data.id);
-  await sql`update environments set status = 'torn_down' where id = ${lost.data.id}`.execute(
-    shop.h.database.sql,
-  );
+  await sql`update environments set status = 'torn_down' where id = ${lost.data.id}`.run(shop.h.database.sql);
   await shop.h.app.jobs.runNow('engine-sweep');
   expect(folders()).not.toContain(lost.data.id);
   expect((await shop.fetch(`${services[1].url}/`)).body).toMatch(/^from left with/);

@@ -1,9 +1,9 @@
 // @module-tag sql
-import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemAuditContext } from '../../../src/core/caller.ts';
 import { defaultMcpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { defaultEnvironmentPolicy } from '../../../src/features/environments/policy/environment-policy.ts';
+import { sql } from '../../../src/platform/database/sql.ts';
 import type { Answer, Harness, Person, TestKey } from '../../harness.ts';
 import { commandLine, contents, openFrozenHarness } from '../access/cast.ts';
 import { setMcpPolicy } from '../mcp/agent.ts';
@@ -573,14 +573,14 @@ describe('AU-03 a change whose event cannot be written', () => {
     'AU-03 %s: is not made, and the answer is 503',
     async (_operation, { prepare }) => {
       const use = await prepare();
-      await sql`alter table audit_events add constraint out_of_order check (false) not valid`.execute(
+      await sql`alter table audit_events add constraint out_of_order check (false) not valid`.run(
         h.database.sql,
       );
       const before = await contents(h);
       const { answer } = await use();
       expect([answer.status, answer.error.code]).toEqual([503, 'store_unavailable']);
       expect(await contents(h)).toEqual(before);
-      await sql`alter table audit_events drop constraint out_of_order`.execute(h.database.sql);
+      await sql`alter table audit_events drop constraint out_of_order`.run(h.database.sql);
       expect((await use()).answer.status).toBeLessThan(300);
     },
   );

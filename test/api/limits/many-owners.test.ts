@@ -3,7 +3,6 @@
  * An installation with 20,000 owners.
  * @module-tag flood
  */
-import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { hour, minute, second } from '../../../src/core/clock.ts';
 import {
@@ -11,6 +10,7 @@ import {
   type OwnerState,
   type SweepResult,
 } from '../../../src/features/keys/owner-sweep.ts';
+import { sql } from '../../../src/platform/database/sql.ts';
 import { type Harness, openHarness, type Person } from '../../harness.ts';
 
 /** The owner sweep of an installation with 20,000 owners, before a directory that answers in its own time. */
@@ -29,20 +29,20 @@ beforeAll(async () => {
       insert into api_keys (id, digest, type, name, scopes, repository_mode, owner_user_id, created_at)
       select lpad(n::text, 12, '0'), sha256(n::text::bytea), 'personal', 'key', '["repos:read"]', 'all',
              'usr_' || lpad(n::text, 6, '0'), ${new Date(h.clock.now())}
-        from generate_series(${from}::int, ${from + 249}::int) n`.execute(h.database.sql);
-  await sql`analyze api_keys`.execute(h.database.sql);
+        from generate_series(${from}::int, ${from + 249}::int) n`.run(h.database.sql);
+  await sql`analyze api_keys`.run(h.database.sql);
 });
 beforeEach(async () => {
   await sql`update api_keys set suspended_at = null, revoked_at = null, revoke_reason = null
-             where suspended_at is not null or revoked_at is not null`.execute(h.database.sql);
+             where suspended_at is not null or revoked_at is not null`.run(h.database.sql);
 });
 afterAll(() => h.close());
 
 /** What became of the keys, by the number of their owner. */
 async function changed(): Promise<{ suspended: number[]; revoked: number[] }> {
-  const { rows } = await sql<{ owner_user_id: string; suspended: boolean }>`
+  const rows = await sql<{ owner_user_id: string; suspended: boolean }>`
     select owner_user_id, suspended_at is not null as suspended from api_keys
-     where suspended_at is not null or revoked_at is not null order by 1`.execute(h.database.sql);
+     where suspended_at is not null or revoked_at is not null order by 1`.all(h.database.sql);
   const of = (isSuspended: boolean) =>
     rows.filter(({ suspended }) => suspended === isSuspended).map((row) => nthOf(row.owner_user_id));
   return { suspended: of(true), revoked: of(false) };
@@ -226,14 +226,12 @@ test('a pass that outlasts its turn continues at the next tick of the process, n
   for (let nth = 0; nth < 9; nth += 1) people.push(await slow.person(`Person${nth}`));
   for (const person of people) await slow.key(person);
   const suspended = async () => {
-    const { rows } = await sql<{ count: number }>`
-      select count(*)::int as count from api_keys where suspended_at is not null`.execute(slow.database.sql);
-    return rows[0]?.count;
+    const row = await sql<{ count: number }>`
+      select count(*)::int as count from api_keys where suspended_at is not null`.first(slow.database.sql);
+    return row?.count;
   };
   await slow.app.jobs.tick();
-  await sql`update accounts set enabled = false where subject = ${people[0]?.subject}`.execute(
-    slow.database.sql,
-  );
+  await sql`update accounts set enabled = false where subject = ${people[0]?.subject}`.run(slow.database.sql);
   slow.clock.advance(5 * minute);
   askMs = 4 * second;
   const startedAt = slow.clock.now();

@@ -27,9 +27,9 @@ export function fallibleDatabase(database: Database, outage: Switch): Database {
   return {
     ...database,
     sql: {
-      getExecutor() {
+      run(...statement) {
         check();
-        return database.sql.getExecutor();
+        return database.sql.run(...statement);
       },
     },
     async tx(work) {

@@ -1,8 +1,8 @@
 // @module-tag sql
-import { type RawBuilder, sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { minute } from '../../../src/core/clock.ts';
 import { createOwnerSweep, type OwnerState } from '../../../src/features/keys/owner-sweep.ts';
+import { sql, type Statement } from '../../../src/platform/database/sql.ts';
 import { type Harness, openHarness, type Person, type TestKey } from '../../harness.ts';
 
 let h: Harness;
@@ -22,10 +22,10 @@ const eventsOf = async (key: TestKey, event: string) =>
   (await h.call('GET', '/audit/events', { as: root, query: { event, target: key.id } })).data;
 
 /** Changes an account without an event, like an external directory. */
-const changeQuietly = async ({ subject }: Person, change: RawBuilder<unknown>) => {
+const changeQuietly = async ({ subject }: Person, change: Statement) => {
   // A check of the owner that an earlier step began must not find this change.
   await h.settle();
-  await sql`update accounts set ${change} where subject = ${subject}`.execute(h.database.sql);
+  await sql`update accounts set ${change} where subject = ${subject}`.run(h.database.sql);
   h.app.services.feed.announce({ topic: 'principal', subject: '*' });
   await h.settle();
 };
@@ -237,7 +237,7 @@ describe('the sweep', () => {
     const ada = await quick.person('Ada');
     const key = await quick.key(ada);
     await quick.app.jobs.tick();
-    await sql`update accounts set enabled = false where subject = ${ada.subject}`.execute(quick.database.sql);
+    await sql`update accounts set enabled = false where subject = ${ada.subject}`.run(quick.database.sql);
     quick.app.services.feed.announce({ topic: 'principal', subject: '*' });
     quick.clock.advance(minute);
     await quick.app.jobs.tick();
@@ -277,10 +277,10 @@ describe('the sweep', () => {
     await quietly(true);
     expect(await eventsOf(key, 'api_key.suspended')).toHaveLength(2);
     // As a removal does, without telling anyone.
-    await sql`delete from accounts where subject = ${person.subject}`.execute(h.database.sql);
+    await sql`delete from accounts where subject = ${person.subject}`.run(h.database.sql);
     await sql`
       insert into account_tombstones (subject, deleted_at)
-      values (${person.subject}, ${new Date(h.clock.now())})`.execute(h.database.sql);
+      values (${person.subject}, ${new Date(h.clock.now())})`.run(h.database.sql);
     for (const on of [h, other]) on.app.services.feed.announce({ topic: 'principal', subject: '*' });
     await both();
     expect(await eventsOf(key, 'api_key.revoked')).toHaveLength(1);

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import timers from 'node:timers/promises';
-import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemAuditContext } from '../../../src/core/caller.ts';
 import { second } from '../../../src/core/clock.ts';
@@ -10,6 +9,7 @@ import { createEncryption } from '../../../src/platform/encryption.ts';
 import { mcpServerStore } from '../../../src/features/connections/server-store.ts';
 import { createMcpServers } from '../../../src/features/connections/servers.ts';
 import type { ToolText } from '../../../src/features/connections/tool-text.ts';
+import { sql } from '../../../src/platform/database/sql.ts';
 import { type Harness, type Person, uiOrigin } from '../../harness.ts';
 import { replaceBuiltin } from '../../replace-builtin.ts';
 import { dump, openFrozenHarness } from '../access/cast.ts';
@@ -233,9 +233,7 @@ describe('connections', () => {
     await h.call('DELETE', `/users/${gone.user.id}`, { as: root });
     await h.app.services.feed.poll();
     await h.settle();
-    const { rows } = await sql`select 1 from mcp_connections where user_id = ${gone.user.id}`.execute(
-      h.database.sql,
-    );
+    const rows = await sql`select 1 from mcp_connections where user_id = ${gone.user.id}`.all(h.database.sql);
     expect(rows).toEqual([]);
     expect((await events('mcp.connection_changed'))[0]).toMatchObject({ reason: 'owner_deleted' });
   });

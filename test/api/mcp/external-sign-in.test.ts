@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { minute } from '../../../src/core/clock.ts';
+import { sql } from '../../../src/platform/database/sql.ts';
 import { type Harness, type Person, uiOrigin } from '../../harness.ts';
 import { Browser } from '../../identity.ts';
 import { dump, openFrozenHarness } from '../access/cast.ts';
@@ -379,7 +379,7 @@ test.each([{ url: 'https://next.example/mcp' }, { auth: 'header' }])(
     meanwhile = { path: '/.well-known/oauth-authorization-server', happens: () => patch(body) };
     expect((await begin()).error.code).toBe('state_conflict');
     expect(await server()).toMatchObject({ ...body, issuer: null });
-    const { rows } = await sql`select 1 from mcp_connection_attempts`.execute(h.database.sql);
+    const rows = await sql`select 1 from mcp_connection_attempts`.all(h.database.sql);
     expect(rows).toEqual([]);
   },
 );
@@ -510,7 +510,7 @@ test('T62 a client secret reaches only the authorization server that an administ
   expect(await server()).toMatchObject({ ...waiting, clientId: 'other' });
 
   // Not even a changed row makes Postern send it.
-  await sql`update mcp_servers set issuer = changed_issuer, changed_issuer = null`.execute(h.database.sql);
+  await sql`update mcp_servers set issuer = changed_issuer, changed_issuer = null`.run(h.database.sql);
   const { error } = await begin();
   expect([error.code, error.message]).toEqual(['state_conflict', expect.stringContaining('cannot decrypt')]);
 });

@@ -1,9 +1,9 @@
 // @module-tag sql
-import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { day, minute, second } from '../../../src/core/clock.ts';
 import { defaultMcpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { anything } from '../../../src/platform/database/change-feed.ts';
+import { sql } from '../../../src/platform/database/sql.ts';
 import { type Harness, type Person, uiOrigin } from '../../harness.ts';
 import { dump, openFrozenHarness } from '../access/cast.ts';
 import { type Agent, connectAgent, fetchOf, setMcpPolicy } from './agent.ts';
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await setMcpPolicy(h, { callsPerMinute: 1_000 });
-  await sql`delete from agent_sessions`.execute(h.database.sql);
+  await sql`delete from agent_sessions`.run(h.database.sql);
 });
 afterAll(async () => {
   vi.useRealTimers();
@@ -91,7 +91,7 @@ test('a session ends after 30 idle minutes, and with another consent', async () 
   await (await connectAgent(h, 'Bea')).use('get_context');
   expect(await list(bea)).toHaveLength(2);
   // The token behind the calls lives for five minutes, so the time between them is set in the table.
-  await sql`update agent_sessions set last_call_at = last_call_at - interval '31 minutes'`.execute(
+  await sql`update agent_sessions set last_call_at = last_call_at - interval '31 minutes'`.run(
     h.database.sql,
   );
   expect((await list(bea)).every((one) => 'isOpen' in one && one.isOpen === false)).toBe(true);
@@ -230,7 +230,7 @@ describe('ending a session', () => {
 
   test('the access behind calls without a known consent cannot be ended', async () => {
     const { hers, path } = await called();
-    await sql`update agent_sessions set grant_id = ''`.execute(h.database.sql);
+    await sql`update agent_sessions set grant_id = ''`.run(h.database.sql);
     expect((await end(path, root)).error.code).toBe('state_conflict');
     await hers.use('get_context');
   });
@@ -246,12 +246,12 @@ test('sessions are removed after the days of the policy', async () => {
   await setMcpPolicy(h, { sessionReview: { keepDays: 2, arguments: 'redacted' } });
   await agent.use('get_context');
   const { sessions } = { sessions: h.app.services.agentSessions };
-  await sql`update agent_sessions set last_call_at = ${new Date(h.clock.now() - 2 * day + minute)}`.execute(
+  await sql`update agent_sessions set last_call_at = ${new Date(h.clock.now() - 2 * day + minute)}`.run(
     h.database.sql,
   );
   await sessions.prune();
   expect(await list(ada)).toHaveLength(1);
-  await sql`update agent_sessions set last_call_at = ${new Date(h.clock.now() - 2 * day - minute)}`.execute(
+  await sql`update agent_sessions set last_call_at = ${new Date(h.clock.now() - 2 * day - minute)}`.run(
     h.database.sql,
   );
   await sessions.prune();

@@ -1,6 +1,6 @@
 // @module-tag sql
-import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sql } from '../../../src/platform/database/sql.ts';
 import { tarBlocks, tarEnd } from '../../archives/tar.ts';
 import type { Route } from '../../../src/platform/http.ts';
 import { type Answer, type CallOptions, type Harness, openHarness, type Person } from '../../harness.ts';
@@ -189,7 +189,7 @@ describe('AU-03 a change of a site whose event cannot be written', () => {
     'AU-03 %s: is not made, and the answer is 503',
     async (operation, { prepare }) => {
       const use = await prepare();
-      await sql`alter table audit_events add constraint out_of_order check (false) not valid`.execute(
+      await sql`alter table audit_events add constraint out_of_order check (false) not valid`.run(
         h.database.sql,
       );
       const before = await contents(h);
@@ -198,7 +198,7 @@ describe('AU-03 a change of a site whose event cannot be written', () => {
         expect([answer.status, answer.error.code]).toEqual([503, 'store_unavailable']);
         expect(await contents(h)).toEqual(before);
       } finally {
-        await sql`alter table audit_events drop constraint out_of_order`.execute(h.database.sql);
+        await sql`alter table audit_events drop constraint out_of_order`.run(h.database.sql);
       }
       expect((await perform(operation, use)).status).toBeLessThan(300);
     },
@@ -245,10 +245,10 @@ describe('the name of a site belongs to its owner', () => {
     const renamed = events.filter(({ details }: { details: { renamed?: true } }) => details.renamed);
     expect(renamed).toHaveLength(3);
     const stored = await sql<{ found: number }>`
-      select count(*)::int as found from audit_events where details::text like ${`%${secret}%`}`.execute(
+      select count(*)::int as found from audit_events where details::text like ${`%${secret}%`}`.first(
       h.database.sql,
     );
-    expect(stored.rows[0]?.found).toBe(0);
+    expect(stored?.found).toBe(0);
   });
 
   test('an event of an earlier build with the name is shown without it, and says so', async () => {

@@ -3,11 +3,11 @@ import { readdir, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
-import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemAuditContext } from '../../../src/core/caller.ts';
 import { day, hour, minute, second } from '../../../src/core/clock.ts';
 import type { SitesConfig } from '../../../src/features/sites/sites.ts';
+import { sql } from '../../../src/platform/database/sql.ts';
 import { type Harness, openHarness, type Person, type TestKey } from '../../harness.ts';
 import { page, replace, send, sha256, start, upload } from './uploads.ts';
 
@@ -44,8 +44,8 @@ async function configure(change: (config: SitesConfig) => SitesConfig): Promise<
 }
 
 async function eventsOf(id: string): Promise<string[]> {
-  const { rows } = await sql<{ event: string }>`
-    select event from audit_events where target_id = ${id} order by at, id`.execute(h.database.sql);
+  const rows = await sql<{ event: string }>`
+    select event from audit_events where target_id = ${id} order by at, id`.all(h.database.sql);
   return rows.map(({ event }) => event);
 }
 
@@ -145,7 +145,7 @@ test('a removal that a killed process left is finished, and until then those byt
   const content = page('going');
   await h.blobs.write(Readable.from([Buffer.from(content)]));
   await h.database.tx(async (tx) => {
-    await sql`insert into blob_removals (digest, decided_at) values (${sha256(content)}, ${new Date(h.clock.now())})`.execute(
+    await sql`insert into blob_removals (digest, decided_at) values (${sha256(content)}, ${new Date(h.clock.now())})`.run(
       tx,
     );
   });
@@ -232,11 +232,11 @@ test('an expiry leaves one event, and its owner gets notices 7 days and 1 day be
 /** How often each owner keeps each content by the count, and by what the versions hold; and the bytes of it, summed up. */
 async function counts() {
   const counted = await sql<{ owner_id: string; digest: string; runs: number }>`
-    select owner_id, digest, runs from owner_blobs order by owner_id, digest`.execute(h.database.sql);
-  const { rows: sums } = await sql<{ kept: string; summed: string }>`
+    select owner_id, digest, runs from owner_blobs order by owner_id, digest`.all(h.database.sql);
+  const row = await sql<{ kept: string; summed: string }>`
     select (select coalesce(sum(bytes), 0) from owner_storage)::text as kept,
-           (select coalesce(sum(size), 0) from owner_blobs)::text as summed`.execute(h.database.sql);
-  expect(sums[0]?.kept).toBe(sums[0]?.summed);
+           (select coalesce(sum(size), 0) from owner_blobs)::text as summed`.first(h.database.sql);
+  expect(row?.kept).toBe(row?.summed);
   const held = await sql`
     with placed as (
       select s.owner_id, v.site_id, v.manifest, row_number() over (partition by v.site_id order by v.number) as place
@@ -248,8 +248,8 @@ async function counts() {
       from held h
      where not exists (select 1 from held e
                         where e.site_id = h.site_id and e.digest = h.digest and e.place = h.place - 1)
-     group by owner_id, digest order by owner_id, digest`.execute(h.database.sql);
-  return { counted: counted.rows, held: held.rows };
+     group by owner_id, digest order by owner_id, digest`.all(h.database.sql);
+  return { counted: counted, held: held };
 }
 
 test('after any publications, rollbacks, deletions and purges, an owner’s storage is the content of the versions', {
@@ -294,7 +294,7 @@ test('after any publications, rollbacks, deletions and purges, an owner’s stor
       }
       await ageBlobs(2 * hour);
       await cleanUp();
-      const { rows } = await sql<{ digest: string }>`select digest from owner_blobs`.execute(h.database.sql);
+      const rows = await sql<{ digest: string }>`select digest from owner_blobs`.all(h.database.sql);
       const kept = await stored();
       for (const { digest } of rows) expect(kept).toContain(digest);
       for (const id of ids) await h.call('DELETE', `/sites/${id}`, { as: key });

@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { day, hour, minute } from '../../../src/core/clock.ts';
+import { sql } from '../../../src/platform/database/sql.ts';
 import { type Harness, openHarness, type TestKey } from '../../harness.ts';
 import { page, replace, sha256, upload } from './uploads.ts';
 
@@ -51,11 +51,11 @@ test('files that are small, compressed or hardly compressible are not compressed
 test('only a version with new compressed forms is announced: the gateways reread nothing else', async () => {
   const announced = async (files: Record<string, string>) => {
     const { data } = await upload(h, key, files);
-    const changes = () => sql`select 1 from changes where subject = ${data.id}`.execute(h.database.sql);
-    const before = (await changes()).rows.length;
+    const changes = () => sql`select 1 from changes where subject = ${data.id}`.all(h.database.sql);
+    const before = (await changes()).length;
     await encode();
     expect(await waiting()).toEqual([]);
-    return (await changes()).rows.length - before;
+    return (await changes()).length - before;
   };
   expect(await announced({ 'index.html': page('short') })).toBe(0);
   expect(await announced({ 'index.html': text('long') })).toBe(1);

@@ -1,8 +1,8 @@
 // @module-tag sql
-import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { minute } from '../../../src/core/clock.ts';
 import { ordered, othersOf, placeOf, siteSorts } from '../../../src/features/sites/site/site-list.ts';
+import { sql } from '../../../src/platform/database/sql.ts';
 import { type Harness, openHarness, type Person } from '../../harness.ts';
 import { page, replace, upload } from './uploads.ts';
 
@@ -89,15 +89,15 @@ test('every order of all sites has an index, so that a million sites are listed 
   const filter = { viewer: { kind: 'user', id: bob.user.id }, mine: false } as const;
   const plans = await h.database.tx(async (inside) => {
     // Without sorting by hand, unless there is no other way.
-    await sql`set local enable_sort = off`.execute(inside);
-    await sql`set local enable_seqscan = off`.execute(inside);
+    await sql`set local enable_sort = off`.run(inside);
+    await sql`set local enable_seqscan = off`.run(inside);
     const found: string[] = [];
     for (const sort of siteSorts)
       for (const direction of ['asc', 'desc'] as const) {
         const order = { sort, direction };
-        const { rows } = await sql<{ 'QUERY PLAN': string }>`
+        const rows = await sql<{ 'QUERY PLAN': string }>`
           explain select s.id from sites s where ${othersOf({ ...filter, order }, h.clock.now())}
-           order by ${ordered(order, placeOf(order))} limit 20`.execute(inside);
+           order by ${ordered(order, placeOf(order))} limit 20`.all(inside);
         found.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
       }
     return found;

@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Sql } from '../../../platform/database/database.ts';
+import { type Sql, sql } from '../../../platform/database/sql.ts';
 import type { LogStream } from '../build-log.ts';
 import type { LogEntry } from '../contract.ts';
 import type { ServiceLogStore } from './service-logs.ts';
@@ -26,18 +25,18 @@ export function serviceLogStore(db: Sql): ServiceLogStore {
                           where environment_id = ${environmentId} and service = ${service}
                           order by first_line desc limit 1), 1),
                ${text}::jsonb, ${Buffer.byteLength(text)}::int
-          from environments where id = ${environmentId} and deleted_at is null`.execute(db);
+          from environments where id = ${environmentId} and deleted_at is null`.run(db);
     },
     async read(environmentId, service, after, limit) {
       const found: LogEntry[] = [];
       for (let next = after + 1; found.length < limit; ) {
-        const { rows } = await sql<Row>`
+        const rows = await sql<Row>`
           select first_line, lines from environment_service_logs
            where environment_id = ${environmentId} and service = ${service}
              and first_line >= coalesce((select max(first_line) from environment_service_logs
                                           where environment_id = ${environmentId} and service = ${service}
                                             and first_line <= ${next}), 1)
-           order by first_line limit ${rowsAtOnce}`.execute(db);
+           order by first_line limit ${rowsAtOnce}`.all(db);
         const fresh = rows.flatMap(entriesOf).filter(({ id }) => id >= next);
         if (fresh.length === 0) break;
         found.push(...fresh);
@@ -53,10 +52,10 @@ export function serviceLogStore(db: Sql): ServiceLogStore {
           window newer as (order by first_line desc))
         delete from environment_service_logs l using newest_first n
          where l.environment_id = ${environmentId} and l.service = ${service} and l.first_line = n.first_line
-           and n.kept > ${maxBytes} and n.position > 1`.execute(db);
+           and n.kept > ${maxBytes} and n.position > 1`.run(db);
     },
     async remove(environmentId) {
-      await sql`delete from environment_service_logs where environment_id = ${environmentId}`.execute(db);
+      await sql`delete from environment_service_logs where environment_id = ${environmentId}`.run(db);
     },
   };
 }

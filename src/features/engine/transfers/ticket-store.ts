@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Sql } from '../../../platform/database/database.ts';
+import { type Sql, sql } from '../../../platform/database/sql.ts';
 import type { Artifact } from '../contract.ts';
 
 /** `source` and `tree` are for one GET and any number of them, `output` for one PUT. */
@@ -46,34 +45,33 @@ export function ticketStore(db: Sql): TicketStore {
         values (${digest}, ${kind}, ${buildId}, ${tarDigest}, ${new Date(now)})
         on conflict (build_id, kind) where build_id is not null do update
            set digest = excluded.digest, tar_digest = excluded.tar_digest, created_at = excluded.created_at,
-               used_at = null, tar_bytes = null, file_count = null, size_bytes = null`.execute(db);
+               used_at = null, tar_bytes = null, file_count = null, size_bytes = null`.run(db);
     },
     async insertForEnvironment({ digest, environmentId, tarDigest, now }) {
       await sql`
         insert into environment_tickets (digest, kind, environment_id, tar_digest, created_at)
         values (${digest}, 'tree', ${environmentId}, ${tarDigest}, ${new Date(now)})
-        on conflict (digest) do nothing`.execute(db);
+        on conflict (digest) do nothing`.run(db);
     },
     async findUsable(digest, kinds) {
-      const { rows } = await sql<{ kind: TicketKind; tar_digest: string | null }>`
+      const row = await sql<{ kind: TicketKind; tar_digest: string | null }>`
         select kind, tar_digest from environment_tickets
          where digest = ${digest} and used_at is null
-           and kind in (select jsonb_array_elements_text(${JSON.stringify(kinds)}::jsonb))`.execute(db);
-      return rows[0] && { kind: rows[0].kind, tarDigest: rows[0].tar_digest };
+           and kind in (select jsonb_array_elements_text(${JSON.stringify(kinds)}::jsonb))`.first(db);
+      return row && { kind: row.kind, tarDigest: row.tar_digest };
     },
     async use(digest, sent, now) {
-      const { rows } = await sql`
+      const changed = await sql`
         update environment_tickets
            set used_at = ${new Date(now)}, tar_digest = coalesce(${sent?.digest ?? null}, tar_digest),
                tar_bytes = ${sent?.size ?? null}, file_count = ${sent?.files ?? null}, size_bytes = ${sent?.bytes ?? null}
-         where digest = ${digest} and used_at is null returning digest`.execute(db);
-      return rows.length > 0;
+         where digest = ${digest} and used_at is null`.run(db);
+      return changed > 0;
     },
     async outputOf(buildId) {
-      const { rows } = await sql<OutputRow>`
+      const row = await sql<OutputRow>`
         select tar_digest, tar_bytes::text, file_count, size_bytes::text from environment_tickets
-         where build_id = ${buildId} and kind = 'output' and used_at is not null`.execute(db);
-      const [row] = rows;
+         where build_id = ${buildId} and kind = 'output' and used_at is not null`.first(db);
       return (
         row && {
           digest: row.tar_digest,
@@ -84,10 +82,10 @@ export function ticketStore(db: Sql): TicketStore {
       );
     },
     async removeOfBuild(buildId) {
-      await sql`delete from environment_tickets where build_id = ${buildId}`.execute(db);
+      await sql`delete from environment_tickets where build_id = ${buildId}`.run(db);
     },
     async removeOfEnvironment(environmentId) {
-      await sql`delete from environment_tickets where environment_id = ${environmentId}`.execute(db);
+      await sql`delete from environment_tickets where environment_id = ${environmentId}`.run(db);
     },
     async removeLeft() {
       await sql`
@@ -96,7 +94,7 @@ export function ticketStore(db: Sql): TicketStore {
                 and not exists (select 1 from build_jobs b where b.id = t.build_id and b.ended_at is null))
             or (t.environment_id is not null
                 and not exists (select 1 from environments e
-                                 where e.id = t.environment_id and e.status <> 'torn_down'))`.execute(db);
+                                 where e.id = t.environment_id and e.status <> 'torn_down'))`.run(db);
     },
   };
 }

@@ -13,7 +13,6 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { createGzip, gzipSync } from 'node:zlib';
-import { sql } from 'kysely';
 import { pack } from 'tar-stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { fallibleDatabase } from '../../../../test/api/limits/outages.ts';
@@ -24,6 +23,7 @@ import { type Harness, openHarness, settings } from '../../../../test/harness.ts
 import { createTransfersOn } from '../../../composition/environments/transfers.ts';
 import { AppError } from '../../../core/errors.ts';
 import { systemRandom } from '../../../core/ids.ts';
+import { sql } from '../../../platform/database/sql.ts';
 import { unpackTree } from '../tree.ts';
 import type { Transfers } from './transfers.ts';
 
@@ -329,7 +329,7 @@ test('T56 no ticket is in a table, a log or an answer', async () => {
     texts.push((await fetched(ticket)).bytes.toString('latin1'));
   for (const bytes of [Buffer.from('no tar'), await oneFile(), await oneFile()])
     texts.push((await sent(output, bytes)).text);
-  const { rows } = await sql`select * from environment_tickets`.execute(h.database.sql);
+  const rows = await sql`select * from environment_tickets`.all(h.database.sql);
   const audit = await h.call('GET', '/audit/events', { as: await h.person('Ada', { admin: true }) });
   const places = [...texts, ...h.logged, JSON.stringify(rows), audit.text].join('\n');
   for (const ticket of [source, output, tree]) expect(places).not.toContain(ticket);
@@ -359,10 +359,10 @@ test('the clean-ups remove a source once it was fetched, and the tickets of what
   const owners = async () =>
     (
       await sql<{ owner: string }>`
-        select coalesce(build_id, environment_id) as owner from environment_tickets order by kind`.execute(
+        select coalesce(build_id, environment_id) as owner from environment_tickets order by kind`.all(
         world.database.sql,
       )
-    ).rows.map(({ owner }) => owner);
+    ).map(({ owner }) => owner);
   const jobId = await world.requestBuild();
   await own.offerSource(jobId, folderOf({ a: 'waits' }));
   await own.offerSource('job_gone', folderOf({ a: 'gone' }));
@@ -405,6 +405,6 @@ test('a source whose bytes are being removed at that moment is offered by the ne
   await expect(own.offerSource(build, folderOf({ a: 'going' }))).rejects.toMatchObject({
     code: 'store_unavailable',
   });
-  const { rows } = await sql`select 1 from environment_tickets`.execute(world.database.sql);
+  const rows = await sql`select 1 from environment_tickets`.all(world.database.sql);
   expect(rows).toEqual([]);
 });

@@ -1,5 +1,4 @@
-import { type RawBuilder, sql } from 'kysely';
-import type { Sql } from '../../../platform/database/database.ts';
+import { type Sql, sql, type Statement } from '../../../platform/database/sql.ts';
 import { toDate, toMs } from '../../../platform/database/values.ts';
 import type { DesiredEnvironment, Problem } from '../../configuration-file/configuration-file.ts';
 import type { Creator } from '../environment/environment.ts';
@@ -90,12 +89,12 @@ const columns = sql`
 const maxCounted = 2_000;
 
 export function deployStore(db: Sql): DeployStore {
-  async function many(query: RawBuilder<Row>): Promise<Deploy[]> {
-    const { rows } = await query.execute(db);
+  async function many(query: Statement<Row>): Promise<Deploy[]> {
+    const rows = await query.all(db);
     return rows.map(toDeploy);
   }
-  const one = async (query: RawBuilder<Row>) => (await many(query))[0];
-  const ids = async (query: RawBuilder<{ id: string }>) => (await query.execute(db)).rows.map(({ id }) => id);
+  const one = async (query: Statement<Row>) => (await many(query))[0];
+  const ids = async (query: Statement<{ id: string }>) => (await query.all(db)).map(({ id }) => id);
 
   return {
     async insert(deploy) {
@@ -106,7 +105,7 @@ export function deployStore(db: Sql): DeployStore {
           ${deploy.commitSubject},
           ${deploy.trigger}, ${deploy.status}, ${deploy.message}, ${deploy.fix}, ${toJson(deploy.problems)}::jsonb,
           ${toJson(deploy.plan)}, ${deploy.creator?.kind ?? 'system'}, ${deploy.creator?.id ?? null},
-          ${toDate(deploy.createdAt)}, ${toDate(deploy.startedAt)}, ${toDate(deploy.endedAt)})`.execute(db);
+          ${toDate(deploy.createdAt)}, ${toDate(deploy.startedAt)}, ${toDate(deploy.endedAt)})`.run(db);
     },
     find: (id) => one(sql`select ${columns} from deploys d where d.id = ${id}`),
     hold: (id) => one(sql`select ${columns} from deploys d where d.id = ${id} for update`),
@@ -116,7 +115,7 @@ export function deployStore(db: Sql): DeployStore {
            set sha = ${deploy.sha}, commit_subject = ${deploy.commitSubject}, status = ${deploy.status}, message = ${deploy.message}, fix = ${deploy.fix},
                problems = ${toJson(deploy.problems)}::jsonb, plan = ${toJson(deploy.plan)},
                started_at = ${toDate(deploy.startedAt)}, ended_at = ${toDate(deploy.endedAt)}
-         where id = ${deploy.id}`.execute(db);
+         where id = ${deploy.id}`.run(db);
     },
     underWay: (environmentId) =>
       one(sql`
@@ -131,7 +130,7 @@ export function deployStore(db: Sql): DeployStore {
          where environment_id = ${environmentId} and ended_at is null returning id`);
       await sql`
         update deploy_steps set status = 'cancelled', ended_at = ${toDate(now)}
-         where deploy_id in (select jsonb_array_elements_text(${JSON.stringify(ended)}::jsonb)) and ended_at is null`.execute(
+         where deploy_id in (select jsonb_array_elements_text(${JSON.stringify(ended)}::jsonb)) and ended_at is null`.run(
         db,
       );
       return ended;
@@ -146,21 +145,19 @@ export function deployStore(db: Sql): DeployStore {
         ...(environmentId === undefined ? [] : [sql`d.environment_id = ${environmentId}`]),
         ...(status === undefined ? [] : [sql`d.status = ${status}`]),
       ];
-      const matching = sql`deploys d where ${sql.join(conditions, sql` and `)}`;
+      const matching = sql`deploys d where ${sql.join(conditions, ' and ')}`;
       const items = await many(sql`
         select ${columns} from ${matching} order by d.seq desc limit ${limit} offset ${(page - 1) * limit}`);
-      const { rows } = await sql<{ total: number }>`
-        select count(*)::int as total from (select 1 from ${matching} limit ${maxCounted}) counted`.execute(
-        db,
-      );
-      return { items, total: rows[0]?.total ?? 0 };
+      const row = await sql<{ total: number }>`
+        select count(*)::int as total from (select 1 from ${matching} limit ${maxCounted}) counted`.first(db);
+      return { items, total: row?.total ?? 0 };
     },
     async steps(deployIds) {
-      const { rows } = await sql<StepRow>`
+      const rows = await sql<StepRow>`
         select deploy_id, service, step, status, started_at, ended_at, reused, message, build_job_id, artifact_id
           from deploy_steps
          where deploy_id in (select jsonb_array_elements_text(${JSON.stringify(deployIds)}::jsonb))
-         order by deploy_id, array_position(array['fetch', 'build', 'start', 'health', 'route'], step), service`.execute(
+         order by deploy_id, array_position(array['fetch', 'build', 'start', 'health', 'route'], step), service`.all(
         db,
       );
       const found = new Map<string, DeployStep[]>();
@@ -180,7 +177,7 @@ export function deployStore(db: Sql): DeployStore {
         on conflict (deploy_id, service, step) do update
           set status = excluded.status, started_at = excluded.started_at, ended_at = excluded.ended_at,
               reused = excluded.reused, message = excluded.message, build_job_id = excluded.build_job_id,
-              artifact_id = excluded.artifact_id`.execute(db);
+              artifact_id = excluded.artifact_id`.run(db);
     },
     async endSteps(deployId, failed, now) {
       if (failed !== null)
@@ -188,22 +185,22 @@ export function deployStore(db: Sql): DeployStore {
           insert into deploy_steps (deploy_id, service, step, status, started_at, ended_at, message)
           values (${deployId}, ${failed.service}, ${failed.step}, 'failed', ${toDate(now)}, ${toDate(now)}, ${failed.message})
           on conflict (deploy_id, service, step) do update
-            set status = 'failed', ended_at = excluded.ended_at, message = excluded.message`.execute(db);
+            set status = 'failed', ended_at = excluded.ended_at, message = excluded.message`.run(db);
       await sql`
         update deploy_steps set status = 'cancelled', ended_at = ${toDate(now)}
-         where deploy_id = ${deployId} and ended_at is null`.execute(db);
+         where deploy_id = ${deployId} and ended_at is null`.run(db);
     },
     async knows(environmentId, sha) {
-      const { rows } = await sql<{ known: boolean }>`
+      const row = await sql<{ known: boolean }>`
         select coalesce(
                  (select sha = ${sha} from deploys where environment_id = ${environmentId} and trigger = 'push'
                    order by seq desc limit 1),
                  exists (select 1 from deploys where environment_id = ${environmentId} and sha = ${sha})
-               ) as known`.execute(db);
-      return rows[0]?.known === true;
+               ) as known`.first(db);
+      return row?.known === true;
     },
     async forgetPlans(environmentId) {
-      await sql`update deploys set plan = null where environment_id = ${environmentId}`.execute(db);
+      await sql`update deploys set plan = null where environment_id = ${environmentId}`.run(db);
     },
     wantedJobs: () =>
       ids(sql`

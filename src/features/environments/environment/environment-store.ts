@@ -1,5 +1,4 @@
-import { type RawBuilder, sql } from 'kysely';
-import type { Sql } from '../../../platform/database/database.ts';
+import { type Sql, sql, type Statement } from '../../../platform/database/sql.ts';
 import { searched, toDate, toMs } from '../../../platform/database/values.ts';
 import { keyAndPredecessors } from '../../keys/keys.ts';
 import type { Access } from '../../configuration-file/configuration-file.ts';
@@ -167,12 +166,12 @@ const from = sql`environments e left join repositories r on r.id = e.repository_
 const maxCounted = 2_000;
 
 export function environmentStore(db: Sql): EnvironmentStore {
-  async function many(query: RawBuilder<Row>): Promise<Environment[]> {
-    const { rows } = await query.execute(db);
+  async function many(query: Statement<Row>): Promise<Environment[]> {
+    const rows = await query.all(db);
     return rows.map(toEnvironment);
   }
-  const one = async (query: RawBuilder<Row>) => (await many(query))[0];
-  const ids = async (query: RawBuilder<{ id: string }>) => (await query.execute(db)).rows.map(({ id }) => id);
+  const one = async (query: Statement<Row>) => (await many(query))[0];
+  const ids = async (query: Statement<{ id: string }>) => (await query.all(db)).map(({ id }) => id);
 
   return {
     async insert(environment, request, definitionId = null) {
@@ -188,22 +187,21 @@ export function environmentStore(db: Sql): EnvironmentStore {
           ${JSON.stringify(environment.initEnv)}::jsonb, ${environment.ttlHours}, ${environment.deployEnabled},
           ${environment.autoTrack}, ${environment.trackDefaultBranches}, ${environment.status}, ${environment.statusMessage},
           ${toDate(environment.createdAt)}, ${toDate(environment.updatedAt)}, ${toDate(environment.expiresAt)},
-          ${request?.key ?? null}, ${request?.digest ?? null}, ${definitionId})`.execute(db);
+          ${request?.key ?? null}, ${request?.digest ?? null}, ${definitionId})`.run(db);
     },
     find: (id) => one(sql`select ${columns} from ${from} where e.id = ${id}`),
     findByName: (name) =>
       one(sql`select ${columns} from ${from} where e.uuid = ${name} and e.deleted_at is null`),
     async findRequest(creator, key) {
-      const { rows } = await sql<Row & { request_digest: string }>`
+      const row = await sql<Row & { request_digest: string }>`
         select ${columns}, e.request_digest from ${from}
          where ${isOwn(creator)} and e.idempotency_key = ${key}
-         order by e.created_at desc limit 1`.execute(db);
-      return rows[0] && { environment: toEnvironment(rows[0]), digest: rows[0].request_digest };
+         order by e.created_at desc limit 1`.first(db);
+      return row && { environment: toEnvironment(row), digest: row.request_digest };
     },
     hold: (id) => one(sql`select ${columns} from ${from} where e.id = ${id} for update of e`),
     async isOwn(id, creator) {
-      const { rows } =
-        await sql`select 1 from environments e where e.id = ${id} and ${isOwn(creator)}`.execute(db);
+      const rows = await sql`select 1 from environments e where e.id = ${id} and ${isOwn(creator)}`.all(db);
       return rows.length > 0;
     },
     async update(environment) {
@@ -218,48 +216,48 @@ export function environmentStore(db: Sql): EnvironmentStore {
                live_deploy_id = ${environment.liveDeployId}, updated_at = ${toDate(environment.updatedAt)},
                expires_at = ${toDate(environment.expiresAt)}, deleted_at = ${toDate(environment.deletedAt)},
                revision = revision + 1
-         where id = ${environment.id}`.execute(db);
+         where id = ${environment.id}`.run(db);
     },
     async list(filter, page, limit) {
-      const where = sql.join([sql`true`, ...conditionsOf(filter)], sql` and `);
+      const where = sql.join([sql`true`, ...conditionsOf(filter)], ' and ');
       const order = filter.sort === 'expiresAt' ? sql`e.expires_at` : sql`e.created_at desc`;
       const items = await many(sql`
         select ${columns} from ${from} where ${where}
          order by ${order}, e.id limit ${limit} offset ${(page - 1) * limit}`);
-      const { rows } = await sql<{ total: number }>`
-        select count(*)::int as total from (select 1 from environments e where ${where} limit ${maxCounted}) counted`.execute(
+      const row = await sql<{ total: number }>`
+        select count(*)::int as total from (select 1 from environments e where ${where} limit ${maxCounted}) counted`.first(
         db,
       );
-      return { items, total: rows[0]?.total ?? 0 };
+      return { items, total: row?.total ?? 0 };
     },
     async lockCreations() {
-      await sql`select pg_advisory_xact_lock(hashtextextended('environments:creations', 0))`.execute(db);
+      await sql`select pg_advisory_xact_lock(hashtextextended('environments:creations', 0))`.run(db);
     },
     async count(creator, definitionId = null) {
-      const { rows } = await sql<{ own: number; of_definition: number; total: number }>`
+      const row = await sql<{ own: number; of_definition: number; total: number }>`
         select count(*)::int as total,
                (count(*) filter (where ${isOwn(creator)}))::int as own,
                (count(*) filter (where ${isOwn(creator)} and e.agent_definition_id = ${definitionId}))::int as of_definition
-          from environments e where status <> 'torn_down'`.execute(db);
-      const { own = 0, of_definition: ofDefinition = 0, total = 0 } = rows[0] ?? {};
+          from environments e where status <> 'torn_down'`.first(db);
+      const { own = 0, of_definition: ofDefinition = 0, total = 0 } = row ?? {};
       return { own, ofDefinition, total };
     },
     async addLabel(label, environmentId, now) {
       await sql`
         insert into environment_labels (label, environment_id, created_at)
-        values (${label}, ${environmentId}, ${toDate(now)})`.execute(db);
+        values (${label}, ${environmentId}, ${toDate(now)})`.run(db);
     },
     async retireLabels(environmentId, now) {
       await sql`
         update environment_labels set retired_at = ${toDate(now)}
-         where environment_id = ${environmentId} and retired_at is null`.execute(db);
+         where environment_id = ${environmentId} and retired_at is null`.run(db);
     },
     async services(environmentIds) {
-      const { rows } = await sql<ServiceRow>`
+      const rows = await sql<ServiceRow>`
         select environment_id, name, kind, status, reason, is_exposed, routes, spa, url, artifact_id, address
           from environment_services
          where environment_id in (select jsonb_array_elements_text(${JSON.stringify(environmentIds)}::jsonb))
-         order by environment_id, position`.execute(db);
+         order by environment_id, position`.all(db);
       const found = new Map<string, EnvironmentService[]>();
       for (const row of rows) {
         const services = found.get(row.environment_id) ?? [];
@@ -269,14 +267,14 @@ export function environmentStore(db: Sql): EnvironmentStore {
       return found;
     },
     async putServices(environmentId, services) {
-      await sql`delete from environment_services where environment_id = ${environmentId}`.execute(db);
+      await sql`delete from environment_services where environment_id = ${environmentId}`.run(db);
       const rows = services.map((service, position) => ({ ...service, position }));
       await sql`
         insert into environment_services (environment_id, name, position, kind, status, reason, is_exposed, routes, spa, url,
           artifact_id, address)
         select ${environmentId}, name, position, kind, status, reason, "isExposed", routes, spa, url, "artifactId", address
           from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as service (name text, position int, kind text, status text,
-            reason text, "isExposed" boolean, routes jsonb, spa boolean, url text, "artifactId" text, address text)`.execute(
+            reason text, "isExposed" boolean, routes jsonb, spa boolean, url text, "artifactId" text, address text)`.run(
         db,
       );
     },
@@ -298,16 +296,16 @@ export function environmentStore(db: Sql): EnvironmentStore {
         limit ${limit}`),
     living: () => ids(sql`select id from environments where status <> 'torn_down'`),
     async counts() {
-      const { rows } = await sql<{ status: string; total: number }>`
+      const rows = await sql<{ status: string; total: number }>`
         select status, count(*)::int as total from environments
-         where status <> 'torn_down' group by status`.execute(db);
+         where status <> 'torn_down' group by status`.all(db);
       return Object.fromEntries(rows.map(({ status, total }) => [status, total]));
     },
     async withProcesses() {
-      const { rows } = await sql<Pick<Row, 'id' | 'repository_id' | 'revision'>>`
+      const rows = await sql<Pick<Row, 'id' | 'repository_id' | 'revision'>>`
         select e.id, e.repository_id, e.revision::text from environments e
          where (e.live_deploy_id is not null or e.status = 'error') and e.status not in ('tearing_down', 'torn_down')
-           and ${hasProcesses}`.execute(db);
+           and ${hasProcesses}`.all(db);
       return rows.map((row) => ({
         id: row.id,
         repositoryId: row.repository_id,
@@ -315,14 +313,14 @@ export function environmentStore(db: Sql): EnvironmentStore {
       }));
     },
     async awakeSince(before) {
-      const { rows } = await sql<{ id: string; live_deploy_id: string }>`
+      const rows = await sql<{ id: string; live_deploy_id: string }>`
         select e.id, e.live_deploy_id from environments e join deploys d on d.id = e.live_deploy_id
          where e.status <> 'torn_down' and e.status in ${among(restingStatuses)} and d.ended_at <= ${toDate(before)}
-           and ${hasProcesses}`.execute(db);
+           and ${hasProcesses}`.all(db);
       return rows.map(({ id, live_deploy_id }) => ({ id, liveDeployId: live_deploy_id }));
     },
     async tracked() {
-      const { rows } = await sql<
+      const rows = await sql<
         Pick<Row, 'id' | 'repository_id' | 'branch' | 'sha' | 'creator_kind' | 'creator_id'> & {
           served_sha: string | null;
           ignore_files: string[] | null;
@@ -334,7 +332,7 @@ export function environmentStore(db: Sql): EnvironmentStore {
          where (e.auto_track
                 or (e.live_deploy_id is null and e.pinned_sha is null and e.status in ('error', 'config_error')))
            and e.deploy_enabled and e.status not in ('tearing_down', 'torn_down')
-         order by e.repository_id, e.id`.execute(db);
+         order by e.repository_id, e.id`.all(db);
       return rows.map(({ served_sha: servedSha, ignore_files: ignoreFiles, ...row }) => ({
         id: row.id,
         repositoryId: row.repository_id,
@@ -347,7 +345,7 @@ export function environmentStore(db: Sql): EnvironmentStore {
     async prune(before, limit) {
       await sql`
         delete from environments where id in (
-          select id from environments where deleted_at < ${toDate(before)} order by deleted_at limit ${limit})`.execute(
+          select id from environments where deleted_at < ${toDate(before)} order by deleted_at limit ${limit})`.run(
         db,
       );
     },
@@ -355,13 +353,13 @@ export function environmentStore(db: Sql): EnvironmentStore {
 }
 
 /** A rotation does not change the creator: Environments of a service key also belong to its successors. */
-function isOwn({ kind, id }: Creator): RawBuilder<unknown> {
+function isOwn({ kind, id }: Creator): Statement {
   return kind === 'user'
     ? sql`(e.creator_kind = 'user' and e.creator_id = ${id})`
     : sql`(e.creator_kind = 'service_key' and e.creator_id in (${keyAndPredecessors(id)}))`;
 }
 
-function* conditionsOf(filter: EnvironmentFilter): Generator<RawBuilder<unknown>> {
+function* conditionsOf(filter: EnvironmentFilter): Generator<Statement> {
   const { repositories, viewer, exclude, search } = filter;
   if (!filter.seesEveryRow)
     yield viewer === null ? sql`e.access <> 'owner'` : sql`(e.access <> 'owner' or ${isOwn(viewer)})`;

@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Sql } from '../../../platform/database/database.ts';
+import { type Sql, sql } from '../../../platform/database/sql.ts';
 import type { Access } from '../../configuration-file/configuration-file.ts';
 import type { EnvironmentService, EnvironmentStatus } from '../environment/environment.ts';
 
@@ -62,7 +61,7 @@ export function servingStore(db: Sql): ServingStore {
   return {
     async findLabel(label) {
       // Always one query, so that its time reveals nothing about a label.
-      const { rows } = await sql<EnvironmentRow>`
+      const row = await sql<EnvironmentRow>`
         select l.environment_id as id, e.label = l.label as is_last, l.retired_at is not null as is_retired, e.access, e.status,
                e.status_message, e.revision::text, e.expires_at,
                (select count(*)::int from environment_labels every where every.environment_id = l.environment_id) as epoch,
@@ -71,14 +70,13 @@ export function servingStore(db: Sql): ServingStore {
                          'artifactId', s.artifact_id, 'address', s.address) order by s.position), '[]')
                   from environment_services s where s.environment_id = l.environment_id) as services
           from environment_labels l left join environments e on e.id = l.environment_id
-         where l.label = ${label}`.execute(db);
-      return rows[0] && toEnvironment(label, rows[0]);
+         where l.label = ${label}`.first(db);
+      return row && toEnvironment(label, row);
     },
     async staticArtifact(id) {
-      const { rows } = await sql<{ manifest: readonly StoredFile[]; is_encoded: boolean }>`
+      const row = await sql<{ manifest: readonly StoredFile[]; is_encoded: boolean }>`
         select manifest, encoded_at is not null as is_encoded from artifacts
-         where id = ${id} and kind = 'static' and manifest is not null`.execute(db);
-      const [row] = rows;
+         where id = ${id} and kind = 'static' and manifest is not null`.first(db);
       if (row === undefined) return undefined;
       const manifest = new Map(row.manifest.map(([path, digest, size]) => [path, { digest, size }]));
       return { manifest, isEncoded: row.is_encoded };

@@ -1,6 +1,5 @@
-import { sql } from 'kysely';
 import type { Clock } from '../../../core/clock.ts';
-import type { Sql } from '../../../platform/database/database.ts';
+import { type Sql, sql } from '../../../platform/database/sql.ts';
 
 /** The table `login_attempts`: one row per started sign-in, used once. */
 export type LoginAttemptStore = {
@@ -27,27 +26,25 @@ export function loginAttemptStore(db: Sql, clock: Clock): LoginAttemptStore {
       await sql`
         insert into login_attempts (state_hash, browser_hash, sealed, return_to, created_at, expires_at)
         values (${stateHash}, ${browserHash}, ${encrypted}, ${returnTo}, ${new Date(clock.now())},
-                ${new Date(expiresAt)})`.execute(db);
+                ${new Date(expiresAt)})`.run(db);
       await sql`
         delete from login_attempts where state_hash in (
           select state_hash from login_attempts where browser_hash = ${browserHash} and state_hash <> ${stateHash}
-           order by created_at desc offset ${keep - 1})`.execute(db);
+           order by created_at desc offset ${keep - 1})`.run(db);
     },
     async take(stateHash, browserHash) {
-      const { rows } = await sql<{ encrypted: string; return_to: string; expires_at: Date }>`
+      const row = await sql<{ encrypted: string; return_to: string; expires_at: Date }>`
         delete from login_attempts where state_hash = ${stateHash} and browser_hash = ${browserHash}
-        returning sealed as encrypted, return_to, expires_at`.execute(db);
-      const [row] = rows;
+        returning sealed as encrypted, return_to, expires_at`.first(db);
       if (row === undefined || row.expires_at.getTime() <= clock.now()) return undefined;
       return { encrypted: row.encrypted, returnTo: row.return_to };
     },
     async removeExpired(limit) {
-      const { numAffectedRows } = await sql`
+      return await sql`
         delete from login_attempts where state_hash in (
-          select state_hash from login_attempts where expires_at <= ${new Date(clock.now())} limit ${limit})`.execute(
+          select state_hash from login_attempts where expires_at <= ${new Date(clock.now())} limit ${limit})`.run(
         db,
       );
-      return Number(numAffectedRows ?? 0);
     },
   };
 }

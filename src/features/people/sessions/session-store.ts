@@ -1,7 +1,6 @@
-import { sql } from 'kysely';
 import type { UserRef } from '../../../core/caller.ts';
 import type { Clock } from '../../../core/clock.ts';
-import type { Sql } from '../../../platform/database/database.ts';
+import { type Sql, sql } from '../../../platform/database/sql.ts';
 
 export type SessionRecord = {
   readonly id: string;
@@ -67,11 +66,10 @@ export function sessionStore(db: Sql, clock: Clock): SessionStore {
   const now = () => new Date(clock.now());
   return {
     async findByDigest(digest) {
-      const { rows } = await sql<SessionRow>`
+      const row = await sql<SessionRow>`
         select s.id, s.created_at, s.last_seen_at, s.expires_at, u.id as user_id, u.issuer, u.subject, u.name
           from browser_sessions s join users u on u.id = s.user_id
-         where s.digest = ${digest} and s.ended_at is null`.execute(db);
-      const [row] = rows;
+         where s.digest = ${digest} and s.ended_at is null`.first(db);
       if (row === undefined) return undefined;
       return {
         id: row.id,
@@ -86,30 +84,29 @@ export function sessionStore(db: Sql, clock: Clock): SessionStore {
         insert into browser_sessions (id, digest, user_id, created_at, last_seen_at, expires_at, tokens_sealed,
                                       access_expires_at)
         values (${id}, ${digest}, ${userId}, ${now()}, ${now()}, ${new Date(expiresAt)}, ${encryptedTokens},
-                ${new Date(accessExpiresAt)})`.execute(db);
+                ${new Date(accessExpiresAt)})`.run(db);
     },
     async end(id) {
-      const { rows } = await sql<{ user_id: string }>`
+      const row = await sql<{ user_id: string }>`
         update browser_sessions set ended_at = ${now()} where id = ${id} and ended_at is null
-        returning user_id`.execute(db);
-      return rows[0] && { userId: rows[0].user_id };
+        returning user_id`.first(db);
+      return row && { userId: row.user_id };
     },
     async endAllOf(userId) {
-      const { rows } = await sql<{ id: string }>`
+      const rows = await sql<{ id: string }>`
         update browser_sessions set ended_at = ${now()} where user_id = ${userId} and ended_at is null
-        returning id`.execute(db);
+        returning id`.all(db);
       return rows.map(({ id }) => id);
     },
     async touch(id, lastSeenAt) {
       await sql`
         update browser_sessions set last_seen_at = greatest(last_seen_at, ${new Date(lastSeenAt)})
-         where id = ${id} and ended_at is null`.execute(db);
+         where id = ${id} and ended_at is null`.run(db);
     },
     async findTokens(id) {
-      const { rows } = await sql<{ tokens_sealed: string; access_expires_at: Date; expires_at: Date }>`
+      const row = await sql<{ tokens_sealed: string; access_expires_at: Date; expires_at: Date }>`
         select tokens_sealed, access_expires_at, expires_at from browser_sessions
-         where id = ${id} and ended_at is null and expires_at > ${now()}`.execute(db);
-      const [row] = rows;
+         where id = ${id} and ended_at is null and expires_at > ${now()}`.first(db);
       return (
         row && {
           encrypted: row.tokens_sealed,
@@ -119,44 +116,40 @@ export function sessionStore(db: Sql, clock: Clock): SessionStore {
       );
     },
     async lease(id, holder, until) {
-      const { rows } = await sql<{ id: string }>`
+      const rows = await sql<{ id: string }>`
         update browser_sessions set refresh_holder = ${holder}, refresh_until = ${new Date(until)}
          where id = ${id} and ended_at is null and (refresh_until is null or refresh_until <= ${now()})
-        returning id`.execute(db);
+        returning id`.all(db);
       return rows.length === 1;
     },
     async storeTokens(id, holder, { encrypted, accessExpiresAt }) {
-      const { rows } = await sql<{ id: string }>`
+      const rows = await sql<{ id: string }>`
         update browser_sessions
            set tokens_sealed = ${encrypted}, access_expires_at = ${new Date(accessExpiresAt)},
                refresh_holder = null, refresh_until = null
          where id = ${id} and refresh_holder = ${holder} and ended_at is null
-        returning id`.execute(db);
+        returning id`.all(db);
       return rows.length === 1;
     },
     async release(id, holder) {
       await sql`
         update browser_sessions set refresh_holder = null, refresh_until = null
-         where id = ${id} and refresh_holder = ${holder}`.execute(db);
+         where id = ${id} and refresh_holder = ${holder}`.run(db);
     },
     async removeEnded(before, limit) {
-      const { numAffectedRows } = await sql`
+      return await sql`
         delete from browser_sessions where id in (
           select id from browser_sessions
-           where expires_at < ${new Date(before)} or ended_at < ${new Date(before)} limit ${limit})`.execute(
-        db,
-      );
-      return Number(numAffectedRows ?? 0);
+           where expires_at < ${new Date(before)} or ended_at < ${new Date(before)} limit ${limit})`.run(db);
     },
     async underOtherKeys(mark, after, limit) {
-      const { rows } = await sql<{ id: string; encrypted: string }>`
+      return await sql<{ id: string; encrypted: string }>`
         select id, tokens_sealed as encrypted from browser_sessions
          where id > ${after} and ended_at is null and expires_at > ${now()} and not starts_with(tokens_sealed, ${mark})
-         order by id limit ${limit}`.execute(db);
-      return rows;
+         order by id limit ${limit}`.all(db);
     },
     async replaceEncrypted(id, was, encrypted) {
-      await sql`update browser_sessions set tokens_sealed = ${encrypted} where id = ${id} and tokens_sealed = ${was}`.execute(
+      await sql`update browser_sessions set tokens_sealed = ${encrypted} where id = ${id} and tokens_sealed = ${was}`.run(
         db,
       );
     },

@@ -1,5 +1,4 @@
 // @module-tag sql
-import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { minute, second } from '../../../core/clock.ts';
 import { systemAuditContext } from '../../../core/caller.ts';
@@ -12,6 +11,7 @@ import {
   openIdentityApp,
   sessionSecrets,
 } from '../../../../test/identity.ts';
+import { sql } from '../../../platform/database/sql.ts';
 import { clientSecretFor } from '../../oidc-provider/clients.ts';
 import { createEncryption } from '../../../platform/encryption.ts';
 import { createAccessTokens, encryptTokens } from './session-token.ts';
@@ -114,15 +114,15 @@ describe('the token behind a browser session', () => {
   });
 
   test('whose renewal was answered too late costs nobody the session', async () => {
-    const { rows } = await sql<{ encrypted: string; until: Date }>`
+    const row = await sql<{ encrypted: string; until: Date }>`
       select tokens_sealed as encrypted, access_expires_at as until from browser_sessions
-       where id = ${sessionId}`.execute(open.database.sql);
+       where id = ${sessionId}`.first(open.database.sql);
     clock.advance(5 * minute);
     await activeToken();
     // The provider renewed it, and what it answered never came.
     await sql`
-      update browser_sessions set tokens_sealed = ${rows[0]?.encrypted}, access_expires_at = ${rows[0]?.until}
-       where id = ${sessionId}`.execute(open.database.sql);
+      update browser_sessions set tokens_sealed = ${row?.encrypted}, access_expires_at = ${row?.until}
+       where id = ${sessionId}`.run(open.database.sql);
     await activeToken();
     expect((await open.identity.sessions.authenticate(cookie())).kind).toBe('active');
   });

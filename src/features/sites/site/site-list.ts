@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely';
+import { sql, type Statement } from '../../../platform/database/sql.ts';
 import { searched } from '../../../platform/database/values.ts';
 import type { SiteOwner, SiteStatus, Visibility } from './site.ts';
 
@@ -34,7 +34,7 @@ export const usualDirection: Readonly<Record<SiteSort, SiteOrder['direction']>> 
  * The value by which a site is sorted. Every site has one, so a site that was never published, is empty or never
  * expires also has a position. Each is the first column of an index (migration 0007).
  */
-export function placeOf({ sort }: SiteOrder): RawBuilder<unknown> {
+export function placeOf({ sort }: SiteOrder): Statement {
   switch (sort) {
     case 'createdAt':
       return sql`s.created_at`;
@@ -50,11 +50,11 @@ export function placeOf({ sort }: SiteOrder): RawBuilder<unknown> {
 }
 
 /** The order of an index, `(place desc, id)`, or its reverse. */
-export function ordered({ direction }: SiteOrder, place: RawBuilder<unknown>): RawBuilder<unknown> {
+export function ordered({ direction }: SiteOrder, place: Statement): Statement {
   return direction === 'desc' ? sql`${place} desc, s.id` : sql`${place}, s.id desc`;
 }
 
-export function mineOf(filter: SiteFilter, now: number): RawBuilder<unknown> {
+export function mineOf(filter: SiteFilter, now: number): Statement {
   const { viewer } = filter;
   return and([
     sql`s.owner_kind = ${viewer.kind} and s.owner_id = ${viewer.id}`,
@@ -65,7 +65,7 @@ export function mineOf(filter: SiteFilter, now: number): RawBuilder<unknown> {
 }
 
 /** Sites of other owners that are served to everyone; the rest are not even counted (contract 6). */
-export function othersOf(filter: SiteFilter, now: number): RawBuilder<unknown> {
+export function othersOf(filter: SiteFilter, now: number): Statement {
   const { viewer } = filter;
   return and([
     sql`s.visibility = 'public' and s.deleted_at is null`,
@@ -78,8 +78,8 @@ export function othersOf(filter: SiteFilter, now: number): RawBuilder<unknown> {
   ]);
 }
 
-function narrowing({ visibility, search }: SiteFilter): RawBuilder<unknown>[] {
-  const parts: RawBuilder<unknown>[] = [];
+function narrowing({ visibility, search }: SiteFilter): Statement[] {
+  const parts: Statement[] = [];
   if (visibility !== undefined) parts.push(sql`s.visibility = ${visibility}`);
   if (search !== undefined) {
     parts.push(sql`(lower(s.name) like ${searched(search)} or s.id = ${search} or s.label = ${search})`);
@@ -88,7 +88,7 @@ function narrowing({ visibility, search }: SiteFilter): RawBuilder<unknown>[] {
 }
 
 /** The SQL equivalent of siteStatusOf() for one status. */
-export function statusIs(status: SiteStatus, now: number): RawBuilder<unknown> {
+export function statusIs(status: SiteStatus, now: number): Statement {
   const at = new Date(now);
   const isThere = sql`s.deleted_at is null and s.taken_down_at is null`;
   const isInTime = sql`(s.expires_at is null or s.expires_at > ${at})`;
@@ -106,6 +106,6 @@ export function statusIs(status: SiteStatus, now: number): RawBuilder<unknown> {
   }
 }
 
-function and(parts: readonly RawBuilder<unknown>[]): RawBuilder<unknown> {
-  return sql.join(parts, sql` and `);
+function and(parts: readonly Statement[]): Statement {
+  return sql.join(parts, ' and ');
 }

@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Sql } from '../../../platform/database/database.ts';
+import { type Sql, sql } from '../../../platform/database/sql.ts';
 import type { Blob } from '../../../platform/blobs/blobs.ts';
 import { toDate } from '../../../platform/database/values.ts';
 import type { ContentOwner } from '../site/site.ts';
@@ -74,91 +73,89 @@ export function contentStore(db: Sql): ContentStore {
         select ${owner.kind}, ${owner.id}, digest, size, 1
           from jsonb_to_recordset(${JSON.stringify(distinct)}::jsonb) as blob (digest text, size bigint)
          order by digest
-        on conflict (owner_kind, owner_id, digest) do update set runs = owner_blobs.runs + 1`.execute(db);
+        on conflict (owner_kind, owner_id, digest) do update set runs = owner_blobs.runs + 1`.run(db);
     },
     async release(owner, digests) {
       const distinct = [...new Set(digests)];
       await sql`
         update owner_blobs set runs = runs - 1
-         where owner_kind = ${owner.kind} and owner_id = ${owner.id} and digest in ${among(distinct)}`.execute(
+         where owner_kind = ${owner.kind} and owner_id = ${owner.id} and digest in ${among(distinct)}`.run(
         db,
       );
       await sql`
         delete from owner_blobs
          where owner_kind = ${owner.kind} and owner_id = ${owner.id} and digest in ${among(distinct)}
-           and runs <= 0`.execute(db);
+           and runs <= 0`.run(db);
     },
     async goingAmong(digests, since) {
-      const { rows } = await sql<{ digest: string }>`
+      const rows = await sql<{ digest: string }>`
         select digest from blob_removals
          where digest in ${among(digests)}
-           and (removed_at is null or removed_at >= ${toDate(since)})`.execute(db);
+           and (removed_at is null or removed_at >= ${toDate(since)})`.all(db);
       return rows.map(({ digest }) => digest);
     },
     async lockForUse() {
-      await sql`select ${useLock}`.execute(db);
+      await sql`select ${useLock}`.run(db);
     },
     async lockForPublish(owner) {
-      await sql`select pg_advisory_xact_lock(${ownerLock(owner)}), ${useLock}`.execute(db);
+      await sql`select pg_advisory_xact_lock(${ownerLock(owner)}), ${useLock}`.run(db);
     },
     async lockForRemoval() {
-      await sql`select pg_advisory_xact_lock(hashtextextended('sites:content', 0))`.execute(db);
+      await sql`select pg_advisory_xact_lock(hashtextextended('sites:content', 0))`.run(db);
     },
     async keptBy(owner, digests) {
-      const { rows } = await sql<{ digest: string; size: string }>`
+      const rows = await sql<{ digest: string; size: string }>`
         select digest, size::text from owner_blobs
-         where owner_kind = ${owner.kind} and owner_id = ${owner.id} and digest in ${among(digests)}`.execute(
-        db,
-      );
+         where owner_kind = ${owner.kind} and owner_id = ${owner.id} and digest in ${among(digests)}`.all(db);
       return new Map(rows.map(({ digest, size }) => [digest, Number(size)]));
     },
     async bytesOf(owner) {
-      const { rows } = await sql<{ bytes: string }>`
+      const row = await sql<{ bytes: string }>`
         select coalesce(sum(bytes), 0)::text as bytes from owner_storage
-         where owner_kind = ${owner.kind} and owner_id = ${owner.id}`.execute(db);
-      return Number(rows[0]?.bytes ?? 0);
+         where owner_kind = ${owner.kind} and owner_id = ${owner.id}`.first(db);
+      return Number(row?.bytes ?? 0);
     },
     async countOwnersAbove(bytes) {
-      const { rows } = await sql<{ total: number }>`
-        select count(*)::int as total from owner_storage where bytes > ${bytes} and owner_kind <> 'repository'`.execute(
+      const row = await sql<{ total: number }>`
+        select count(*)::int as total from owner_storage where bytes > ${bytes} and owner_kind <> 'repository'`.first(
         db,
       );
-      return rows[0]?.total ?? 0;
+      return row?.total ?? 0;
     },
     async repositoriesAbove(bytes) {
-      const { rows } = await sql<{ owner_id: string }>`
-        select owner_id from owner_storage where bytes > ${bytes} and owner_kind = 'repository'`.execute(db);
+      const rows = await sql<{ owner_id: string }>`
+        select owner_id from owner_storage where bytes > ${bytes} and owner_kind = 'repository'`.all(db);
       return rows.map((row) => row.owner_id);
     },
     async unneededAmong(digests) {
-      const { rows } = await sql<{ digest: string }>`${unneeded(digests)}`.execute(db);
+      const rows = await sql<{ digest: string }>`${unneeded(digests)}`.all(db);
       return rows.map(({ digest }) => digest);
     },
     async decideRemovals(digests, now) {
-      const { rows } = await sql<{ digest: string }>`
+      const rows = await sql<{ digest: string }>`
         insert into blob_removals (digest, decided_at)
         select digest, ${new Date(now)}::timestamptz from (${unneeded(digests)}) unneeded
         on conflict (digest) do update set decided_at = excluded.decided_at, removed_at = null
           where blob_removals.removed_at is not null
-        returning digest`.execute(db);
+        returning digest`.all(db);
       const going = rows.map(({ digest }) => digest);
       // Deleted now, before the bytes are removed: otherwise a response could refer to a compressed form that no longer
       // exists.
       await sql`
-        delete from blob_variants where digest in ${among(going)} or stored in ${among(going)}`.execute(db);
+        delete from blob_variants where digest in ${among(going)} or stored in ${among(going)}`.run(db);
       return going;
     },
     async finishRemovals(digests, now) {
       await sql`
-        update blob_removals set removed_at = ${new Date(now)} where digest in ${among(digests)}`.execute(db);
+        update blob_removals set removed_at = ${new Date(now)} where digest in ${among(digests)}`.run(db);
     },
     async forgetRemovals(before) {
-      await sql`delete from blob_removals where removed_at < ${new Date(before)}`.execute(db);
+      await sql`delete from blob_removals where removed_at < ${new Date(before)}`.run(db);
     },
     async unfinishedRemovals(decidedBefore, limit) {
-      const { rows } = await sql<{ digest: string }>`
+      const rows = await sql<{ digest: string }>`
         select digest from blob_removals 
-         where removed_at is null and decided_at <= ${new Date(decidedBefore)} order by decided_at limit ${limit}`.execute(
+         where removed_at is null and decided_at <= ${new Date(decidedBefore)} order by decided_at limit ${limit}`.all(
         db,
       );
       return rows.map(({ digest }) => digest);
@@ -167,12 +164,12 @@ export function contentStore(db: Sql): ContentStore {
     async addVariant(digest, { encoding, stored, size }) {
       await sql`
         insert into blob_variants (digest, encoding, stored, size) values (${digest}, ${encoding}, ${stored}, ${size})
-        on conflict (digest, encoding) do nothing`.execute(db);
+        on conflict (digest, encoding) do nothing`.run(db);
     },
     async variantsOf(digests) {
-      const { rows } = await sql<{ digest: string; encoding: Encoding; stored: string; size: string }>`
+      const rows = await sql<{ digest: string; encoding: Encoding; stored: string; size: string }>`
         select digest, encoding, stored, size::text from blob_variants
-         where digest in ${among([...new Set(digests)])} order by digest, size`.execute(db);
+         where digest in ${among([...new Set(digests)])} order by digest, size`.all(db);
       const found = new Map<string, Variant[]>();
       for (const { digest, encoding, stored, size } of rows) {
         const variants = found.get(digest) ?? [];
@@ -182,7 +179,7 @@ export function contentStore(db: Sql): ContentStore {
       return found;
     },
     async removeVariants(digest) {
-      await sql`delete from blob_variants where digest = ${digest}`.execute(db);
+      await sql`delete from blob_variants where digest = ${digest}`.run(db);
     },
   };
 }

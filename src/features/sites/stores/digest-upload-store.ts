@@ -1,7 +1,6 @@
-import { sql } from 'kysely';
 import { day } from '../../../core/clock.ts';
 import type { Blob } from '../../../platform/blobs/blobs.ts';
-import type { Sql } from '../../../platform/database/database.ts';
+import { type Sql, sql } from '../../../platform/database/sql.ts';
 import { toMs } from '../../../platform/database/values.ts';
 import type { LeftOut } from '../content/judge.ts';
 import type { Manifest } from '../content/manifest.ts';
@@ -78,38 +77,38 @@ export function uploadStore(db: Sql): UploadStore {
           values (${upload.id}, ${upload.siteId}, ${upload.spa}, ${JSON.stringify(stored)}::jsonb,
             ${JSON.stringify(upload.leftOut)}::jsonb,
             ${new Date(upload.createdAt)}, ${createdBy}, ${new Date(upload.endsAt)}))
-        ${insertMissing(upload.id, missing)}`.execute(db);
+        ${insertMissing(upload.id, missing)}`.run(db);
     },
     async addMissing(id, missing) {
-      await insertMissing(id, missing).execute(db);
+      await insertMissing(id, missing).run(db);
     },
     async find(siteId, id) {
-      const { rows } = await sql<Row>`
+      const row = await sql<Row>`
         select id, site_id, spa, left_out, created_at, ends_at, published_at from site_uploads
-         where site_id = ${siteId} and id = ${id}`.execute(db);
-      return rows[0] && toUpload(rows[0]);
+         where site_id = ${siteId} and id = ${id}`.first(db);
+      return row && toUpload(row);
     },
     async files(id) {
-      const { rows } = await sql<{ files: readonly (readonly [string, string, number])[] }>`
-        select files from site_uploads where id = ${id}`.execute(db);
-      return new Map((rows[0]?.files ?? []).map(([path, digest, size]) => [path, { digest, size }]));
+      const row = await sql<{ files: readonly (readonly [string, string, number])[] }>`
+        select files from site_uploads where id = ${id}`.first(db);
+      return new Map((row?.files ?? []).map(([path, digest, size]) => [path, { digest, size }]));
     },
     async missing(id) {
-      const { rows } = await sql<{ digest: string }>`
-        select digest from site_upload_blobs where upload_id = ${id} and received_at is null order by digest`.execute(
+      const rows = await sql<{ digest: string }>`
+        select digest from site_upload_blobs where upload_id = ${id} and received_at is null order by digest`.all(
         db,
       );
       return rows.map(({ digest }) => digest);
     },
     async expectedAs(id, digest) {
-      const { rows } = await sql<{ size: string }>`
-        select size::text from site_upload_blobs where upload_id = ${id} and digest = ${digest}`.execute(db);
-      return rows[0] && { digest, size: Number(rows[0].size) };
+      const row = await sql<{ size: string }>`
+        select size::text from site_upload_blobs where upload_id = ${id} and digest = ${digest}`.first(db);
+      return row && { digest, size: Number(row.size) };
     },
     async expected(id) {
-      const { rows } = await sql<{ digest: string; size: string; received: boolean }>`
+      const rows = await sql<{ digest: string; size: string; received: boolean }>`
         select digest, size::text, received_at is not null as received
-          from site_upload_blobs where upload_id = ${id}`.execute(db);
+          from site_upload_blobs where upload_id = ${id}`.all(db);
       return new Map(
         rows.map(({ digest, size, received }) => [
           digest,
@@ -122,42 +121,43 @@ export function uploadStore(db: Sql): UploadStore {
       await sql`
         update site_upload_blobs set received_at = ${new Date(now)}
          where upload_id = ${id} and received_at is null
-           and digest = any(array(select jsonb_array_elements_text(${JSON.stringify(digests)}::jsonb)))`.execute(
+           and digest = any(array(select jsonb_array_elements_text(${JSON.stringify(digests)}::jsonb)))`.run(
         db,
       );
     },
     async finish(id, now) {
-      const { rows } = await sql`
+      const rows = await sql`
         with finished as (
           update site_uploads set published_at = ${new Date(now)}, files = '[]'::jsonb
            where id = ${id} and published_at is null returning id),
         taken as (delete from site_upload_blobs where upload_id in (select id from finished))
-        select id from finished`.execute(db);
+        select id from finished`.all(db);
       return rows.length > 0;
     },
     async endOldest(siteId, keep) {
       await sql`
         delete from site_uploads
          where id in (select id from site_uploads where site_id = ${siteId} and published_at is null
-                       order by created_at desc, id offset ${keep})`.execute(db);
+                       order by created_at desc, id offset ${keep})`.run(db);
     },
     async announcedBytes(owner) {
-      const { rows } = await sql<{ bytes: string }>`
+      const row = await sql<{ bytes: string }>`
         select coalesce(sum(size), 0)::text as bytes from (
           select b.digest, max(b.size) as size
             from site_upload_blobs b
             join site_uploads u on u.id = b.upload_id
             join sites s on s.id = u.site_id
            where s.owner_kind = ${owner.kind} and s.owner_id = ${owner.id}
-           group by b.digest) announced`.execute(db);
-      return Number(rows[0]?.bytes ?? 0);
+           group by b.digest) announced`.first(db);
+      return Number(row?.bytes ?? 0);
     },
     async removeEnded(now, limit) {
-      const { rows } = await sql`
+      const changed = await sql`
         delete from site_uploads
-         where id in (select id from site_uploads where ends_at <= ${new Date(now)} order by ends_at limit ${limit})
-        returning id`.execute(db);
-      return rows.length;
+         where id in (select id from site_uploads where ends_at <= ${new Date(now)} order by ends_at limit ${limit})`.run(
+        db,
+      );
+      return changed;
     },
   };
 }

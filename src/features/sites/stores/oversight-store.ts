@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Sql } from '../../../platform/database/database.ts';
+import { type Sql, sql } from '../../../platform/database/sql.ts';
 import type { SiteOwner } from '../site/site.ts';
 
 /**
@@ -29,7 +28,7 @@ export type OversightStore = {
 export function oversightStore(db: Sql): OversightStore {
   return {
     async storage(page, limit) {
-      const { rows } = await sql<{
+      const rows = await sql<{
         owner_kind: SiteOwner['kind'];
         owner_id: string;
         bytes: string;
@@ -39,32 +38,29 @@ export function oversightStore(db: Sql): OversightStore {
                (select count(*)::int from sites s
                  where s.owner_kind = o.owner_kind and s.owner_id = o.owner_id and s.deleted_at is null) as sites
           from owner_storage o where o.bytes > 0 and o.owner_kind <> 'repository'
-         order by o.bytes desc, o.owner_kind, o.owner_id limit ${limit} offset ${(page - 1) * limit}`.execute(
-        db,
-      );
+         order by o.bytes desc, o.owner_kind, o.owner_id limit ${limit} offset ${(page - 1) * limit}`.all(db);
       const all = await sql<{ total: number; bytes: string }>`
         select count(*)::int as total, coalesce(sum(bytes), 0)::text as bytes from owner_storage
-         where bytes > 0 and owner_kind <> 'repository'`.execute(db);
+         where bytes > 0 and owner_kind <> 'repository'`.first(db);
       return {
         items: rows.map((row) => ({
           owner: { kind: row.owner_kind, id: row.owner_id },
           sites: row.sites,
           bytes: Number(row.bytes),
         })),
-        total: all.rows[0]?.total ?? 0,
-        bytes: Number(all.rows[0]?.bytes ?? 0),
+        total: all?.total ?? 0,
+        bytes: Number(all?.bytes ?? 0),
       };
     },
     async storageOf(ownerId) {
       // Counts from the sites, because a site without a version has an owner too. Both kinds are named so that the
       // index is used.
-      const { rows } = await sql<{ owner_kind: SiteOwner['kind']; sites: number; bytes: string }>`
+      const row = await sql<{ owner_kind: SiteOwner['kind']; sites: number; bytes: string }>`
         select s.owner_kind, count(*) filter (where s.deleted_at is null)::int as sites,
                coalesce((select o.bytes from owner_storage o
                  where o.owner_kind = s.owner_kind and o.owner_id = ${ownerId}), 0)::text as bytes
           from sites s where s.owner_kind in ('user', 'service_key') and s.owner_id = ${ownerId}
-         group by s.owner_kind`.execute(db);
-      const [row] = rows;
+         group by s.owner_kind`.first(db);
       if (row === undefined) return undefined;
       return {
         owner: { kind: row.owner_kind, id: ownerId },
@@ -73,7 +69,7 @@ export function oversightStore(db: Sql): OversightStore {
       };
     },
     async stopped(page, limit) {
-      const { rows } = await sql<{
+      const rows = await sql<{
         id: string;
         owner_kind: SiteOwner['kind'];
         owner_id: string;
@@ -82,9 +78,9 @@ export function oversightStore(db: Sql): OversightStore {
       }>`
         select id, owner_kind, owner_id, taken_down_at, take_down_reason from sites
          where taken_down_at is not null
-         order by taken_down_at desc, id limit ${limit} offset ${(page - 1) * limit}`.execute(db);
+         order by taken_down_at desc, id limit ${limit} offset ${(page - 1) * limit}`.all(db);
       const all = await sql<{ total: number }>`
-        select count(*)::int as total from sites where taken_down_at is not null`.execute(db);
+        select count(*)::int as total from sites where taken_down_at is not null`.first(db);
       return {
         items: rows.map((row) => ({
           id: row.id,
@@ -92,7 +88,7 @@ export function oversightStore(db: Sql): OversightStore {
           takenDownAt: row.taken_down_at.getTime(),
           reason: row.take_down_reason,
         })),
-        total: all.rows[0]?.total ?? 0,
+        total: all?.total ?? 0,
       };
     },
   };

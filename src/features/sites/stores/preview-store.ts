@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Sql } from '../../../platform/database/database.ts';
+import { type Sql, sql } from '../../../platform/database/sql.ts';
 
 /** SQL of previews: labels of one version that expire by themselves (site-store.ts has all other labels). */
 export type PreviewStore = {
@@ -10,10 +9,10 @@ export type PreviewStore = {
 export function previewStore(db: Sql): PreviewStore {
   return {
     async nthNewestAt(siteId, count) {
-      const { rows } = await sql<{ minted_at: Date }>`
+      const row = await sql<{ minted_at: Date }>`
         select minted_at from site_labels where site_id = ${siteId} and version is not null
-         order by minted_at desc limit 1 offset ${count - 1}`.execute(db);
-      return rows[0]?.minted_at.getTime();
+         order by minted_at desc limit 1 offset ${count - 1}`.first(db);
+      return row?.minted_at.getTime();
     },
   };
 }

@@ -1,5 +1,4 @@
-import { type RawBuilder, sql } from 'kysely';
-import type { Sql } from '../../../platform/database/database.ts';
+import { type Sql, sql, type Statement } from '../../../platform/database/sql.ts';
 import { toDate, toMs } from '../../../platform/database/values.ts';
 import type { LeftOut } from '../content/judge.ts';
 import { fromStored, type Manifest, type StoredManifest, toStored } from '../content/manifest.ts';
@@ -180,7 +179,7 @@ const isPreviewed = (now: number) => sql`
 const maxSkewed = 100;
 
 /** For pg_advisory_xact_lock: serialises the changes of one owner. */
-export function ownerLock({ kind, id }: ContentOwner): RawBuilder<unknown> {
+export function ownerLock({ kind, id }: ContentOwner): Statement {
   return sql`hashtextextended(${`sites:${kind}:${id}`}, 0)`;
 }
 
@@ -191,16 +190,16 @@ const maxCounted = 2_000;
 const manifests = createManifestCache();
 
 export function siteStore(db: Sql): SiteStore {
-  async function many(query: RawBuilder<SiteRow>): Promise<Site[]> {
-    const { rows } = await query.execute(db);
+  async function many(query: Statement<SiteRow>): Promise<Site[]> {
+    const rows = await query.all(db);
     return rows.map(toSite);
   }
-  const one = async (query: RawBuilder<SiteRow>) => (await many(query))[0];
+  const one = async (query: Statement<SiteRow>) => (await many(query))[0];
 
   async function storedManifest(siteId: string, number: number): Promise<Manifest | undefined> {
-    const { rows } = await sql<{ manifest: StoredManifest }>`
-      select manifest from site_versions where site_id = ${siteId} and number = ${number}`.execute(db);
-    return rows[0] && fromStored(rows[0].manifest);
+    const row = await sql<{ manifest: StoredManifest }>`
+      select manifest from site_versions where site_id = ${siteId} and number = ${number}`.first(db);
+    return row && fromStored(row.manifest);
   }
 
   return {
@@ -210,7 +209,7 @@ export function siteStore(db: Sql): SiteStore {
           expires_at)
         values (${site.id}, ${site.name}, ${site.owner.kind}, ${site.owner.id}, ${site.visibility}, ${site.label},
           ${site.spa}, ${site.epoch}, ${site.revision}, ${new Date(site.createdAt)}, ${new Date(site.updatedAt)},
-          ${toDate(site.expiresAt)})`.execute(db);
+          ${toDate(site.expiresAt)})`.run(db);
     },
     // PostgreSQL text cannot contain a zero byte, so no id has one.
     find: async (id) =>
@@ -218,7 +217,7 @@ export function siteStore(db: Sql): SiteStore {
         ? undefined
         : await one(sql<SiteRow>`select ${columns} from sites s ${withLive} where s.id = ${id}`),
     async hold(id) {
-      const { rows } = await sql`select 1 from sites where id = ${id} for update`.execute(db);
+      const rows = await sql`select 1 from sites where id = ${id} for update`.all(db);
       if (rows.length === 0) return undefined;
       return await one(sql<SiteRow>`select ${columns} from sites s ${withLive} where s.id = ${id}`);
     },
@@ -232,7 +231,7 @@ export function siteStore(db: Sql): SiteStore {
                take_down_reason = ${site.takeDownReason}, put_back_at = ${toDate(site.putBackAt)},
                expiry_recorded_at = case when expires_at is distinct from ${toDate(site.expiresAt)}
                                          then null else expiry_recorded_at end
-         where id = ${site.id}`.execute(db);
+         where id = ${site.id}`.run(db);
     },
     async setLive(id, version, now) {
       // Updates the version before the site, because the site's trigger copies when its version was published
@@ -241,21 +240,20 @@ export function siteStore(db: Sql): SiteStore {
         update site_versions
            set replaced_at = case when number = ${version} then null else ${new Date(now)}::timestamptz end,
                published_at = case when number = ${version} then ${new Date(now)}::timestamptz else published_at end
-         where site_id = ${id} and (number = ${version} or number = (select live_version from sites where id = ${id}))`.execute(
+         where site_id = ${id} and (number = ${version} or number = (select live_version from sites where id = ${id}))`.run(
         db,
       );
       await sql`
         update sites set live_version = ${version}, revision = revision + 1, updated_at = ${new Date(now)}
-         where id = ${id}`.execute(db);
+         where id = ${id}`.run(db);
     },
     async takeVersionNumber(id) {
-      const { rows } = await sql<{ number: number; newest: number | null; digest: string | null }>`
+      const row = await sql<{ number: number; newest: number | null; digest: string | null }>`
         with taken as (
           update sites set next_version = next_version + 1 where id = ${id} returning next_version - 1 as number)
         select taken.number, v.number as newest, v.digest from taken
           left join lateral (select number, digest from site_versions where site_id = ${id}
-                              order by number desc limit 1) v on true`.execute(db);
-      const [row] = rows;
+                              order by number desc limit 1) v on true`.first(db);
       if (row === undefined) throw new Error('A site vanished inside its own transaction.');
       const { number, newest, digest } = row;
       return {
@@ -267,7 +265,7 @@ export function siteStore(db: Sql): SiteStore {
       const reach = page * limit;
       const order = filter.order ?? usualOrder;
       // Merges two ordered scans, each over its own index: one condition with "or" would scan every site.
-      const walk = (where: RawBuilder<unknown>) => sql`
+      const walk = (where: Statement) => sql`
         select s.id, ${placeOf(order)} as place from sites s where ${where} order by ${ordered(order, placeOf(order))}`;
       const [mine, others] = [walk(mineOf(filter, now)), walk(othersOf(filter, now))];
       const both = filter.mine
@@ -281,26 +279,26 @@ export function siteStore(db: Sql): SiteStore {
       const counted = filter.mine
         ? sql`(${mine} limit ${maxCounted})`
         : sql`(${mine} limit ${maxCounted}) union all (${others} limit ${maxCounted})`;
-      const { rows } = await sql<{ total: number }>`
-        select least(count(*), ${maxCounted})::int as total from (${counted}) counted`.execute(db);
-      return { items, total: rows[0]?.total ?? 0 };
+      const row = await sql<{ total: number }>`
+        select least(count(*), ${maxCounted})::int as total from (${counted}) counted`.first(db);
+      return { items, total: row?.total ?? 0 };
     },
     async countServed(now) {
-      const { rows } = await sql<{ total: number }>`
-        select count(*)::int as total from sites s where ${statusIs('active', now)}`.execute(db);
-      return rows[0]?.total ?? 0;
+      const row = await sql<{ total: number }>`
+        select count(*)::int as total from sites s where ${statusIs('active', now)}`.first(db);
+      return row?.total ?? 0;
     },
     async countOf(owner) {
-      const { rows } = await sql<{ total: number }>`
+      const row = await sql<{ total: number }>`
         select count(*)::int as total from sites
-         where owner_kind = ${owner.kind} and owner_id = ${owner.id} and deleted_at is null`.execute(db);
-      return rows[0]?.total ?? 0;
+         where owner_kind = ${owner.kind} and owner_id = ${owner.id} and deleted_at is null`.first(db);
+      return row?.total ?? 0;
     },
     async lockOwner(owner) {
-      await sql`select pg_advisory_xact_lock(${ownerLock(owner)})`.execute(db);
+      await sql`select pg_advisory_xact_lock(${ownerLock(owner)})`.run(db);
     },
     async remove(id) {
-      await sql`delete from sites where id = ${id}`.execute(db);
+      await sql`delete from sites where id = ${id}`.run(db);
     },
 
     async insertVersion(siteId, version, { files, leftOut }) {
@@ -311,64 +309,63 @@ export function siteStore(db: Sql): SiteStore {
         values (${siteId}, ${version.number}, ${version.digest}, ${JSON.stringify(toStored(files))}::jsonb,
           ${JSON.stringify(leftOut)}::jsonb,
           ${version.fileCount}, ${version.sizeBytes}, ${new Date(version.createdAt)}, ${version.createdBy},
-          ${new Date(version.publishedAt)})`.execute(db);
+          ${new Date(version.publishedAt)})`.run(db);
     },
     async leftOut(siteId, number) {
-      const { rows } = await sql<{ left_out: readonly LeftOut[] }>`
-        select left_out from site_versions where site_id = ${siteId} and number = ${number}`.execute(db);
-      return rows[0]?.left_out ?? [];
+      const row = await sql<{ left_out: readonly LeftOut[] }>`
+        select left_out from site_versions where site_id = ${siteId} and number = ${number}`.first(db);
+      return row?.left_out ?? [];
     },
     async findVersion(siteId, number) {
-      const { rows } = await sql<VersionRow>`
-        select ${versionColumns} from site_versions v where v.site_id = ${siteId} and v.number = ${number}`.execute(
+      const row = await sql<VersionRow>`
+        select ${versionColumns} from site_versions v where v.site_id = ${siteId} and v.number = ${number}`.first(
         db,
       );
-      return rows[0] && toVersion(rows[0]);
+      return row && toVersion(row);
     },
     async versions(siteId, page, limit) {
-      const { rows } = await sql<VersionRow & { is_live: boolean }>`
+      const rows = await sql<VersionRow & { is_live: boolean }>`
         select ${versionColumns}, s.live_version = v.number as is_live
           from site_versions v join sites s on s.id = v.site_id
-         where v.site_id = ${siteId} order by v.number desc limit ${limit} offset ${(page - 1) * limit}`.execute(
+         where v.site_id = ${siteId} order by v.number desc limit ${limit} offset ${(page - 1) * limit}`.all(
         db,
       );
       const count = await sql<{ total: number }>`
-        select count(*)::int as total from site_versions where site_id = ${siteId}`.execute(db);
+        select count(*)::int as total from site_versions where site_id = ${siteId}`.first(db);
       return {
         items: rows.map((row) => ({ ...toVersion(row), isLive: row.is_live })),
-        total: count.rows[0]?.total ?? 0,
+        total: count?.total ?? 0,
       };
     },
     async manifest(siteId, number) {
-      const { rows } = await sql<{ digest: string }>`
-        select digest from site_versions where site_id = ${siteId} and number = ${number}`.execute(db);
-      const [version] = rows;
+      const version = await sql<{ digest: string }>`
+        select digest from site_versions where site_id = ${siteId} and number = ${number}`.first(db);
       return version && (await manifests.of(version.digest, () => storedManifest(siteId, number)));
     },
     manifestOf: (siteId, { number, digest }) => manifests.of(digest, () => storedManifest(siteId, number)),
     async replacedSince(siteId, since) {
-      const { rows } = await sql<{ number: number; replaced_at: Date }>`
+      const rows = await sql<{ number: number; replaced_at: Date }>`
         select number, replaced_at from site_versions
-         where site_id = ${siteId} and replaced_at > ${new Date(since)} order by replaced_at desc limit ${maxSkewed}`.execute(
+         where site_id = ${siteId} and replaced_at > ${new Date(since)} order by replaced_at desc limit ${maxSkewed}`.all(
         db,
       );
       return rows.map((row) => ({ number: row.number, replacedAt: row.replaced_at.getTime() }));
     },
     async removeVersion(siteId, number) {
-      await sql`delete from site_versions where site_id = ${siteId} and number = ${number}`.execute(db);
+      await sql`delete from site_versions where site_id = ${siteId} and number = ${number}`.run(db);
     },
     async surplusVersions(siteId, { retain, before, now }) {
-      const { rows } = await sql<{ number: number }>`
+      const rows = await sql<{ number: number }>`
         select v.number from site_versions v join sites s on s.id = v.site_id
          where v.site_id = ${siteId} and v.number is distinct from s.live_version
            and v.number not in (select number from site_versions where site_id = ${siteId}
                                  order by number desc limit ${retain})
            and v.replaced_at < ${new Date(before)} and not ${isPreviewed(now)}
-         order by v.number`.execute(db);
+         order by v.number`.all(db);
       return rows.map(({ number }) => number);
     },
     async sitesWithSurplus({ retain, before, now }, limit) {
-      const { rows } = await sql<{ site_id: string }>`
+      const rows = await sql<{ site_id: string }>`
         select distinct v.site_id from (
           select site_id, number, replaced_at,
                  row_number() over (partition by site_id order by number desc) as place
@@ -376,39 +373,39 @@ export function siteStore(db: Sql): SiteStore {
           join sites s on s.id = v.site_id
          where v.place > ${retain} and v.number is distinct from s.live_version
            and v.replaced_at < ${new Date(before)} and not ${isPreviewed(now)}
-         limit ${limit}`.execute(db);
+         limit ${limit}`.all(db);
       return rows.map((row) => row.site_id);
     },
     async versionNumbers(siteId) {
-      const { rows } = await sql<{ number: number }>`
-        select number from site_versions where site_id = ${siteId} order by number`.execute(db);
+      const rows = await sql<{ number: number }>`
+        select number from site_versions where site_id = ${siteId} order by number`.all(db);
       return rows.map(({ number }) => number);
     },
     async waitingForForms(but, limit) {
-      const { rows } = await sql<{ site_id: string; number: number; owner: string }>`
+      const rows = await sql<{ site_id: string; number: number; owner: string }>`
         select distinct on (owner) v.site_id, v.number, s.owner_kind || ':' || s.owner_id as owner
           from site_versions v join sites s on s.id = v.site_id
          where v.encoded_at is null
            and v.site_id || ' ' || v.number not in (select jsonb_array_elements_text(${JSON.stringify(but)}::jsonb))
          order by owner, v.number is not distinct from s.live_version desc, v.published_at
-         limit ${limit}`.execute(db);
+         limit ${limit}`.all(db);
       return rows.map((row) => ({ siteId: row.site_id, number: row.number, owner: row.owner }));
     },
     async encodedBefore(siteId, number) {
-      const { rows } = await sql<{ number: number }>`
+      const row = await sql<{ number: number }>`
         select number from site_versions where site_id = ${siteId} and number < ${number} and encoded_at is not null
-         order by number desc limit 1`.execute(db);
-      return rows[0]?.number;
+         order by number desc limit 1`.first(db);
+      return row?.number;
     },
     async markEncoded(siteId, number, now) {
       await sql`
-        update site_versions set encoded_at = ${new Date(now)} where site_id = ${siteId} and number = ${number}`.execute(
+        update site_versions set encoded_at = ${new Date(now)} where site_id = ${siteId} and number = ${number}`.run(
         db,
       );
     },
     async isEncoded(siteId, number) {
-      const { rows } = await sql`
-        select 1 from site_versions where site_id = ${siteId} and number = ${number} and encoded_at is not null`.execute(
+      const rows = await sql`
+        select 1 from site_versions where site_id = ${siteId} and number = ${number} and encoded_at is not null`.all(
         db,
       );
       return rows.length > 0;
@@ -417,25 +414,25 @@ export function siteStore(db: Sql): SiteStore {
     async addLabel({ label, siteId, version, mintedAt, endsAt }) {
       await sql`
         insert into site_labels (label, site_id, version, minted_at, ends_at)
-        values (${label}, ${siteId}, ${version}, ${new Date(mintedAt)}, ${toDate(endsAt)})`.execute(db);
+        values (${label}, ${siteId}, ${version}, ${new Date(mintedAt)}, ${toDate(endsAt)})`.run(db);
     },
     async retireLabels(siteId, now) {
       await sql`
-        update site_labels set retired_at = ${new Date(now)} where site_id = ${siteId} and retired_at is null`.execute(
+        update site_labels set retired_at = ${new Date(now)} where site_id = ${siteId} and retired_at is null`.run(
         db,
       );
     },
     async findLabel(label) {
-      const { rows } = await sql<{
+      const found = await sql<{
         site_id: string;
         version: number | null;
         minted_at: Date;
         ends_at: Date | null;
         retired_at: Date | null;
-      }>`select site_id, version, minted_at, ends_at, retired_at from site_labels where label = ${label}`.execute(
+      }>`select site_id, version, minted_at, ends_at, retired_at from site_labels where label = ${label}`.first(
         db,
       );
-      const row = rows[0];
+      const row = found;
       return (
         row && {
           siteId: row.site_id,
@@ -447,9 +444,9 @@ export function siteStore(db: Sql): SiteStore {
       );
     },
     async nthNewestMoveAt(siteId, count) {
-      const { rows } = await sql<{ minted_at: Date }>`
+      const rows = await sql<{ minted_at: Date }>`
         select minted_at from site_labels where site_id = ${siteId} and version is null
-         order by minted_at desc limit 2 offset ${count - 1}`.execute(db);
+         order by minted_at desc limit 2 offset ${count - 1}`.all(db);
       // The oldest label came with the site, so it is not a move.
       return rows.length === 2 ? rows[0]?.minted_at.getTime() : undefined;
     },
@@ -466,7 +463,7 @@ export function siteStore(db: Sql): SiteStore {
            and s.deleted_at is null and s.expiry_recorded_at is null and s.id > ${after ?? ''}
          order by s.id limit ${limit}`),
     async markExpiryRecorded(id, now) {
-      await sql`update sites set expiry_recorded_at = ${new Date(now)} where id = ${id}`.execute(db);
+      await sql`update sites set expiry_recorded_at = ${new Date(now)} where id = ${id}`.run(db);
     },
     purgeable: (now, expiredBefore, limit) =>
       many(sql<SiteRow>`

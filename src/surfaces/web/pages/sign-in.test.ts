@@ -1,5 +1,4 @@
 import type { InjectOptions } from 'fastify';
-import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { day, hour, minute } from '../../../core/clock.ts';
 import {
@@ -12,6 +11,7 @@ import {
   uiOrigin,
   withAdministrator,
 } from '../../../../test/identity.ts';
+import { sql } from '../../../platform/database/sql.ts';
 
 const clock = frozenTime();
 let open: IdentityApp;
@@ -423,14 +423,12 @@ describe('what anyone may start', () => {
     const { sql: db } = open.database;
     await sql`
       insert into login_attempts (state_hash, browser_hash, sealed, return_to, created_at, expires_at)
-      select 'swept-' || n, 'swept', '', '/', ${new Date(0)}, ${new Date(0)} from generate_series(1, 10001) n`.execute(
+      select 'swept-' || n, 'swept', '', '/', ${new Date(0)}, ${new Date(0)} from generate_series(1, 10001) n`.run(
       db,
     );
     await open.identity.jobs.find(({ name }) => name === 'identity-sweep')?.run(AbortSignal.any([]));
-    const { rows } = await sql<{ left: number }>`
-      select count(*)::int as left from login_attempts where expires_at <= ${new Date(clock.now())}`.execute(
-      db,
-    );
+    const rows = await sql<{ left: number }>`
+      select count(*)::int as left from login_attempts where expires_at <= ${new Date(clock.now())}`.all(db);
     expect(rows).toEqual([{ left: 0 }]);
   });
 });
