@@ -29,7 +29,7 @@ export async function emptyingOf(database: Database): Promise<string> {
     where schemaname !~ '^pg_' and schemaname <> 'information_schema'`.all(database.sql);
   const sequences = await sql<{ name: string; last: string; isUsed: boolean }>`
     select format('%I.%I', schemaname, sequencename) as name, coalesce(last_value, start_value)::text as last,
-      last_value is not null as "isUsed" from pg_sequences`.all(database.sql);
+      last_value is not null as is_used from pg_sequences`.all(database.sql);
   // A session that calls itself a replica skips the other triggers, and foreign keys.
   const triggers = await sql<{ table: string; name: string }>`
     select tgrelid::regclass::text as table, quote_ident(tgname) as name from pg_trigger

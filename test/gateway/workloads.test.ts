@@ -180,7 +180,7 @@ test('a gateway cannot read the owner of a site, its name, or why it was taken d
   const site = await publicSite({ 'index.html': 'mine' });
   await web.call('POST', `/sites/${site.id}/take-down`, { as: admin, body: { reason: 'a reason for Ada' } });
   const rows = await sql`select * from gateway.sites where id = ${site.id}`.all(web.database.sql);
-  expect(rows).toMatchObject([{ name: '', owner_kind: '', owner_id: '', take_down_reason: null }]);
+  expect(rows).toMatchObject([{ name: '', ownerKind: '', ownerId: '', takeDownReason: null }]);
   for (const word of ['a reason for Ada', ada.user.id]) expect(JSON.stringify(rows)).not.toContain(word);
 });
 

@@ -68,73 +68,44 @@ export type AccountStore = {
   lock(): Promise<void>;
 };
 
-type AccountRow = {
-  user_id: string;
-  subject: string;
-  email: string;
-  name: string;
-  enabled: boolean;
-  roles: Role[];
-  group_ids: string[];
-  created_at: Date;
-  updated_at: Date;
-  last_login_at: Date | null;
-};
-
 /** Advisory lock that serialises all changes that affect who is an administrator. */
 const accountsLock = 7_263_010;
 
 export function accountStore(db: Sql, clock: Clock): AccountStore {
   const columns = sql`
-    u.id as user_id, a.subject, a.email, a.name, a.enabled, a.roles, a.created_at, a.updated_at, u.last_login_at,
+    u.id as user_id, a.subject, a.email, a.name, a.enabled as is_enabled, a.roles, a.created_at, a.updated_at, u.last_login_at,
     coalesce((select jsonb_agg(m.group_id order by m.group_id) from account_group_members m
                where m.subject = a.subject), '[]'::jsonb) as group_ids`;
   const source = sql`accounts a join users u on u.id = a.user_id`;
 
   return {
     async findByUserId(userId, options) {
-      const row = await sql<AccountRow>`
+      return await sql<Account>`
         select ${columns} from ${source} where u.id = ${userId}
         ${options?.forUpdate ? sql`for update of a` : sql``}`.first(db);
-      return row && toAccount(row);
     },
     async findBySubject(subject) {
-      const row = await sql<AccountRow>`
+      return await sql<Account>`
         select ${columns} from ${source} where a.subject = ${subject}`.first(db);
-      return row && toAccount(row);
     },
     async wasDeleted(subject) {
-      const rows = await sql<{ subject: string }>`
-        select subject from account_tombstones where subject = ${subject}`.all(db);
-      return rows.length === 1;
+      const row = await sql`select 1 from account_tombstones where subject = ${subject}`.first(db);
+      return row !== undefined;
     },
     async findLogin(email) {
-      const row = await sql<{
-        user_id: string;
-        subject: string;
-        password_hash: string;
-        enabled: boolean;
-      }>`
-        select user_id, subject, password_hash, enabled from accounts
+      return await sql<{ userId: string; subject: string; passwordHash: string; isEnabled: boolean }>`
+        select user_id, subject, password_hash, enabled as is_enabled from accounts
          where lower(email collate "C") = ${canonicalEmail(email)}`.first(db);
-      return (
-        row && {
-          userId: row.user_id,
-          subject: row.subject,
-          passwordHash: row.password_hash,
-          isEnabled: row.enabled,
-        }
-      );
     },
     async list({ search, offset, limit }) {
       const like = search === undefined ? null : containing(search);
       const matches = sql`(${like}::text is null or a.name ilike ${like} or a.email ilike ${like})`;
-      const rows = await sql<AccountRow>`
+      const rows = await sql<Account>`
         select ${columns} from ${source} where ${matches}
          order by lower(a.name), a.subject limit ${limit} offset ${offset}`.all(db);
       const counted = await sql<{ total: number }>`
         select count(*)::int as total from ${source} where ${matches}`.first(db);
-      return { accounts: rows.map(toAccount), total: counted?.total ?? 0 };
+      return { accounts: rows, total: counted?.total ?? 0 };
     },
     async insert({ userId, subject, email, name, passwordHash, isEnabled, roles }) {
       const now = new Date(clock.now());
@@ -159,10 +130,10 @@ export function accountStore(db: Sql, clock: Clock): AccountStore {
         update accounts set signed_out_at = ${new Date(clock.now())} where subject = ${subject}`.run(db);
     },
     async signedOutAt(subject, options) {
-      const row = await sql<{ signed_out_at: Date | null }>`
+      const row = await sql<{ signedOutAt: number | null }>`
         select signed_out_at from accounts where subject = ${subject}
         ${options?.hold ? sql`for share` : sql``}`.first(db);
-      return row === undefined ? Number.POSITIVE_INFINITY : (row.signed_out_at?.getTime() ?? null);
+      return row === undefined ? Number.POSITIVE_INFINITY : row.signedOutAt;
     },
     async remove(subject) {
       await sql`
@@ -172,17 +143,11 @@ export function accountStore(db: Sql, clock: Clock): AccountStore {
         on conflict (subject) do nothing`.run(db);
     },
     async listForRoles() {
-      const rows = await sql<{ subject: string; enabled: boolean; roles: Role[]; group_ids: string[] }>`
-        select a.subject, a.enabled, a.roles,
+      return await sql<{ subject: string; isEnabled: boolean; roles: Role[]; groupIds: string[] }>`
+        select a.subject, a.enabled as is_enabled, a.roles,
                coalesce((select jsonb_agg(m.group_id) from account_group_members m
                           where m.subject = a.subject), '[]'::jsonb) as group_ids
           from accounts a`.all(db);
-      return rows.map((row) => ({
-        subject: row.subject,
-        isEnabled: row.enabled,
-        roles: row.roles,
-        groupIds: row.group_ids,
-      }));
     },
     async adoptIssuer(issuer) {
       await sql`
@@ -192,20 +157,5 @@ export function accountStore(db: Sql, clock: Clock): AccountStore {
     async lock() {
       await sql`select pg_advisory_xact_lock(${accountsLock})`.run(db);
     },
-  };
-}
-
-function toAccount(row: AccountRow): Account {
-  return {
-    userId: row.user_id,
-    subject: row.subject,
-    email: row.email,
-    name: row.name,
-    isEnabled: row.enabled,
-    roles: row.roles,
-    groupIds: row.group_ids,
-    createdAt: row.created_at.getTime(),
-    updatedAt: row.updated_at.getTime(),
-    lastLoginAt: row.last_login_at?.getTime() ?? null,
   };
 }

@@ -32,39 +32,27 @@ export type GroupStore = {
   setMembership(subject: string, groupIds: readonly string[]): Promise<void>;
 };
 
-type GroupRow = {
-  id: string;
-  name: string;
-  parent_id: string | null;
-  roles: Role[];
-  member_count: number;
-  created_at: Date;
-  updated_at: Date;
-};
-
 export function groupStore(db: Sql, clock: Clock): GroupStore {
   const columns = sql`
     g.id, g.name, g.parent_id, g.roles, g.created_at, g.updated_at,
     (select count(*)::int from account_group_members m where m.group_id = g.id) as member_count`;
   return {
     async find(id) {
-      const row = await sql<GroupRow>`select ${columns} from account_groups g where g.id = ${id}`.first(db);
-      return row && toGroup(row);
+      return await sql<Group>`select ${columns} from account_groups g where g.id = ${id}`.first(db);
     },
     async list({ offset, limit }) {
-      const rows = await sql<GroupRow>`
+      const rows = await sql<Group>`
         select ${columns} from account_groups g order by lower(g.name) limit ${limit} offset ${offset}`.all(
         db,
       );
       const counted = await sql<{ total: number }>`select count(*)::int as total from account_groups`.first(
         db,
       );
-      return { groups: rows.map(toGroup), total: counted?.total ?? 0 };
+      return { groups: rows, total: counted?.total ?? 0 };
     },
     async tree() {
-      const rows = await sql<{ id: string; parent_id: string | null; roles: Role[] }>`
+      return await sql<{ id: string; parentId: string | null; roles: Role[] }>`
         select id, parent_id, roles from account_groups`.all(db);
-      return rows.map((row) => ({ id: row.id, parentId: row.parent_id, roles: row.roles }));
     },
     async existing(ids) {
       const rows = await sql<{ id: string }>`
@@ -84,9 +72,8 @@ export function groupStore(db: Sql, clock: Clock): GroupStore {
          where id = ${id}`.run(db);
     },
     async hasChildren(id) {
-      const rows = await sql<{ one: number }>`
-        select 1 as one from account_groups where parent_id = ${id} limit 1`.all(db);
-      return rows.length > 0;
+      const child = await sql`select 1 from account_groups where parent_id = ${id} limit 1`.first(db);
+      return child !== undefined;
     },
     async remove(id) {
       await sql`delete from account_groups where id = ${id}`.run(db);
@@ -100,17 +87,5 @@ export function groupStore(db: Sql, clock: Clock): GroupStore {
         select id, ${subject} from unnest(${[...groupIds]}::text[]) as id
         on conflict do nothing`.run(db);
     },
-  };
-}
-
-function toGroup(row: GroupRow): Group {
-  return {
-    id: row.id,
-    name: row.name,
-    parentId: row.parent_id,
-    roles: row.roles,
-    memberCount: row.member_count,
-    createdAt: row.created_at.getTime(),
-    updatedAt: row.updated_at.getTime(),
   };
 }

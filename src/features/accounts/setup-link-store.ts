@@ -10,10 +10,10 @@ export type SetupLinkStore = {
 export function setupLinkStore(db: Sql, clock: Clock): SetupLinkStore {
   return {
     async use(digest) {
-      const rows = await sql<{ digest: string }>`
+      const added = await sql`
         insert into setup_links_used (digest, used_at) values (${digest}, ${new Date(clock.now())})
-        on conflict (digest) do nothing returning digest`.all(db);
-      return rows.length === 1;
+        on conflict (digest) do nothing`.run(db);
+      return added === 1;
     },
   };
 }

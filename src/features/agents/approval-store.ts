@@ -49,41 +49,26 @@ export type AgentApprovalStore = {
   prune(now: number, limit: number): Promise<number>;
 };
 
-type Row = {
-  id: string;
-  user_id: string;
-  client_id: string;
-  grant_id: string | null;
-  tool: string;
-  digest: string;
-  arguments: string | null;
-  status: AgentApproval['status'];
-  requested_at: Date;
-  expires_at: Date;
-};
-
 export function agentApprovalStore(db: Sql): AgentApprovalStore {
-  const columns = sql`id, user_id, client_id, grant_id, tool, digest, arguments, status, requested_at, expires_at`;
+  const columns = sql`id, user_id, client_id, grant_id, tool, status, requested_at, expires_at`;
   const isAlive = (now: number) => sql`expires_at > ${new Date(now)}`;
   return {
     async hold({ userId, clientId }) {
       await sql`select pg_advisory_xact_lock(7263025, hashtext(${`${userId} ${clientId}`}))`.run(db);
     },
     async findOpen({ userId, clientId, tool, digests }, now) {
-      const row = await sql<Row>`
+      return await sql<AgentApproval>`
         select ${columns} from agent_approvals
          where user_id = ${userId} and client_id = ${clientId} and tool = ${tool} and status <> 'used'
            and digest in (${sql.join(digests)}) and ${isAlive(now)}
          limit 1`.first(db);
-      return row && toApproval(row);
     },
     async waiting(userId, clientId, now) {
       const ofClient = clientId === null ? sql`true` : sql`client_id = ${clientId}`;
-      const rows = await sql<Row>`
+      return await sql<AgentApproval>`
         select ${columns} from agent_approvals
          where user_id = ${userId} and ${ofClient} and status = 'waiting' and ${isAlive(now)}
          order by requested_at desc, id limit 100`.all(db);
-      return rows.map(toApproval);
     },
     async countWaiting(now) {
       const row = await sql<{ total: number }>`
@@ -95,39 +80,25 @@ export function agentApprovalStore(db: Sql): AgentApprovalStore {
     async insert(approval) {
       const { id, userId, clientId, grantId, tool, digest, encryptedArguments, status } = approval;
       await sql`
-        insert into agent_approvals (${columns})
-        values (${id}, ${userId}, ${clientId}, ${grantId}, ${tool}, ${digest}, ${encryptedArguments}, ${status},
-                ${new Date(approval.requestedAt)}, ${new Date(approval.expiresAt)})`.run(db);
+        insert into agent_approvals (${columns}, digest, arguments)
+        values (${id}, ${userId}, ${clientId}, ${grantId}, ${tool}, ${status}, ${new Date(approval.requestedAt)},
+                ${new Date(approval.expiresAt)}, ${digest}, ${encryptedArguments})`.run(db);
     },
     async find(id, now) {
-      const row = await sql<Row>`
-        select ${columns} from agent_approvals where id = ${id} and ${isAlive(now)}`.first(db);
-      return row && { ...toApproval(row), digest: row.digest, encryptedArguments: row.arguments };
+      return await sql<StoredApproval>`
+        select ${columns}, digest, arguments as encrypted_arguments from agent_approvals
+         where id = ${id} and ${isAlive(now)}`.first(db);
     },
     async move(id, from, to, now) {
-      const row = await sql<Row>`
+      return await sql<AgentApproval>`
         update agent_approvals set status = ${to}, arguments = null
          where id = ${id} and status = ${from} and ${isAlive(now)}
         returning ${columns}`.first(db);
-      return row && toApproval(row);
     },
     async prune(now, limit) {
       return await sql`
         delete from agent_approvals where id in (
           select id from agent_approvals where expires_at <= ${new Date(now)} limit ${limit})`.run(db);
     },
-  };
-}
-
-function toApproval(row: Row): AgentApproval {
-  return {
-    id: row.id,
-    userId: row.user_id,
-    clientId: row.client_id,
-    grantId: row.grant_id,
-    tool: row.tool,
-    status: row.status,
-    requestedAt: row.requested_at.getTime(),
-    expiresAt: row.expires_at.getTime(),
   };
 }

@@ -42,15 +42,11 @@ export type AgentDefinitionStore = {
   remove(id: string): Promise<void>;
 };
 
-type Row = Omit<AgentDefinition, 'workspace' | 'instructionsDefault' | 'isOffered'> & {
-  is_offered: boolean;
-  instructions_default: string | null;
-  repository_mode: RepositoryAccess['mode'];
-  max_environments: number | null;
-  environment_ttl_hours: number | null;
-  may_sites: AgentDefinition['workspace']['maySites'];
-  repositories: { id: string; name: string }[];
-};
+type Row = Omit<AgentDefinition, 'workspace'> &
+  Pick<AgentDefinition['workspace'], 'maxEnvironments' | 'environmentTtlHours' | 'maySites'> & {
+    readonly repositoryMode: RepositoryAccess['mode'];
+    readonly repositories: readonly { readonly id: string; readonly name: string }[];
+  };
 
 export function agentDefinitionStore(db: Sql): AgentDefinitionStore {
   const selected = sql`
@@ -91,14 +87,9 @@ export function agentDefinitionStore(db: Sql): AgentDefinitionStore {
       return { isEnded: row.ended, clientStatus: row.status ?? 'allowed', definitionId: row.definition };
     },
     async choicesOf({ issuer, subject }) {
-      const rows = await sql<{ client_id: string; grant_id: string; definition_id: string }>`
+      return await sql<DefinitionChoice>`
         select client_id, grant_id, definition_id from agent_grant_definitions
          where issuer = ${issuer} and subject = ${subject}`.all(db);
-      return rows.map((row) => ({
-        clientId: row.client_id,
-        grantId: row.grant_id,
-        definitionId: row.definition_id,
-      }));
     },
     async choose({ issuer, subject, clientId, grantId }, definitionId, at) {
       if (definitionId === null) {
@@ -159,28 +150,16 @@ export function agentDefinitionStore(db: Sql): AgentDefinitionStore {
 }
 
 function toDefinition(row: Row): AgentDefinition {
-  const { id, name, purpose, model, instructions, instructions_default: instructionsDefault } = row;
-  const { tools, clients, repositories } = row;
-  const isSelected = row.repository_mode === 'selected';
+  const { repositoryMode, repositories, maxEnvironments, environmentTtlHours, maySites, ...definition } = row;
   const workspace = {
-    repositories: isSelected
-      ? ({ mode: 'selected', repositoryIds: repositories.map((one) => one.id) } as const)
-      : ({ mode: 'all' } as const),
+    repositories:
+      repositoryMode === 'selected'
+        ? ({ mode: 'selected', repositoryIds: repositories.map((one) => one.id) } as const)
+        : ({ mode: 'all' } as const),
     repositoryNames: repositories.map((one) => one.name),
-    maxEnvironments: row.max_environments,
-    environmentTtlHours: row.environment_ttl_hours,
-    maySites: row.may_sites,
+    maxEnvironments,
+    environmentTtlHours,
+    maySites,
   };
-  return {
-    id,
-    name,
-    purpose,
-    model,
-    instructions,
-    instructionsDefault,
-    tools,
-    workspace,
-    isOffered: row.is_offered,
-    clients,
-  };
+  return { ...definition, workspace };
 }

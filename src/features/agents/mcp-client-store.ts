@@ -31,26 +31,15 @@ export type McpClientStore = {
   removeUnused(clientId: string, registeredAt: number): Promise<void>;
 };
 
-type Row = {
-  client_id: string;
-  name: string;
-  redirect_hosts: string[];
-  status: ClientStatus;
-  registered_at: Date | null;
-  confirmed_at: Date | null;
-};
-
 export function mcpClientStore(db: Sql): McpClientStore {
   const columns = sql`client_id, name, redirect_hosts, status, registered_at, confirmed_at`;
   return {
     async list() {
-      const rows = await sql<Row>`select ${columns} from mcp_clients`.all(db);
-      return rows.map(toClient);
+      return await sql<StoredClient>`select ${columns} from mcp_clients`.all(db);
     },
     async find(clientId) {
-      const row = await sql<Row>`
+      return await sql<StoredClient>`
         select ${columns} from mcp_clients where client_id = ${clientId}`.first(db);
-      return row && toClient(row);
     },
     async insert({ clientId, name, redirectHosts, status, registeredAt, confirmedAt }) {
       await sql`
@@ -84,16 +73,5 @@ export function mcpClientStore(db: Sql): McpClientStore {
         db,
       );
     },
-  };
-}
-
-function toClient(row: Row): StoredClient {
-  return {
-    clientId: row.client_id,
-    name: row.name,
-    redirectHosts: row.redirect_hosts,
-    status: row.status,
-    registeredAt: row.registered_at?.getTime() ?? null,
-    confirmedAt: row.confirmed_at?.getTime() ?? null,
   };
 }

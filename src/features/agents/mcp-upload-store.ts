@@ -39,23 +39,6 @@ export type McpUploadStore = {
   prune(now: number, limit: number): Promise<number>;
 };
 
-type Row = {
-  id: string;
-  user_id: string;
-  client_id: string;
-  grant_id: string;
-  approval_id: string | null;
-  site_id: string | null;
-  name: string | null;
-  visibility: UploadOffer['visibility'];
-  spa: boolean | null;
-  replaces: string | null;
-  receipt: string;
-  file_count: number;
-  size_bytes: string;
-  expires_at: Date;
-};
-
 export function mcpUploadStore(db: Sql): McpUploadStore {
   const columns = sql`id, user_id, client_id, grant_id, approval_id, site_id, name, visibility, spa, replaces, receipt,
     file_count, size_bytes, expires_at`;
@@ -71,9 +54,8 @@ export function mcpUploadStore(db: Sql): McpUploadStore {
                 ${new Date(upload.expiresAt)}, ${upload.tokenHash})`.run(db);
     },
     async find(token, now) {
-      const row = await sql<Row>`
+      return await sql<McpUpload>`
         select ${columns} from mcp_uploads where ${isOpen(token, now)}`.first(db);
-      return row && toUpload(row);
     },
     async use(token, now) {
       const changed = await sql`
@@ -85,24 +67,5 @@ export function mcpUploadStore(db: Sql): McpUploadStore {
         delete from mcp_uploads where id in (
           select id from mcp_uploads where expires_at <= ${new Date(now)} limit ${limit})`.run(db);
     },
-  };
-}
-
-function toUpload(row: Row): McpUpload {
-  return {
-    id: row.id,
-    userId: row.user_id,
-    clientId: row.client_id,
-    grantId: row.grant_id,
-    approvalId: row.approval_id,
-    siteId: row.site_id,
-    name: row.name,
-    visibility: row.visibility,
-    spa: row.spa,
-    replaces: row.replaces,
-    receipt: row.receipt,
-    fileCount: row.file_count,
-    sizeBytes: Number(row.size_bytes),
-    expiresAt: row.expires_at.getTime(),
   };
 }

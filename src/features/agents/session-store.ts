@@ -87,17 +87,9 @@ export type AgentSessionStore = {
   prune(before: number, limit: number): Promise<number>;
 };
 
-type SessionRow = {
-  id: string;
-  user_id: string;
-  client_id: string;
-  grant_id: string;
-  started_at: Date;
-  last_call_at: Date;
-  ended_at: Date | null;
-  calls: number;
-  definition_id: string | null;
-  definition_name: string | null;
+type SessionRow = Omit<AgentSession, 'definition'> & {
+  readonly definitionId: string | null;
+  readonly definitionName: string | null;
 };
 
 export function agentSessionStore(db: Sql): AgentSessionStore {
@@ -126,7 +118,7 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
       select id, calls, ${at}, ${call.tool}, ${call.code}, ${call.durationMs}, ${call.approvalId}, ${call.step},
              ${call.objectId}, ${call.requestId}, ${JSON.stringify(call.arguments)}::jsonb
         from session
-      returning session_id as "sessionId", number`.first(db);
+      returning session_id, number`.first(db);
   }
 
   return {
@@ -149,9 +141,9 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
       const rows = await sql<SessionRow>`
         ${selected} where ${of(filter)}
          order by last_call_at desc, id limit ${limit} offset ${(page - 1) * limit}`.all(db);
-      const counted = await sql<{ total: string }>`
+      const counted = await sql<{ total: number }>`
         select count(*) as total from agent_sessions where ${of(filter)}`.first(db);
-      return { items: rows.map(toSession), total: Number(counted?.total ?? 0) };
+      return { items: rows.map(toSession), total: counted?.total ?? 0 };
     },
     async find(id) {
       const row = await sql<SessionRow>`${selected} where s.id = ${id}`.first(db);
@@ -173,57 +165,23 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
       return changed === 1;
     },
     async calls(sessionId, page, limit) {
-      const rows = await sql<{
-        number: number;
-        at: Date;
-        tool: string;
-        code: string | null;
-        duration_ms: number;
-        approval_id: string | null;
-        step: CallStep | null;
-        object_id: string | null;
-        request_id: string | null;
-        arguments: Record<string, unknown>;
-      }>`
+      return await sql<AgentCall>`
         select number, at, tool, code, duration_ms, approval_id, step, object_id, request_id, arguments from agent_calls
          where session_id = ${sessionId} and number > ${(page - 1) * limit} and number <= ${page * limit}
          order by number`.all(db);
-      return rows.map(
-        ({
-          at,
-          duration_ms: durationMs,
-          approval_id: approvalId,
-          object_id: objectId,
-          request_id: requestId,
-          ...row
-        }) => ({
-          ...row,
-          objectId,
-          requestId,
-          at: at.getTime(),
-          durationMs,
-          approvalId,
-        }),
-      );
     },
     async usageSince(at) {
-      const rows = await sql<{ tool: string; people: string; calls: string }>`
+      return await sql<ToolUsage>`
         select c.tool, count(distinct s.user_id) as people, count(*) as calls
           from agent_calls c join agent_sessions s on s.id = c.session_id
          where s.last_call_at >= ${new Date(at)} and c.at >= ${new Date(at)} and c.code is null
            and c.step is distinct from 'confirmation_asked'
          group by c.tool order by c.tool`.all(db);
-      return rows.map(({ tool, people, calls }) => ({ tool, people: Number(people), calls: Number(calls) }));
     },
     async clients() {
-      const rows = await sql<{ client_id: string; people: string; last_call_at: Date }>`
+      return await sql<ClientUse>`
         select client_id, count(distinct user_id) as people, max(last_call_at) as last_call_at
           from agent_sessions group by client_id`.all(db);
-      return rows.map(({ client_id: clientId, people, last_call_at: at }) => ({
-        clientId,
-        people: Number(people),
-        lastCallAt: at.getTime(),
-      }));
     },
     async prune(before, limit) {
       return await sql`
@@ -234,17 +192,7 @@ export function agentSessionStore(db: Sql): AgentSessionStore {
   };
 }
 
-function toSession(row: SessionRow): AgentSession {
-  return {
-    id: row.id,
-    userId: row.user_id,
-    clientId: row.client_id,
-    grantId: row.grant_id,
-    startedAt: row.started_at.getTime(),
-    lastCallAt: row.last_call_at.getTime(),
-    endedAt: row.ended_at?.getTime() ?? null,
-    calls: row.calls,
-    definition:
-      row.definition_id === null ? null : { id: row.definition_id, name: row.definition_name ?? '' },
-  };
+function toSession({ definitionId, definitionName, ...session }: SessionRow): AgentSession {
+  const definition = definitionId === null ? null : { id: definitionId, name: definitionName ?? '' };
+  return { ...session, definition };
 }

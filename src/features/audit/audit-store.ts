@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { newId, type Random } from '../../core/ids.ts';
-import { type Sql, sql } from '../../platform/database/sql.ts';
+import { type Sql, sql, type Statement } from '../../platform/database/sql.ts';
 import type {
   AuditEntry,
   AuditEvent,
@@ -10,7 +10,7 @@ import type {
   AuditPage,
   AuditPosition,
 } from './audit-event.ts';
-import { type Json, safeJson, safeText } from '../../core/safe-text.ts';
+import { safeJson, safeText } from '../../core/safe-text.ts';
 
 /** Writes and reads events. chain-store.ts has the chain over them. */
 export type AuditStore = AuditWriter & {
@@ -116,22 +116,20 @@ export function auditStore(db: Sql, { clock, random }: { clock: Clock; random: R
       const last = shown.at(-1);
       return {
         events: shown.map(toAuditEvent),
-        next: rows.length > limit && last ? { at: last.at.getTime(), seq: last.seq } : null,
+        next: rows.length > limit && last ? { at: last.at, seq: last.seq } : null,
       };
     },
   };
 }
 
-type Fragment = ReturnType<typeof sql>;
-
-function behind(after: AuditPosition | null, order: 'newest' | 'oldest', place: Fragment): Fragment {
+function behind(after: AuditPosition | null, order: 'newest' | 'oldest', place: Statement): Statement {
   if (after === null) return sql`true`;
   const mark = sql`(${new Date(after.at)}::timestamptz, ${after.seq}::text::bigint)`;
   return order === 'newest' ? sql`(${place}) < ${mark}` : sql`(${place}) > ${mark}`;
 }
 
 /** Searches two indexes: when one event counts many requests, the column has only the first request id. */
-function ofRequest(requestId: string): Fragment {
+function ofRequest(requestId: string): Statement {
   return sql`
     select seq from audit_events where request_id = ${requestId}
     union
@@ -139,9 +137,9 @@ function ofRequest(requestId: string): Fragment {
      where event = 'auth.denied' and details -> 'requestIds' @> ${JSON.stringify([requestId])}::jsonb`;
 }
 
-function conditions(filter: AuditFilter): Fragment[] {
+function conditions(filter: AuditFilter): Statement[] {
   const time = filter.keyId === undefined ? sql`e.at` : sql`k.at`;
-  const all: Fragment[] = [];
+  const all: Statement[] = [];
   if (filter.keyId !== undefined) all.push(sql`k.key_id = ${filter.keyId}`);
   if (filter.actor !== undefined) all.push(sql`coalesce(e.actor_id, e.actor_kind) = ${filter.actor}`);
   if (filter.event !== undefined) all.push(sql`e.event = ${filter.event}`);
@@ -157,49 +155,40 @@ function conditions(filter: AuditFilter): Fragment[] {
 export const eventColumns = sql`
   e.seq::text as seq, e.id, e.at, e.event, e.actor_kind, e.actor_id, e.actor_name, e.credential, e.target_kind,
   e.target_id, e.outcome, e.reason, e.request_id, e.address, e.agent, e.details, e.key_ids,
-  s.seq::text as seal_seq, encode(s.previous_hash, 'hex') as previous_hash, encode(s.hash, 'hex') as hash`;
+  s.seq as seal_seq, encode(s.previous_hash, 'hex') as previous_hash, encode(s.hash, 'hex') as hash`;
 
-export type EventRow = {
-  seq: string;
-  id: string;
-  at: Date;
-  event: string;
-  actor_kind: AuditEvent['actor']['kind'];
-  actor_id: string | null;
-  actor_name: string | null;
-  credential: string | null;
-  target_kind: string;
-  target_id: string;
-  outcome: AuditEvent['outcome'];
-  reason: string | null;
-  request_id: string | null;
-  address: string | null;
-  agent: string | null;
-  details: { [name: string]: Json };
-  key_ids: string[];
-  seal_seq: string | null;
-  previous_hash: string | null;
-  hash: string | null;
+export type EventRow = Omit<AuditEvent, 'actor' | 'target' | 'seal'> & {
+  readonly seq: string;
+  readonly actorKind: AuditEvent['actor']['kind'];
+  readonly actorId: string | null;
+  readonly actorName: string | null;
+  readonly credential: string | null;
+  readonly targetKind: string;
+  readonly targetId: string;
+  readonly sealSeq: number | null;
+  readonly previousHash: string | null;
+  readonly hash: string | null;
 };
 
 export function toAuditEvent(row: EventRow): AuditEvent {
-  const isSealed = row.seal_seq !== null && row.previous_hash !== null && row.hash !== null;
+  const { sealSeq, previousHash, hash } = row;
   return {
     id: row.id,
-    at: row.at.getTime(),
+    at: row.at,
     event: row.event,
-    actor: { kind: row.actor_kind, id: row.actor_id, name: row.actor_name, credential: row.credential },
-    target: { kind: row.target_kind, id: row.target_id },
+    actor: { kind: row.actorKind, id: row.actorId, name: row.actorName, credential: row.credential },
+    target: { kind: row.targetKind, id: row.targetId },
     outcome: row.outcome,
     reason: row.reason,
-    requestId: row.request_id,
+    requestId: row.requestId,
     address: row.address,
     agent: row.agent,
     details: row.details,
-    keyIds: row.key_ids,
-    seal: isSealed
-      ? { seq: Number(row.seal_seq), previousHash: row.previous_hash ?? '', hash: row.hash ?? '' }
-      : null,
+    keyIds: row.keyIds,
+    seal:
+      sealSeq === null || previousHash === null || hash === null
+        ? null
+        : { seq: sealSeq, previousHash, hash },
   };
 }
 

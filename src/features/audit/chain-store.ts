@@ -44,17 +44,17 @@ const chainLockKey = 7_263_002;
 export function chainStore(db: Sql): ChainStore {
   return {
     async hasUnchained() {
-      const rows = await sql`select 1 from audit_unsealed limit 1`.all(db);
-      return rows.length > 0;
+      const waiting = await sql`select 1 from audit_unsealed limit 1`.first(db);
+      return waiting !== undefined;
     },
     async lock() {
       await sql`select pg_advisory_xact_lock(${chainLockKey})`.run(db);
     },
     async head() {
-      const row = await sql<{ seq: string; hash: string }>`
-        select s.seq::text as seq, encode(s.hash, 'hex') as hash from audit_seals s
+      const head = await sql<{ seq: number; hash: string }>`
+        select s.seq, encode(s.hash, 'hex') as hash from audit_seals s
          order by s.seq desc limit 1`.first(db);
-      return row ? { seq: Number(row.seq), hash: row.hash } : null;
+      return head ?? null;
     },
     async unsealed(limit) {
       const rows = await sql<EventRow>`
@@ -91,13 +91,13 @@ export function chainStore(db: Sql): ChainStore {
           from audit_seals s left join audit_events e on e.id = s.event_id
          where s.seq > ${afterSeq} order by s.seq limit ${limit}`.all(db);
       return rows.map((row) => ({
-        seal: { seq: Number(row.seal_seq), previousHash: row.previous_hash ?? '', hash: row.hash ?? '' },
-        eventId: row.event_id,
-        event: row.is_found ? toAuditEvent(row) : null,
+        seal: { seq: row.sealSeq ?? 0, previousHash: row.previousHash ?? '', hash: row.hash ?? '' },
+        eventId: row.eventId,
+        event: row.isFound ? toAuditEvent(row) : null,
       }));
     },
     async walkEvents(afterSeq, limit) {
-      const found = await sql<{ count: number; last_seq: string | null; stray_id: string | null }>`
+      const row = await sql<{ count: number; lastSeq: string | null; strayId: string | null }>`
         with page as (
           select seq, id from audit_events where seq > ${afterSeq}::text::bigint order by seq limit ${limit}
         )
@@ -107,17 +107,16 @@ export function chainStore(db: Sql): ChainStore {
           from page
           left join audit_seals s on s.event_id = page.id
           left join audit_unsealed u on u.event_seq = page.seq`.first(db);
-      const row = found;
-      return { count: row?.count ?? 0, lastSeq: row?.last_seq ?? null, strayId: row?.stray_id ?? null };
+      return { count: row?.count ?? 0, lastSeq: row?.lastSeq ?? null, strayId: row?.strayId ?? null };
     },
     async waiting() {
-      const row = await sql<{ count: number; missing_seq: string | null }>`
+      const row = await sql<{ count: number; missingSeq: string | null }>`
         select count(*)::int as count,
                (min(u.event_seq) filter (where e.seq is null))::text as missing_seq
           from audit_unsealed u left join audit_events e on e.seq = u.event_seq`.first(db);
-      return { count: row?.count ?? 0, missingSeq: row?.missing_seq ?? null };
+      return { count: row?.count ?? 0, missingSeq: row?.missingSeq ?? null };
     },
   };
 }
 
-type SealRow = EventRow & { event_id: string; is_found: boolean };
+type SealRow = EventRow & { eventId: string; isFound: boolean };

@@ -18,22 +18,11 @@ export function countStore(db: Sql): CountStore {
   return {
     async read(per, from, to) {
       const step = per === 'hour' ? sql`interval '1 hour'` : sql`interval '1 day'`;
-      const rows = await sql<{
-        bucket: Date;
-        event: string;
-        outcome: AuditEntry['outcome'];
-        count: string;
-      }>`
-        select date_bin(${step}, hour, timestamptz '2000-01-01 00:00:00+00') as bucket, event, outcome,
-               sum(count)::text as count
+      return await sql<AuditCount>`
+        select date_bin(${step}, hour, timestamptz '2000-01-01 00:00:00+00') as "from", event, outcome,
+               sum(count)::bigint as count
           from audit_counts where hour >= ${new Date(from)} and hour < ${new Date(to)}
          group by 1, 2, 3 order by 1, 2, 3`.all(db);
-      return rows.map(({ bucket, event, outcome, count }) => ({
-        from: bucket.getTime(),
-        event,
-        outcome,
-        count: Number(count),
-      }));
     },
   };
 }

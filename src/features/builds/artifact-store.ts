@@ -48,8 +48,6 @@ export type ArtifactContent =
 
 type FoundArtifact = { readonly id: string; readonly repositoryId: string };
 
-type FoundRow = { id: string; repository_id: string };
-
 /** Whether the artifact `a` is in use. */
 const isServed = sql`
   (exists (select 1 from environment_services s join environments e on e.id = s.environment_id
@@ -58,10 +56,6 @@ const isServed = sql`
                where p.artifact_id = a.id and d.ended_at is null))`;
 
 export function artifactStore(db: Sql): ArtifactStore {
-  async function many(query: Statement<FoundRow>): Promise<FoundArtifact[]> {
-    const rows = await query.all(db);
-    return rows.map((row) => ({ id: row.id, repositoryId: row.repository_id }));
-  }
   async function manifestIn(query: Statement<{ manifest: StoredManifest | null }>) {
     const row = await query.first(db);
     const stored = row?.manifest ?? null;
@@ -91,18 +85,17 @@ export function artifactStore(db: Sql): ArtifactStore {
     },
 
     async tar(id) {
-      const row = await sql<{ digest: string; size: string }>`
-        select tar_digest as digest, tar_bytes::text as size from artifacts
+      return await sql<Blob>`
+        select tar_digest as digest, tar_bytes as size from artifacts
          where id = ${id} and tar_digest is not null`.first(db);
-      return row && { digest: row.digest, size: Number(row.size) };
     },
 
     waitingForForms: (but, limit) =>
-      many(sql<FoundRow>`
+      sql<FoundArtifact>`
         select distinct on (repository_id) id, repository_id from artifacts
          where kind = 'static' and encoded_at is null
            and id not in (select jsonb_array_elements_text(${JSON.stringify(but)}::jsonb))
-         order by repository_id, created_at limit ${limit}`),
+         order by repository_id, created_at limit ${limit}`.all(db),
     manifest: (id) =>
       manifestIn(sql<{ manifest: StoredManifest | null }>`select manifest from artifacts where id = ${id}`),
     manifestEncodedBefore: (id) =>
@@ -115,9 +108,9 @@ export function artifactStore(db: Sql): ArtifactStore {
       await sql`update artifacts set encoded_at = ${new Date(now)} where id = ${id}`.run(db);
     },
     async servedBy(id) {
-      const rows = await sql<{ environment_id: string }>`
+      const rows = await sql<{ environmentId: string }>`
         select distinct environment_id from environment_services where artifact_id = ${id}`.all(db);
-      return rows.map((row) => row.environment_id);
+      return rows.map((row) => row.environmentId);
     },
 
     // The rule of isServed as a list, so that PostgreSQL does not read every artifact. Change both together.
@@ -131,20 +124,20 @@ export function artifactStore(db: Sql): ArtifactStore {
             where d.ended_at is null))`.run(db);
     },
     unused: (before, limit, repositoryId) =>
-      many(sql<FoundRow>`
+      sql<FoundArtifact>`
         select a.id, a.repository_id from artifacts a
          where a.used_at < ${new Date(before)} and not ${isServed}
            and (${repositoryId ?? null}::text is null or a.repository_id = ${repositoryId ?? null})
-         order by a.used_at, a.id limit ${limit}`),
+         order by a.used_at, a.id limit ${limit}`.all(db),
     async holdUnused(id, before) {
       const held = await sql`
         select 1 from artifacts where id = ${id} and used_at < ${new Date(before)} for update`.all(db);
       if (held.length === 0) return undefined;
       // A separate statement sees what was committed during the wait for the lock.
-      const row = await sql<{ manifest: StoredManifest | null; tar_digest: string | null }>`
+      const row = await sql<{ manifest: StoredManifest | null; tarDigest: string | null }>`
         select a.manifest, a.tar_digest from artifacts a where a.id = ${id} and not ${isServed}`.first(db);
       if (row === undefined) return undefined;
-      const { manifest, tar_digest: tar } = row;
+      const { manifest, tarDigest: tar } = row;
       const files = manifest === null ? [] : [...fromStored(manifest).values()];
       return [...files.map(({ digest }) => digest), ...(tar === null ? [] : [tar])];
     },

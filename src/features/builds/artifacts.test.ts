@@ -38,10 +38,10 @@ test('a process keeps its output as one tar, whatever a site may not have', asyn
   const world = await openWorld();
   const files = { 'server.js': 'x', 'node_modules/.bin/a.exe': 'y', '.env': 'z' };
   await artifact(world, files, { kind: 'process' });
-  const rows = await sql<{ tar_digest: string }>`
+  const rows = await sql<{ tarDigest: string }>`
     select kind, manifest, tar_digest, file_count, size_bytes::int from artifacts`.all(world.database.sql);
-  expect(rows).toMatchObject([{ kind: 'process', manifest: null, file_count: 3, size_bytes: 3 }]);
-  expect(await kept(world)).toEqual([{ owner: 'repository:repo_one', digest: rows[0]?.tar_digest, runs: 1 }]);
+  expect(rows).toMatchObject([{ kind: 'process', manifest: null, fileCount: 3, sizeBytes: 3 }]);
+  expect(await kept(world)).toEqual([{ owner: 'repository:repo_one', digest: rows[0]?.tarDigest, runs: 1 }]);
 });
 
 test('static files are kept one by one, under their own names, also when all are in one folder', async () => {
@@ -54,7 +54,7 @@ test('static files are kept one by one, under their own names, also when all are
   const rows = await sql`select kind, tar_digest, file_count, size_bytes::int from artifacts`.all(
     world.database.sql,
   );
-  expect(rows).toEqual([{ kind: 'static', tar_digest: null, file_count: 2, size_bytes: 2 }]);
+  expect(rows).toEqual([{ kind: 'static', tarDigest: null, fileCount: 2, sizeBytes: 2 }]);
   // The tar is not needed any more.
   await world.cleanSites();
   expect((await stored(world)).length).toBe(2);

@@ -1,14 +1,7 @@
 import { type Sql, sql } from '../../platform/database/sql.ts';
-import { toDate, toMs } from '../../platform/database/values.ts';
-import type {
-  ArtifactKey,
-  BuildFailure,
-  BuildFailureReason,
-  BuildPlace,
-  LogLine,
-  LogStream,
-} from '../engine/engine.ts';
-import type { BuildInput, BuildJobState, BuildJobStatus, BuildLogLine, TakenBuild } from './build-job.ts';
+import { toDate } from '../../platform/database/values.ts';
+import type { ArtifactKey, BuildFailure, BuildPlace, LogLine, LogStream } from '../engine/engine.ts';
+import type { BuildInput, BuildJobState, BuildLogLine, TakenBuild } from './build-job.ts';
 
 /** SQL of builds and their logs. */
 export type BuildStore = {
@@ -72,28 +65,16 @@ export type BuildEnd =
   | { readonly status: 'built'; readonly artifactId: string }
   | ({ readonly status: 'failed' } & Omit<BuildFailure, 'kind'>);
 
-type Row = {
-  id: string;
-  status: BuildJobStatus;
-  message: string | null;
-  fix: string | null;
-  failure: BuildFailureReason | null;
-  last_lines: string[] | null;
-  artifact_id: string | null;
-  started_at: Date | null;
-  ended_at: Date | null;
-};
-
 type TakenRow = {
   id: string;
-  repository_id: string;
+  repositoryId: string;
   digest: string;
   input: BuildInput;
   starts: number;
   message: string | null;
 };
 
-type ChunkRow = { first_line: number; lines: [at: number, stream: LogStream, text: string][] };
+type ChunkRow = { firstLine: number; lines: [at: number, stream: LogStream, text: string][] };
 
 /** Chunks that one statement reads. */
 const chunksAtOnce = 16;
@@ -125,10 +106,9 @@ export function buildStore(db: Sql): BuildStore {
       await sql`delete from build_jobs where id = ${id}`.run(db);
     },
     async find(id) {
-      const row = await sql<Row>`
-        select id, status, message, fix, failure, last_lines, artifact_id, started_at, ended_at from build_jobs
+      return await sql<BuildJobState>`
+        select id, status, message, fix, failure as reason, coalesce(last_lines, '[]') as last_lines, artifact_id, started_at, ended_at from build_jobs
          where id = ${id}`.first(db);
-      return row && toState(row);
     },
 
     async lockTaking() {
@@ -140,19 +120,19 @@ export function buildStore(db: Sql): BuildStore {
       return row?.total ?? 0;
     },
     async hasQueued({ engine, platform }) {
-      const rows = await sql`
+      const queued = await sql`
         select 1 from build_jobs where status = 'queued' and engine = ${engine} and platform = ${platform}
-         limit 1`.all(db);
-      return rows.length > 0;
+         limit 1`.first(db);
+      return queued !== undefined;
     },
     async counts() {
-      const row = await sql<{ queued: number; running: number; oldest: Date | null }>`
+      const row = await sql<{ queued: number; running: number; oldest: number | null }>`
         select count(*) filter (where status = 'queued')::int as queued,
                count(*) filter (where status = 'running')::int as running,
                min(created_at) filter (where status = 'queued') as oldest
           from build_jobs where ended_at is null`.first(db);
       const { queued = 0, running = 0, oldest = null } = row ?? {};
-      return { queued, running, oldestQueuedAt: toMs(oldest) };
+      return { queued, running, oldestQueuedAt: oldest };
     },
     async take({ engine, platform }, but, holder, now) {
       const row = await sql<TakenRow>`
@@ -169,7 +149,7 @@ export function buildStore(db: Sql): BuildStore {
         returning b.id, b.repository_id, b.digest, b.input, b.starts, next.message`.first(db);
       if (row === undefined) return undefined;
       const { id, input, starts, message } = row;
-      const key = { repositoryId: row.repository_id, engine, platform, digest: row.digest };
+      const key = { repositoryId: row.repositoryId, engine, platform, digest: row.digest };
       return { id, key, input, starts, waitedFor: message };
     },
     async heartbeat(holder, now) {
@@ -264,20 +244,6 @@ export function buildStore(db: Sql): BuildStore {
   };
 }
 
-function linesOf({ first_line: first, lines }: ChunkRow): BuildLogLine[] {
+function linesOf({ firstLine: first, lines }: ChunkRow): BuildLogLine[] {
   return lines.map(([at, stream, text], index) => ({ id: first + index, at, stream, text }));
-}
-
-function toState(row: Row): BuildJobState {
-  return {
-    id: row.id,
-    status: row.status,
-    message: row.message,
-    fix: row.fix,
-    reason: row.failure,
-    lastLines: row.last_lines ?? [],
-    artifactId: row.artifact_id,
-    startedAt: toMs(row.started_at),
-    endedAt: toMs(row.ended_at),
-  };
 }

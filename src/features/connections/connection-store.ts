@@ -80,39 +80,26 @@ export type ConnectionStore = {
   replaceEncrypted(id: string, before: string, after: string): Promise<void>;
 };
 
-type Row = {
-  id: string;
-  user_id: string;
-  server_slug: string;
-  status: StoredConnection['status'];
-  encrypted: string | null;
-  connected_at: Date;
-  last_used_at: Date | null;
-};
-
 export function connectionStore(db: Sql): ConnectionStore {
-  const columns = sql`id, user_id, server_slug, status, encrypted, connected_at, last_used_at`;
+  const columns = sql`id, user_id, server_slug as slug, status, encrypted, connected_at, last_used_at`;
   async function remove(userId: string, slug: string) {
-    const row = await sql<Row>`
+    return await sql<StoredConnection>`
       delete from mcp_connections where user_id = ${userId} and server_slug = ${slug}
       returning ${columns}`.first(db);
-    return row && toConnection(row);
   }
   return {
     async ofUser(userId) {
-      const rows = await sql<Row>`
+      return await sql<StoredConnection>`
         select ${columns} from mcp_connections where user_id = ${userId} order by server_slug`.all(db);
-      return rows.map(toConnection);
     },
     async find(userId, slug) {
-      const row = await sql<Row>`
+      return await sql<StoredConnection>`
         select ${columns} from mcp_connections where user_id = ${userId} and server_slug = ${slug}`.first(db);
-      return row && toConnection(row);
     },
     async put(connection) {
       const replaced = await remove(connection.userId, connection.slug);
       await sql`
-        insert into mcp_connections (${columns})
+        insert into mcp_connections (id, user_id, server_slug, status, encrypted, connected_at, last_used_at)
         values (${connection.id}, ${connection.userId}, ${connection.slug}, ${connection.status},
                 ${connection.encrypted}, ${new Date(connection.connectedAt)},
                 ${connection.lastUsedAt === null ? null : new Date(connection.lastUsedAt)})`.run(db);
@@ -125,24 +112,21 @@ export function connectionStore(db: Sql): ConnectionStore {
       return Object.fromEntries(rows.map(({ status, total }) => [status, total]));
     },
     async owners() {
-      const rows = await sql<{ user_id: string }>`
+      const rows = await sql<{ userId: string }>`
         select distinct user_id from mcp_connections order by user_id`.all(db);
-      return rows.map(({ user_id: userId }) => userId);
+      return rows.map(({ userId }) => userId);
     },
     async removeOfServer(slug) {
-      const rows = await sql<Row>`
+      const rows = await sql<StoredConnection>`
         delete from mcp_connections where server_slug = ${slug} returning ${columns}`.all(db);
       await sql`delete from mcp_connection_attempts where server_slug = ${slug}`.run(db);
-      return rows.map(toConnection);
+      return rows;
     },
     async setBroken(id, encrypted) {
-      return (
-        (await sql`
+      const changed = await sql`
         update mcp_connections set status = 'broken', lease_holder = null, lease_until = null
-         where id = ${id} and status = 'connected' and encrypted is not distinct from ${encrypted}`.run(
-          db,
-        )) === 1
-      );
+         where id = ${id} and status = 'connected' and encrypted is not distinct from ${encrypted}`.run(db);
+      return changed === 1;
     },
     async setUsed(id, at) {
       await sql`update mcp_connections set last_used_at = ${new Date(at)} where id = ${id}`.run(db);
@@ -150,15 +134,15 @@ export function connectionStore(db: Sql): ConnectionStore {
     async acceptedTools(userId) {
       const rows = await sql<{
         slug: string;
-        connection_id: string;
-        server_name: string;
+        connectionId: string;
+        serverName: string;
         status: StoredConnection['status'];
         rules: McpServer['tools'];
-        read_only_tools: string[];
+        readOnlyTools: string[];
         name: string;
-        listed_digest: string;
+        listedDigest: string;
         accepted: string;
-        accepted_digest: string;
+        acceptedDigest: string;
       }>`
         select s.slug, c.id as connection_id, s.name as server_name, c.status, s.tools as rules, s.read_only_tools, t.name, t.listed_digest,
                t.accepted, t.accepted_digest
@@ -169,15 +153,15 @@ export function connectionStore(db: Sql): ConnectionStore {
          order by s.slug, t.name`.all(db);
       return rows.map((row) => ({
         slug: row.slug,
-        connectionId: row.connection_id,
-        serverName: row.server_name,
+        connectionId: row.connectionId,
+        serverName: row.serverName,
         status: row.status,
         rule: Object.hasOwn(row.rules, row.name) ? (row.rules[row.name] ?? null) : null,
-        isReadOnly: row.read_only_tools.includes(row.name),
-        isCurrent: row.listed_digest === row.accepted_digest,
+        isReadOnly: row.readOnlyTools.includes(row.name),
+        isCurrent: row.listedDigest === row.acceptedDigest,
         // Written by putListed() of the server store.
         text: JSON.parse(row.accepted) as ToolText,
-        digest: row.accepted_digest,
+        digest: row.acceptedDigest,
       }));
     },
     async lease(id, holder, now, until) {
@@ -205,13 +189,10 @@ export function connectionStore(db: Sql): ConnectionStore {
       );
     },
     async takeAttempt({ id, userId, sessionId, slug }) {
-      const row = await sql<{ issuer: string; encrypted: string; expires_at: Date }>`
+      return await sql<ConnectionAttempt>`
         delete from mcp_connection_attempts
          where id = ${id} and user_id = ${userId} and session_id = ${sessionId} and server_slug = ${slug}
-        returning issuer, encrypted, expires_at`.first(db);
-      if (row === undefined) return undefined;
-      const { issuer, encrypted, expires_at: expiresAt } = row;
-      return { id, userId, sessionId, slug, issuer, encrypted, expiresAt: expiresAt.getTime() };
+        returning id, user_id, session_id, server_slug as slug, issuer, encrypted, expires_at`.first(db);
     },
     async pruneAttempts(now, limit) {
       return await sql`
@@ -230,17 +211,5 @@ export function connectionStore(db: Sql): ConnectionStore {
       await sql`
         update mcp_connections set encrypted = ${after} where id = ${id} and encrypted = ${before}`.run(db);
     },
-  };
-}
-
-function toConnection(row: Row): StoredConnection {
-  return {
-    id: row.id,
-    userId: row.user_id,
-    slug: row.server_slug,
-    status: row.status,
-    encrypted: row.encrypted,
-    connectedAt: row.connected_at.getTime(),
-    lastUsedAt: row.last_used_at?.getTime() ?? null,
   };
 }

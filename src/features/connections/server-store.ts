@@ -73,37 +73,23 @@ export type McpServerStore = {
   replaceRegistration(slug: string, before: string, after: string): Promise<void>;
 };
 
-type Row = {
-  slug: string;
-  name: string;
-  url: string;
-  auth: McpServer['auth'];
-  tools: Record<string, ToolRule>;
-  read_only_tools: string[];
-  enabled: boolean;
-  issuer: string | null;
-  changed_issuer: string | null;
-  client_id: string | null;
-};
-
 type ToolRow = {
   name: string;
   listed: string;
-  listed_digest: string;
-  listed_at: Date;
+  listedDigest: string;
+  listedAt: number;
   accepted: string | null;
-  accepted_digest: string | null;
+  acceptedDigest: string | null;
 };
 
 export function mcpServerStore(db: Sql): McpServerStore {
   const columns = sql`slug, name, url, auth, tools, read_only_tools, enabled, issuer, changed_issuer, client_id`;
   async function find(slug: string) {
-    const row = await sql<Row>`select ${columns} from mcp_servers where slug = ${slug}`.first(db);
-    return row && toServer(row);
+    return await sql<McpServer>`select ${columns} from mcp_servers where slug = ${slug}`.first(db);
   }
   return {
     async list() {
-      return (await sql<Row>`select ${columns} from mcp_servers order by name, slug`.all(db)).map(toServer);
+      return await sql<McpServer>`select ${columns} from mcp_servers order by name, slug`.all(db);
     },
     find,
     async hold(slug) {
@@ -111,8 +97,8 @@ export function mcpServerStore(db: Sql): McpServerStore {
       return await find(slug);
     },
     async count() {
-      const row = await sql<{ total: string }>`select count(*) as total from mcp_servers`.first(db);
-      return Number(row?.total ?? 0);
+      const row = await sql<{ total: number }>`select count(*) as total from mcp_servers`.first(db);
+      return row?.total ?? 0;
     },
     async insert(server) {
       const changed = await sql`
@@ -140,12 +126,9 @@ export function mcpServerStore(db: Sql): McpServerStore {
         select name, listed, listed_digest, listed_at, accepted, accepted_digest from mcp_server_tools
          where server_slug = ${slug} order by name`.all(db);
       return rows.map((row) => ({
-        name: row.name,
+        ...row,
         listed: textIn(row.listed),
-        listedDigest: row.listed_digest,
-        listedAt: row.listed_at.getTime(),
         accepted: row.accepted === null ? null : textIn(row.accepted),
-        acceptedDigest: row.accepted_digest,
       }));
     },
     async putListed(slug, tools) {
@@ -173,9 +156,9 @@ export function mcpServerStore(db: Sql): McpServerStore {
       await sql`delete from mcp_server_tools where server_slug = ${slug}`.run(db);
     },
     async clientSecret(slug) {
-      const row = await sql<{ client_secret: string | null }>`
+      const row = await sql<{ clientSecret: string | null }>`
         select client_secret from mcp_servers where slug = ${slug}`.first(db);
-      return row?.client_secret ?? null;
+      return row?.clientSecret ?? null;
     },
     async putClientSecret(slug, encrypted) {
       await sql`update mcp_servers set client_secret = ${encrypted} where slug = ${slug}`.run(db);
@@ -218,19 +201,4 @@ export function mcpServerStore(db: Sql): McpServerStore {
 /** putListed() wrote it. */
 function textIn(stored: string): ToolText {
   return JSON.parse(stored) as ToolText;
-}
-
-function toServer(row: Row): McpServer {
-  return {
-    slug: row.slug,
-    name: row.name,
-    url: row.url,
-    auth: row.auth,
-    tools: row.tools,
-    readOnlyTools: row.read_only_tools,
-    enabled: row.enabled,
-    issuer: row.issuer,
-    changedIssuer: row.changed_issuer,
-    clientId: row.client_id,
-  };
 }

@@ -23,18 +23,6 @@ export type GrantStore = {
   prune(endedBefore: number): Promise<void>;
 };
 
-type GrantRow = {
-  id: string;
-  site_id: string;
-  user_id: string;
-  epoch: string;
-  generation: string;
-  issued_at: Date;
-  ends_at: Date;
-  address: string | null;
-  agent: string | null;
-};
-
 export function grantStore(db: Sql): GrantStore {
   return {
     async insert({ id, siteId, userId, epoch, generation, issuedAt, endsAt, address, agent }) {
@@ -44,14 +32,14 @@ export function grantStore(db: Sql): GrantStore {
           ${new Date(endsAt)}, ${address}, ${agent})`.run(db);
     },
     async page(siteId, page, limit) {
-      const rows = await sql<GrantRow>`
-        select id, site_id, user_id, epoch::text, generation::text, issued_at, ends_at, address, agent
+      const rows = await sql<LedgerEntry>`
+        select id, site_id, user_id, epoch, generation, issued_at, ends_at, address, agent
           from site_grants where site_id = ${siteId}
          order by issued_at desc, id limit ${limit} offset ${(page - 1) * limit}`.all(db);
       const counted = await sql<{ total: number }>`
         select count(*)::int as total
           from (select 1 from site_grants where site_id = ${siteId} limit 2000) counted`.first(db);
-      return { items: rows.map(toEntry), total: counted?.total ?? 0 };
+      return { items: rows, total: counted?.total ?? 0 };
     },
     async prune(endedBefore) {
       await inBatches(5_000, async (limit) => {
@@ -62,19 +50,5 @@ export function grantStore(db: Sql): GrantStore {
         );
       });
     },
-  };
-}
-
-function toEntry(row: GrantRow): LedgerEntry {
-  return {
-    id: row.id,
-    siteId: row.site_id,
-    userId: row.user_id,
-    epoch: Number(row.epoch),
-    generation: Number(row.generation),
-    issuedAt: row.issued_at.getTime(),
-    endsAt: row.ends_at.getTime(),
-    address: row.address,
-    agent: row.agent,
   };
 }

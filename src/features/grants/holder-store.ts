@@ -24,15 +24,6 @@ export type HolderStore = {
   prune(endedBefore: number): Promise<void>;
 };
 
-type Row = {
-  id: string;
-  store_key: string;
-  environment_id: string;
-  user_id: string;
-  session_id: string;
-  ends_at: Date;
-};
-
 const columns = sql`id, store_key, environment_id, user_id, session_id, ends_at`;
 
 export function holderStore(db: Sql): HolderStore {
@@ -43,21 +34,18 @@ export function holderStore(db: Sql): HolderStore {
         values (${id}, ${storeKey}, ${environmentId}, ${userId}, ${sessionId}, ${new Date(endsAt)})`.run(db);
     },
     async ofUser(userId, now) {
-      const rows = await sql<Row>`
+      return await sql<HeldGrant>`
         select ${columns} from environment_grants
          where user_id = ${userId} and ends_at > ${new Date(now)}`.all(db);
-      return rows.map(toGrant);
     },
     async ofSession(sessionId, now) {
-      const rows = await sql<Row>`
+      return await sql<HeldGrant>`
         select ${columns} from environment_grants
          where session_id = ${sessionId} and ends_at > ${new Date(now)}`.all(db);
-      return rows.map(toGrant);
     },
     async holders(now) {
-      const rows = await sql<{ user_id: string; session_id: string }>`
+      return await sql<{ userId: string; sessionId: string }>`
         select distinct user_id, session_id from environment_grants where ends_at > ${new Date(now)}`.all(db);
-      return rows.map(({ user_id: userId, session_id: sessionId }) => ({ userId, sessionId }));
     },
     async remove(ids) {
       await sql`
@@ -72,16 +60,5 @@ export function holderStore(db: Sql): HolderStore {
              order by ends_at limit ${limit})`.run(db);
       });
     },
-  };
-}
-
-function toGrant(row: Row): HeldGrant {
-  return {
-    id: row.id,
-    storeKey: row.store_key,
-    environmentId: row.environment_id,
-    userId: row.user_id,
-    sessionId: row.session_id,
-    endsAt: row.ends_at.getTime(),
   };
 }

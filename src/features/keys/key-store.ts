@@ -1,39 +1,19 @@
 import type { CallerKey, KeyType, RepositoryAccess } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
-import { isNarrowerOrEqual, type Scope } from '../../core/scopes.ts';
+import { isNarrowerOrEqual } from '../../core/scopes.ts';
 import { isForeignKeyViolation } from '../../platform/database/database.ts';
 import { type Sql, sql, type Statement } from '../../platform/database/sql.ts';
-import { toDate, toMs } from '../../platform/database/values.ts';
+import { toDate } from '../../platform/database/values.ts';
 import { type Key, type RevokeReason, statusOf } from './key.ts';
 import { countOf, type KeyFilter, type KeyOrder, orderOf, whereOf } from './key-list.ts';
 
 /** The SQL of api_keys and the tables that reference it. */
-type KeyRow = {
-  id: string;
-  type: KeyType;
-  name: string;
-  scopes: Scope[];
-  repository_mode: 'all' | 'selected';
-  repository_ids: string[] | null;
-  repository_names: string[] | null;
-  owner_user_id: string | null;
-  created_at: Date;
-  created_by: string | null;
-  lifetime_ms: string | number | null;
-  expires_at: Date | null;
-  expiry_recorded_at: Date | null;
-  revoked_at: Date | null;
-  revoked_by: string | null;
-  revoke_reason: RevokeReason | null;
-  suspended_at: Date | null;
-  replaces: string | null;
-  replaced_by: string | null;
-  grace_seconds: number | null;
-  first_used_at: Date | null;
-  last_used_at: Date | null;
-  network: string | null;
-  program: string | null;
-};
+type KeyRow = Omit<Key, 'repositories' | 'repositoryNames' | 'lastUsedFrom'> &
+  NonNullable<Key['lastUsedFrom']> & {
+    readonly repositoryMode: RepositoryAccess['mode'];
+    readonly repositoryIds: readonly string[] | null;
+    readonly repositoryNames: readonly string[] | null;
+  };
 
 const columns = sql`
   k.id, k.type, k.name, k.scopes, k.repository_mode, k.owner_user_id, k.created_at, k.created_by, k.lifetime_ms,
@@ -216,9 +196,9 @@ export function keyStore(db: Sql): KeyStore {
       await sql`update api_keys set suspended_at = ${toDate(at)} where id = ${id}`.run(db);
     },
     async holdLive(id, now, asked) {
-      const rows = await sql`select 1 from api_keys where id = ${id} for share`.all(db);
+      const held = await sql`select 1 from api_keys where id = ${id} for share`.first(db);
       const key =
-        rows.length === 0
+        held === undefined
           ? undefined
           : await one(sql<KeyRow>`select ${columns} from ${tables} where k.id = ${id}`);
       if (key === undefined || statusOf(key, now) !== 'active') throw new AppError('invalid_credential');
@@ -231,13 +211,13 @@ export function keyStore(db: Sql): KeyStore {
         });
     },
     async isInUse(id, now) {
-      const rows = await sql`
+      const inUse = await sql`
         with recursive line (id) as (
           select ${id}::text
           union
           select p.replaced_by from api_keys p join line on p.id = line.id where p.replaced_by is not null)
-        select 1 from api_keys k join line on line.id = k.id where ${isActive(now)} limit 1`.all(db);
-      return rows.length > 0;
+        select 1 from api_keys k join line on line.id = k.id where ${isActive(now)} limit 1`.first(db);
+      return inUse !== undefined;
     },
     async namesOf(ids) {
       const rows = await sql<{ id: string; name: string }>`
@@ -251,17 +231,12 @@ export function keyStore(db: Sql): KeyStore {
         sql<KeyRow>`select ${columns} from ${tables} where k.owner_user_id = ${ownerUserId} and ${isActive(now)} order by k.id`,
       ),
     async ownersAfter(userId, limit, now) {
-      const rows = await sql<{ owner_user_id: string; has_usable: boolean; has_suspended: boolean }>`
-        select k.owner_user_id, bool_or(k.suspended_at is null) as has_usable,
+      return await sql<OwnerOfKeys>`
+        select k.owner_user_id as user_id, bool_or(k.suspended_at is null) as has_usable,
                bool_or(k.suspended_at is not null) as has_suspended
           from api_keys k
          where k.owner_user_id is not null and ${isActive(now)} and k.owner_user_id > ${userId ?? ''}
          group by k.owner_user_id order by k.owner_user_id limit ${limit}`.all(db);
-      return rows.map((row) => ({
-        userId: row.owner_user_id,
-        hasUsable: row.has_usable,
-        hasSuspended: row.has_suspended,
-      }));
     },
     expiredUnrecorded: (now, limit) =>
       many(sql<KeyRow>`
@@ -282,7 +257,7 @@ export function keyStore(db: Sql): KeyStore {
            and k.expires_at > ${new Date(from)} and k.expires_at <= ${new Date(to)} and k.id > ${after ?? ''}
          order by k.id limit ${limit}`),
     async endingByDay(now, to) {
-      const rows = await sql<{ day: Date; type: KeyType; keys: number }>`
+      return await sql<{ day: number; type: KeyType; keys: number }>`
         select date_bin('1 day', k.expires_at, timestamptz '2000-01-01 00:00:00+00') as day, k.type,
                count(*)::int as keys
           from (select expires_at, type from api_keys
@@ -290,7 +265,6 @@ export function keyStore(db: Sql): KeyStore {
                    and expires_at > ${new Date(now)} and expires_at <= ${new Date(to)}
                  order by expires_at limit ${maxEnding}) k
          group by 1, 2 order by 1, 2`.all(db);
-      return rows.map(({ day, type, keys }) => ({ day: day.getTime(), type, keys }));
     },
     activeAfter: (id, limit, now) =>
       many(
@@ -333,34 +307,14 @@ function reachesAll(now: RepositoryAccess, asked: RepositoryAccess): boolean {
   return asked.mode === 'selected' && asked.repositoryIds.every((id) => now.repositoryIds.includes(id));
 }
 
-function toKey(row: KeyRow): Key {
+function toKey({ repositoryMode, repositoryIds, network, program, ...row }: KeyRow): Key {
   return {
-    id: row.id,
-    type: row.type,
-    name: row.name,
+    ...row,
     // A string also has includes(), and its text could contain a scope's name: anything but a list grants nothing.
     scopes: Array.isArray(row.scopes) ? row.scopes : [],
     repositories:
-      row.repository_mode === 'all'
-        ? { mode: 'all' }
-        : { mode: 'selected', repositoryIds: row.repository_ids ?? [] },
-    repositoryNames: row.repository_names ?? [],
-    ownerUserId: row.owner_user_id,
-    createdAt: row.created_at.getTime(),
-    createdBy: row.created_by,
-    lifetimeMs: row.lifetime_ms === null ? null : Number(row.lifetime_ms),
-    expiresAt: toMs(row.expires_at),
-    expiryRecordedAt: toMs(row.expiry_recorded_at),
-    revokedAt: toMs(row.revoked_at),
-    revokedBy: row.revoked_by,
-    revokeReason: row.revoke_reason,
-    suspendedAt: toMs(row.suspended_at),
-    replaces: row.replaces,
-    replacedBy: row.replaced_by,
-    graceSeconds: row.grace_seconds,
-    firstUsedAt: toMs(row.first_used_at),
-    lastUsedAt: toMs(row.last_used_at),
-    lastUsedFrom:
-      row.network === null && row.program === null ? null : { network: row.network, program: row.program },
+      repositoryMode === 'all' ? { mode: 'all' } : { mode: 'selected', repositoryIds: repositoryIds ?? [] },
+    repositoryNames: row.repositoryNames ?? [],
+    lastUsedFrom: network === null && program === null ? null : { network, program },
   };
 }

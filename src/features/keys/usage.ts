@@ -53,7 +53,7 @@ export function usageStore(db: Sql): UsageStore {
        where key_id in (select jsonb_array_elements_text(${JSON.stringify(keyIds)}::jsonb)) and per = ${per}
          and bucket >= ${new Date(from)} and bucket < ${new Date(to)}
        order by key_id, bucket`.all(db);
-    const ofKeys = Map.groupBy(rows, ({ key_id }) => key_id);
+    const ofKeys = Map.groupBy(rows, ({ keyId }) => keyId);
     return new Map([...ofKeys].map(([keyId, own]) => [keyId, toPoints(own)]));
   }
 
@@ -123,16 +123,15 @@ export function usageStore(db: Sql): UsageStore {
   };
 }
 
-type CountRow = { bucket: Date; outcome: UsageOutcome; count: string | number };
-type UsageRow = CountRow & { key_id: string };
+type CountRow = { bucket: number; outcome: UsageOutcome; count: number };
+type UsageRow = CountRow & { keyId: string };
 
 function toPoints(rows: readonly CountRow[]): UsagePoint[] {
   const points = new Map<number, Record<UsageOutcome, number>>();
   for (const row of rows) {
-    const at = row.bucket.getTime();
-    const counts = points.get(at) ?? { allowed: 0, denied: 0, limited: 0, failed: 0, dead: 0 };
-    counts[row.outcome] += Number(row.count);
-    points.set(at, counts);
+    const counts = points.get(row.bucket) ?? { allowed: 0, denied: 0, limited: 0, failed: 0, dead: 0 };
+    counts[row.outcome] += row.count;
+    points.set(row.bucket, counts);
   }
   return [...points].map(([at, counts]) => ({ from: at, counts }));
 }

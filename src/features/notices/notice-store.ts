@@ -22,14 +22,13 @@ export function noticeStore(
       const userId = recipient.kind === 'user' ? recipient.userId : null;
       const id = newId(random, 'ntc');
       const dedupeKey = [userId ?? 'administrators', kind, subjectId, occasion ?? ''].join(' ');
-      const rows = await sql`
+      const added = await sql`
         insert into notices (id, user_id, kind, subject, fields, dedupe_key, created_at)
         values (${id}, ${userId}, ${kind}, ${subjectId}, ${JSON.stringify(fields)}::jsonb, ${dedupeKey},
                 ${new Date(clock.now())})
-        on conflict (dedupe_key) do nothing
-        returning id`.all(db);
+        on conflict (dedupe_key) do nothing`.run(db);
       // Log before the commit. A rollback and retry may log the line twice, which is better than losing it.
-      if (rows.length > 0) log.info({ notice: id, kind, ...subject, userId }, 'notice');
+      if (added > 0) log.info({ notice: id, kind, ...subject, userId }, 'notice');
     },
     async list(recipient, { page, limit, unread }) {
       const where = sql.join([belongsTo(recipient), hasState(unread)], ' and ');
@@ -66,24 +65,12 @@ function hasState(unread: boolean | undefined) {
 
 const columns = sql`id, kind, subject, fields, created_at, read_at`;
 
-type NoticeRow = {
-  id: string;
-  kind: NoticeSubject['kind'];
-  subject: string;
-  fields: NoticeSubject['fields'];
-  created_at: Date;
-  read_at: Date | null;
-};
+type NoticeRow = Pick<Notice, 'id' | 'createdAt' | 'readAt'> &
+  Pick<NoticeSubject, 'kind' | 'fields'> & { readonly subject: string };
 
-function toNotice(row: NoticeRow): Notice {
-  const { kind, fields } = row;
-  const ofSiteOrKey = kind.startsWith('site_') ? { siteId: row.subject } : { keyId: row.subject };
-  const subject = kind.startsWith('environment_') ? { environmentId: row.subject } : ofSiteOrKey;
-  return {
-    id: row.id,
-    // A row has the fields of its kind, because add() accepts no others.
-    ...({ kind, fields, ...subject } as NoticeSubject),
-    createdAt: row.created_at.getTime(),
-    readAt: row.read_at?.getTime() ?? null,
-  };
+function toNotice({ subject: id, ...row }: NoticeRow): Notice {
+  const ofSiteOrKey = row.kind.startsWith('site_') ? { siteId: id } : { keyId: id };
+  const subject = row.kind.startsWith('environment_') ? { environmentId: id } : ofSiteOrKey;
+  // A row has the fields of its kind, because add() accepts no others.
+  return { ...row, ...subject } as Notice;
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
-import { type Sql, sql } from '../../platform/database/sql.ts';
+import { type Sql, sql, type Statement } from '../../platform/database/sql.ts';
 import { toDate } from '../../platform/database/values.ts';
 import { inBatches } from '../../platform/in-batches.ts';
 
@@ -75,28 +75,19 @@ export type RecordStore = {
   ): Promise<void>;
 };
 
-type RecordRow = {
-  id_hash: string;
-  payload: string;
-  grant_id: string | null;
-  consumed_at: Date | null;
-  created_at: Date;
-};
-
 export function recordStore(db: Sql, clock: Clock): RecordStore {
   const columns = sql`id_hash, payload, grant_id, consumed_at, created_at`;
   const live = () => sql`(expires_at is null or expires_at > ${new Date(clock.now())})`;
-  const one = async (where: ReturnType<typeof live>) => {
-    const row = await sql<RecordRow>`
+  const one = async (where: Statement) => {
+    return await sql<ProviderRecord>`
       select ${columns} from oidc_records where ${where} and ${live()}
        order by created_at desc limit 1`.first(db);
-    return row && toRecord(row);
   };
   /**
    * Takes one advisory lock for each grant, in one order, before any row is changed. Ending a grant deletes many rows, so
    * two transactions could otherwise deadlock.
    */
-  async function lockGrants(grants: ReturnType<typeof live>): Promise<void> {
+  async function lockGrants(grants: Statement): Promise<void> {
     await sql`select pg_advisory_xact_lock(7263011, hashtext(g.grant_id)) from (${grants}) g`.run(db);
   }
 
@@ -117,43 +108,41 @@ export function recordStore(db: Sql, clock: Clock): RecordStore {
     findByUid: (model, uid) => one(sql`model = ${model} and uid = ${uid}`),
     findByUserCode: (model, userCodeHash) => one(sql`model = ${model} and user_code_hash = ${userCodeHash}`),
     async consume(model, idHash) {
-      const rows = await sql<{ id_hash: string }>`
+      const changed = await sql`
         update oidc_records set consumed_at = ${new Date(clock.now())}
-         where model = ${model} and id_hash = ${idHash} and consumed_at is null
-        returning id_hash`.all(db);
-      return rows.length === 1;
+         where model = ${model} and id_hash = ${idHash} and consumed_at is null`.run(db);
+      return changed === 1;
     },
     async remove(model, idHash) {
       await sql`delete from oidc_records where model = ${model} and id_hash = ${idHash}`.run(db);
     },
     async holdGrant(grantId) {
       await lockGrants(sql`select ${grantId}::text as grant_id`);
-      const rows = await sql`
-        select 1 from oidc_records where grant_id = ${grantId} and model = 'Grant' and ${live()}`.all(db);
-      return rows.length > 0;
+      const held = await sql`
+        select 1 from oidc_records where grant_id = ${grantId} and model = 'Grant' and ${live()}`.first(db);
+      return held !== undefined;
     },
     async endGrant(grantId) {
       // Lock first: a concurrent call waits here, and then finds nothing left to end.
       await lockGrants(sql`select ${grantId}::text as grant_id`);
-      const row = await sql<{ client_id: string; account_id: string }>`
+      const connection = await sql<Connection>`
         select client_id, account_id from oidc_records
          where grant_id = ${grantId} and model = 'RefreshToken' and ${live()} limit 1`.first(db);
       await sql`delete from oidc_records where grant_id = ${grantId}`.run(db);
-      return row && { clientId: row.client_id, accountId: row.account_id };
+      return connection;
     },
     async liveGrants(accountId) {
-      const rows = await sql<{ grant_id: string; client_id: string }>`
+      return await sql<{ grantId: string; clientId: string }>`
         select grant_id, client_id from oidc_records
          where model = 'Grant' and account_id = ${accountId} and ${live()}`.all(db);
-      return rows.map((row) => ({ grantId: row.grant_id, clientId: row.client_id }));
     },
     async listGrants(accountId) {
-      const rows = await sql<{
-        grant_id: string;
-        client_id: string;
+      return await sql<{
+        grantId: string;
+        clientId: string;
         payload: string;
-        created_at: Date;
-        last_used_at: Date | null;
+        createdAt: number;
+        lastUsedAt: number | null;
       }>`
         select g.grant_id, g.client_id, g.payload, g.created_at, max(t.created_at) as last_used_at
           from oidc_records g
@@ -163,13 +152,6 @@ export function recordStore(db: Sql, clock: Clock): RecordStore {
                           and r.consumed_at is null and r.expires_at > ${new Date(clock.now())})
          group by g.grant_id, g.client_id, g.payload, g.created_at
          order by g.created_at`.all(db);
-      return rows.map((row) => ({
-        grantId: row.grant_id,
-        clientId: row.client_id,
-        payload: row.payload,
-        createdAt: row.created_at.getTime(),
-        lastUsedAt: row.last_used_at?.getTime() ?? null,
-      }));
     },
     async removeSessionsOf(accountId) {
       await sql`delete from oidc_records where account_id = ${accountId} and model = 'Session'`.run(db);
@@ -181,16 +163,16 @@ export function recordStore(db: Sql, clock: Clock): RecordStore {
       await sql`delete from oidc_records where account_id = ${accountId}`.run(db);
     },
     async countUnallowedClients() {
-      const row = await sql<{ count: string }>`
+      const row = await sql<{ count: number }>`
         select count(*) from oidc_records
          where model = 'Client' and expires_at > ${new Date(clock.now())}`.first(db);
-      return Number(row?.count ?? 0);
+      return row?.count ?? 0;
     },
     async clientsInUse() {
-      const rows = await sql<{ client_id: string }>`
+      const rows = await sql<{ clientId: string }>`
         select distinct client_id from oidc_records
          where model = 'RefreshToken' and client_id is not null and ${live()}`.all(db);
-      return rows.map((row) => row.client_id);
+      return rows.map((row) => row.clientId);
     },
     async removeExpired(limit) {
       return await sql`
@@ -199,27 +181,16 @@ export function recordStore(db: Sql, clock: Clock): RecordStore {
            order by expires_at limit ${limit})`.run(db);
     },
     async underOtherKeys(mark, after, limit) {
-      const rows = await sql<{ model: string; id_hash: string; payload: string }>`
+      return await sql<{ model: string; idHash: string; payload: string }>`
         select model, id_hash, payload from oidc_records
          where id_hash > ${after} and ${live()} and not starts_with(payload, ${mark})
          order by id_hash limit ${limit}`.all(db);
-      return rows.map(({ model, id_hash: idHash, payload }) => ({ model, idHash, payload }));
     },
     async replaceEncrypted({ model, idHash, payload: was }, payload) {
       await sql`
         update oidc_records set payload = ${payload}
          where model = ${model} and id_hash = ${idHash} and payload = ${was}`.run(db);
     },
-  };
-}
-
-function toRecord(row: RecordRow): ProviderRecord {
-  return {
-    idHash: row.id_hash,
-    payload: row.payload,
-    grantId: row.grant_id,
-    consumedAt: row.consumed_at?.getTime() ?? null,
-    createdAt: row.created_at.getTime(),
   };
 }
 

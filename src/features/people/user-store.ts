@@ -1,7 +1,7 @@
 import type { UserRef } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import { type Sql, sql } from '../../platform/database/sql.ts';
-import { containing, toMs } from '../../platform/database/values.ts';
+import { containing } from '../../platform/database/values.ts';
 
 /** A person known to this installation. Name and e-mail address are the last values from the provider (ID-15). */
 export type Person = UserRef & {
@@ -38,36 +38,32 @@ export type UserStore = {
   }): Promise<UserRef>;
 };
 
-type UserRow = { id: string; issuer: string; subject: string; name: string };
-type PersonRow = UserRow & { email: string | null; created_at: Date; last_login_at: Date | null };
-
 const personColumns = sql`id, issuer, subject, name, email, created_at, last_login_at`;
 
 export function userStore(db: Sql, clock: Clock): UserStore {
   return {
     async find(id) {
-      return await sql<UserRow>`
+      return await sql<UserRef>`
         select id, issuer, subject, name from users where id = ${id}`.first(db);
     },
     async findBySubject(issuer, subject) {
-      return await sql<UserRow>`
+      return await sql<UserRef>`
         select id, issuer, subject, name from users where issuer = ${issuer} and subject = ${subject}`.first(
         db,
       );
     },
     async findPerson(id) {
-      const row = await sql<PersonRow>`select ${personColumns} from users where id = ${id}`.first(db);
-      return row && toPerson(row);
+      return await sql<Person>`select ${personColumns} from users where id = ${id}`.first(db);
     },
     async listPeople({ search, offset, limit }) {
       const like = search === undefined ? null : containing(search);
       const matches = sql`(${like}::text is null or name ilike ${like} or email ilike ${like})`;
-      const rows = await sql<PersonRow>`
+      const people = await sql<Person>`
         select ${personColumns} from users where ${matches}
          order by lower(name), id limit ${limit} offset ${offset}`.all(db);
       const counted = await sql<{ total: number }>`
         select count(*)::int as total from users where ${matches}`.first(db);
-      return { people: rows.map(toPerson), total: counted?.total ?? 0 };
+      return { people, total: counted?.total ?? 0 };
     },
     async names(ids) {
       const rows = await sql<{ id: string; name: string }>`
@@ -77,7 +73,7 @@ export function userStore(db: Sql, clock: Clock): UserStore {
     },
     async learn({ newId, issuer, subject, name }) {
       // The no-op update makes `returning` include an existing row too, even one inserted by a concurrent transaction.
-      const user = await sql<UserRow>`
+      const user = await sql<UserRef>`
         insert into users (id, issuer, subject, name, created_at)
         values (${newId}, ${issuer}, ${subject}, ${name}, ${new Date(clock.now())})
         on conflict (issuer, subject) do update set subject = excluded.subject
@@ -98,7 +94,7 @@ export function userStore(db: Sql, clock: Clock): UserStore {
     },
     async upsert({ newId, issuer, subject, name, email, isLogin }) {
       const now = new Date(clock.now());
-      const user = await sql<UserRow>`
+      const user = await sql<UserRef>`
         insert into users (id, issuer, subject, name, email, created_at, last_login_at)
         values (${newId}, ${issuer}, ${subject}, ${name}, ${email}, ${now}, ${isLogin ? now : null})
         on conflict (issuer, subject) do update
@@ -109,8 +105,4 @@ export function userStore(db: Sql, clock: Clock): UserStore {
       return user;
     },
   };
-}
-
-function toPerson({ created_at, last_login_at, ...row }: PersonRow): Person {
-  return { ...row, createdAt: created_at.getTime(), lastLoginAt: toMs(last_login_at) };
 }

@@ -21,15 +21,12 @@ export type CredentialStore = {
   replaceEncrypted(repositoryId: string, before: string, after: string): Promise<void>;
 };
 
-type Row = { repository_id: string; kind: GitCredential['kind']; origin: string; encrypted: string };
-
 export function credentialStore(db: Sql): CredentialStore {
   return {
     async find(repositoryId) {
-      const row = await sql<Row>`
+      return await sql<StoredCredential>`
         select repository_id, kind, origin, encrypted from repository_credentials
          where repository_id = ${repositoryId}`.first(db);
-      return row && toCredential(row);
     },
     async put({ repositoryId, kind, origin, encrypted, setAt }) {
       await sql`
@@ -40,17 +37,15 @@ export function credentialStore(db: Sql): CredentialStore {
                set_at = excluded.set_at`.run(db);
     },
     async remove(repositoryId) {
-      const row = await sql<Row>`
+      return await sql<StoredCredential>`
         delete from repository_credentials where repository_id = ${repositoryId}
         returning repository_id, kind, origin, encrypted`.first(db);
-      return row && toCredential(row);
     },
     async underOtherKeys(keyMark, after, limit) {
-      const rows = await sql<Row>`
+      return await sql<StoredCredential>`
         select repository_id, kind, origin, encrypted from repository_credentials
          where not starts_with(encrypted, ${keyMark}) and repository_id > ${after}
          order by repository_id limit ${limit}`.all(db);
-      return rows.map(toCredential);
     },
     async replaceEncrypted(repositoryId, before, after) {
       await sql`
@@ -58,8 +53,4 @@ export function credentialStore(db: Sql): CredentialStore {
          where repository_id = ${repositoryId} and encrypted = ${before}`.run(db);
     },
   };
-}
-
-function toCredential({ repository_id: repositoryId, kind, origin, encrypted }: Row): StoredCredential {
-  return { repositoryId, kind, origin, encrypted };
 }

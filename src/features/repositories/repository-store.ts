@@ -25,17 +25,10 @@ export type RepositoryStore = {
   remove(id: string): Promise<void>;
 };
 
-type Row = {
-  id: string;
-  full_name: string;
-  clone_url: string;
-  default_branch: string;
-  environment_defaults: Record<string, unknown> | null;
-  credential_kind: GitCredential['kind'] | null;
-  credential_set_at: Date | null;
-  webhook_set_at: Date | null;
-  created_at: Date;
-  updated_at: Date;
+type Row = Omit<Repository, 'credential' | 'webhook'> & {
+  readonly credentialKind: GitCredential['kind'] | null;
+  readonly credentialSetAt: number | null;
+  readonly webhookSetAt: number | null;
 };
 
 const selected = sql`
@@ -125,19 +118,10 @@ function toJson(value: unknown): string | null {
   return value === null ? null : JSON.stringify(value);
 }
 
-function toRepository(row: Row): Repository {
+function toRepository({ credentialKind: kind, credentialSetAt, webhookSetAt, ...row }: Row): Repository {
   return {
-    id: row.id,
-    fullName: row.full_name,
-    cloneUrl: row.clone_url,
-    defaultBranch: row.default_branch,
-    environmentDefaults: row.environment_defaults,
-    credential:
-      row.credential_kind === null || row.credential_set_at === null
-        ? null
-        : { kind: row.credential_kind, setAt: row.credential_set_at.getTime() },
-    webhook: row.webhook_set_at === null ? null : { setAt: row.webhook_set_at.getTime() },
-    createdAt: row.created_at.getTime(),
-    updatedAt: row.updated_at.getTime(),
+    ...row,
+    credential: kind === null || credentialSetAt === null ? null : { kind, setAt: credentialSetAt },
+    webhook: webhookSetAt === null ? null : { setAt: webhookSetAt },
   };
 }

@@ -14,16 +14,13 @@ export type WebhookStore = {
   replaceEncrypted(repositoryId: string, before: string, after: string): Promise<void>;
 };
 
-type Row = { repository_id: string; encrypted: string };
-
 export function webhookStore(db: Sql): WebhookStore {
   return {
     async find(repositoryId) {
-      const row = await sql<Row>`
+      return await sql<StoredWebhook>`
         select repository_id, encrypted from repository_webhooks where repository_id = ${repositoryId}`.first(
         db,
       );
-      return row && toWebhook(row);
     },
     async put({ repositoryId, encrypted, setAt }) {
       await sql`
@@ -38,11 +35,10 @@ export function webhookStore(db: Sql): WebhookStore {
       return changed > 0;
     },
     async underOtherKeys(keyMark, after, limit) {
-      const rows = await sql<Row>`
+      return await sql<StoredWebhook>`
         select repository_id, encrypted from repository_webhooks
          where not starts_with(encrypted, ${keyMark}) and repository_id > ${after}
          order by repository_id limit ${limit}`.all(db);
-      return rows.map(toWebhook);
     },
     async replaceEncrypted(repositoryId, before, after) {
       await sql`
@@ -50,8 +46,4 @@ export function webhookStore(db: Sql): WebhookStore {
          where repository_id = ${repositoryId} and encrypted = ${before}`.run(db);
     },
   };
-}
-
-function toWebhook({ repository_id: repositoryId, encrypted }: Row): StoredWebhook {
-  return { repositoryId, encrypted };
 }

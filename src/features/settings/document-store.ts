@@ -22,29 +22,25 @@ export type DocumentStore = {
   add(name: string, document: DocumentVersion): Promise<void>;
 };
 
-type Row = { version: number; value: unknown; changed_at: Date; changed_by: string | null };
-
 export function documentStore(db: Sql): DocumentStore {
   return {
     async current(name) {
-      const row = await sql<Row>`
+      return await sql<DocumentVersion>`
         select version, value, changed_at, changed_by from config_documents
          where name = ${name} order by version desc limit 1`.first(db);
-      return row && toVersion(row);
     },
     async at(name, version) {
-      const row = await sql<Row>`
+      return await sql<DocumentVersion>`
         select version, value, changed_at, changed_by from config_documents
          where name = ${name} and version = ${version}`.first(db);
-      return row && toVersion(row);
     },
     async history(name, page, limit) {
-      const rows = await sql<Row>`
+      const rows = await sql<DocumentVersion>`
         select version, value, changed_at, changed_by from config_documents
          where name = ${name} order by version desc limit ${limit} offset ${(page - 1) * limit}`.all(db);
       const count = await sql<{ total: number }>`
         select count(*)::int as total from config_documents where name = ${name}`.first(db);
-      return { items: rows.map(toVersion), total: count?.total ?? 0 };
+      return { items: rows, total: count?.total ?? 0 };
     },
     async lastDisabled(name) {
       const row = await sql<{ version: number }>`
@@ -63,15 +59,6 @@ export function documentStore(db: Sql): DocumentStore {
         throw error;
       }
     },
-  };
-}
-
-function toVersion(row: Row): DocumentVersion {
-  return {
-    version: row.version,
-    value: row.value,
-    changedAt: row.changed_at.getTime(),
-    changedBy: row.changed_by,
   };
 }
 

@@ -87,8 +87,8 @@ export function openDatabase(pool: Pool, onStatement?: OnStatement): Database {
       }
     },
     async serverTime() {
-      const row = await sql<{ now: Date }>`select clock_timestamp() as now`.first(outer);
-      return row?.now.getTime() ?? Date.now();
+      const row = await sql<{ now: number }>`select clock_timestamp() as now`.first(outer);
+      return row?.now ?? Date.now();
     },
     async ping() {
       await sql`select 1`.run(outer);

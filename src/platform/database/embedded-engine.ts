@@ -6,6 +6,7 @@ import { flushNames } from '../flush-names.ts';
 import { createSpaceWatch, freeBytesIn } from '../free-space.ts';
 import { createCheckpoints } from './checkpoints.ts';
 import { firstWordOf, prepareStatements } from './prepared.ts';
+import { parsers } from './rows.ts';
 
 /** Marks a text that holds several statements and returns no rows, such as a migration. */
 const scriptMark = '-- script';
@@ -47,6 +48,7 @@ export async function openEngine(
     ...(dataDir === undefined ? {} : { dataDir }),
     ...(snapshot === undefined ? {} : { loadDataDir: new Blob([new Uint8Array(snapshot)]) }),
     relaxedDurability: false,
+    parsers,
     // Trigram indexes for searches in names (migration 0011).
     extensions: { pg_trgm },
     startParams: [

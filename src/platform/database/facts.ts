@@ -16,34 +16,19 @@ export type DatabaseFacts = {
 };
 
 export async function databaseFacts(database: Database): Promise<DatabaseFacts> {
-  const row = await sql<{
-    version: string;
-    number: number;
-    role: string;
-    is_superuser: boolean;
-    can_create: boolean;
-    closed: string[] | null;
-  }>`
+  const facts = await sql<DatabaseFacts>`
     select split_part(current_setting('server_version'), ' ', 1) as version,
-           current_setting('server_version_num')::int as number,
+           current_setting('server_version_num')::int as version_number,
            current_user::text as role,
            (select rolsuper from pg_roles where rolname = current_user) as is_superuser,
            coalesce(has_schema_privilege(current_schema(), 'create'), false) as can_create,
-           (select array_agg(c.relname::text order by c.relname) from pg_class c
-             where c.relnamespace = to_regnamespace(current_schema()) and c.relkind = 'r'
-               and not (has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert')
-                        and has_table_privilege(c.oid, 'update') and has_table_privilege(c.oid, 'delete'))) as closed`.first(
-    database.sql,
-  );
-  if (row === undefined) throw new Error('The database did not answer the query for its facts.');
-  return {
-    version: row.version,
-    versionNumber: row.number,
-    role: row.role,
-    isSuperuser: row.is_superuser,
-    canCreate: row.can_create,
-    closedTables: row.closed ?? [],
-  };
+           array(select c.relname::text from pg_class c
+                  where c.relnamespace = to_regnamespace(current_schema()) and c.relkind = 'r'
+                    and not (has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert')
+                             and has_table_privilege(c.oid, 'update') and has_table_privilege(c.oid, 'delete'))
+                  order by c.relname) as closed_tables`.first(database.sql);
+  if (facts === undefined) throw new Error('The database did not answer the query for its facts.');
+  return facts;
 }
 
 export type UnavailableReason = { readonly problem: string; readonly fix: string };

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { minute, second } from '../../core/clock.ts';
 import { type Connection, DatabaseUnavailable, type Pool, sqlState } from './database.ts';
+import { parsers, rowsOf } from './rows.ts';
 import type { Result } from './sql.ts';
 
 type PostgresOptions = {
@@ -52,6 +53,10 @@ async function connected(pool: pg.Pool): Promise<pg.PoolClient> {
   }
 }
 
+const types: pg.CustomTypesConfig = {
+  getTypeParser: (type, format) => parsers[type] ?? pg.types.getTypeParser(type, format),
+};
+
 /** SQLSTATE of a server that is read-only or shutting down (PostgreSQL appendix A). */
 const lostItsPlace = /^(?:25006|57P0\d)$/;
 
@@ -71,8 +76,12 @@ function withDeadline(client: pg.PoolClient, ms: number): Connection {
       }, ms);
     });
     try {
-      const { rows, rowCount } = await Promise.race([client.query(text, [...values]), late]);
-      return { rows, affected: rowCount ?? 0 };
+      const asked = { text, values: [...values], rowMode: 'array' as const, types };
+      const result = await Promise.race([client.query<unknown[]>(asked), late]);
+      // A script has a result for each of its statements.
+      if (Array.isArray(result)) return { rows: [], affected: 0 };
+      const columns = result.fields.map(({ name }) => name);
+      return { rows: rowsOf(columns, result.rows), affected: result.rowCount ?? 0 };
     } catch (error) {
       isSpoiled ||= lostItsPlace.test(sqlState(error) ?? '');
       throw error;

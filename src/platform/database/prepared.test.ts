@@ -3,12 +3,13 @@ import { PGlite } from '@electric-sql/pglite';
 import { dataDir } from '@electric-sql/pglite-prepopulatedfs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type PreparedStatements, prepareStatements } from './prepared.ts';
+import { nameOf, parsers } from './rows.ts';
 
 let database: PGlite;
 let statements: PreparedStatements;
 
 beforeAll(async () => {
-  database = await PGlite.create({ loadDataDir: await dataDir() });
+  database = await PGlite.create({ loadDataDir: await dataDir(), parsers });
   await database.exec(`set timezone = 'UTC'; create table kept (
     id int primary key, name text unique, at timestamptz(3), facts jsonb, bytes bytea, is_on boolean, many bigint, list text[])`);
   statements = await prepareStatements(database);
@@ -40,11 +41,14 @@ test('what comes back is what the database itself would answer, of every type an
     'select count(*), max(at), now() > at as is_past from kept group by at order by 1',
   ]) {
     const values = text.includes('$1') ? [0] : [];
-    const { rows } = await database.query(text, values);
+    const { rows: given } = await database.query<Record<string, unknown>>(text, values);
+    const rows = given.map((row) =>
+      Object.fromEntries(Object.entries(row).map(([column, value]) => [nameOf(column), value])),
+    );
     for (const _ of [1, 2]) expect((await statements.run(text, values)).rows).toEqual(rows);
   }
   const update = 'update kept set is_on = not is_on where id = $1 returning is_on';
-  expect(await statements.run(update, [1])).toEqual({ rows: [{ is_on: false }], affected: 1 });
+  expect(await statements.run(update, [1])).toEqual({ rows: [{ isOn: false }], affected: 1 });
   expect(await statements.run(update, [9])).toEqual({ rows: [], affected: 0 });
   expect((await statements.run('delete from kept where id > $1', [0])).affected).toBe(2);
 });

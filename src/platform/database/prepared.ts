@@ -1,4 +1,5 @@
 import { type PGlite, messages, protocol } from '@electric-sql/pglite';
+import { rowsOf, timestamptz } from './rows.ts';
 
 /**
  * Prepared statements for the embedded database. Each is parsed once, and planned each time for its values: one message
@@ -79,6 +80,8 @@ export async function prepareStatements(database: PGlite): Promise<PreparedState
 
   function written(value: unknown, type: number | undefined): string | null {
     if (value === null || value === undefined) return null;
+    // PGlite would read it as milliseconds. A server refuses it, because it gets the digits.
+    if (type === timestamptz && typeof value === 'number') throw new TypeError('A time is bound as a Date.');
     const write = type === undefined ? undefined : database.serializers[type];
     if (write !== undefined) return write(value);
     // PGlite has no parser for these types; they take text.
@@ -87,25 +90,30 @@ export async function prepareStatements(database: PGlite): Promise<PreparedState
     throw new TypeError(`There is no way to write a value of PostgreSQL's type ${type}.`);
   }
 
-  function rowsOf({ fields }: Prepared, answer: Answer): unknown[] {
-    const read = fields.map(({ name, dataTypeID }) => ({ name, parser: database.parsers[dataTypeID] }));
-    return answer
+  function rowsIn({ fields }: Prepared, answer: Answer): unknown[] {
+    const read = fields.map(({ dataTypeID }) => database.parsers[dataTypeID]);
+    const values = answer
       .filter((one) => one instanceof messages.DataRowMessage)
-      .map((row) => {
-        const entries = read.map(({ name, parser }, at) => {
-          const value = row.fields[at] ?? null;
-          return [name, value === null || parser === undefined ? value : parser(value)] as const;
-        });
-        return Object.fromEntries(entries);
-      });
+      .map((row) => row.fields.map((value, at) => (value === null ? null : (read[at]?.(value) ?? value))));
+    return rowsOf(
+      fields.map(({ name }) => name),
+      values,
+    );
   }
 
   return {
     async run(text, values) {
       if (!keepable.test(text)) {
-        const { rows, affectedRows = 0 } = await database.query(text, [...values]);
+        const {
+          rows,
+          fields,
+          affectedRows = 0,
+        } = await database.query<unknown[]>(text, [...values], {
+          rowMode: 'array',
+        });
         await forgetAll();
-        return { rows, affected: affectedRows };
+        const columns = fields.map(({ name }) => name);
+        return { rows: rowsOf(columns, rows), affected: affectedRows };
       }
       if (kept.size >= most && !kept.has(text) && !inTransaction) await forgetAll();
       const prepared = await prepare(text);
@@ -120,7 +128,7 @@ export async function prepareStatements(database: PGlite): Promise<PreparedState
       const word = firstWordOf(text);
       if (word === 'begin') inTransaction = true;
       if (word === 'commit' || word === 'rollback') inTransaction = false;
-      return { rows: rowsOf(prepared, answer), affected: affectedBy(answer) };
+      return { rows: rowsIn(prepared, answer), affected: affectedBy(answer) };
     },
     async runScript(text) {
       await database.exec(text);

@@ -5,11 +5,6 @@ export function toDate(ms: number | null): Date | null {
   return ms === null ? null : new Date(ms);
 }
 
-/** Converts it back. */
-export function toMs(date: Date | null): number | null {
-  return date === null ? null : date.getTime();
-}
-
 /** A `like` pattern that matches this exact text anywhere. */
 export function containing(text: string): string {
   return `%${escaped(text)}%`;

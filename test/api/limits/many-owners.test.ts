@@ -40,11 +40,11 @@ afterAll(() => h.close());
 
 /** What became of the keys, by the number of their owner. */
 async function changed(): Promise<{ suspended: number[]; revoked: number[] }> {
-  const rows = await sql<{ owner_user_id: string; suspended: boolean }>`
+  const rows = await sql<{ ownerUserId: string; suspended: boolean }>`
     select owner_user_id, suspended_at is not null as suspended from api_keys
      where suspended_at is not null or revoked_at is not null order by 1`.all(h.database.sql);
   const of = (isSuspended: boolean) =>
-    rows.filter(({ suspended }) => suspended === isSuspended).map((row) => nthOf(row.owner_user_id));
+    rows.filter(({ suspended }) => suspended === isSuspended).map((row) => nthOf(row.ownerUserId));
   return { suspended: of(true), revoked: of(false) };
 }
 

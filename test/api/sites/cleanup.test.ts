@@ -231,7 +231,7 @@ test('an expiry leaves one event, and its owner gets notices 7 days and 1 day be
 
 /** How often each owner keeps each content by the count, and by what the versions hold; and the bytes of it, summed up. */
 async function counts() {
-  const counted = await sql<{ owner_id: string; digest: string; runs: number }>`
+  const counted = await sql<{ ownerId: string; digest: string; runs: number }>`
     select owner_id, digest, runs from owner_blobs order by owner_id, digest`.all(h.database.sql);
   const row = await sql<{ kept: string; summed: string }>`
     select (select coalesce(sum(bytes), 0) from owner_storage)::text as kept,
@@ -249,7 +249,7 @@ async function counts() {
      where not exists (select 1 from held e
                         where e.site_id = h.site_id and e.digest = h.digest and e.place = h.place - 1)
      group by owner_id, digest order by owner_id, digest`.all(h.database.sql);
-  return { counted: counted, held: held };
+  return { counted, held };
 }
 
 test('after any publications, rollbacks, deletions and purges, an owner’s storage is the content of the versions', {

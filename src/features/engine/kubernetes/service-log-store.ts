@@ -3,7 +3,7 @@ import type { LogStream } from '../build-log.ts';
 import type { LogEntry } from '../contract.ts';
 import type { ServiceLogStore } from './service-logs.ts';
 
-type Row = { first_line: number; lines: [at: number, stream: LogStream, text: string][] };
+type Row = { firstLine: number; lines: [at: number, stream: LogStream, text: string][] };
 
 /** Rows that one statement reads. */
 const rowsAtOnce = 16;
@@ -60,6 +60,6 @@ export function serviceLogStore(db: Sql): ServiceLogStore {
   };
 }
 
-function entriesOf({ first_line: first, lines }: Row): LogEntry[] {
+function entriesOf({ firstLine: first, lines }: Row): LogEntry[] {
   return lines.map(([at, stream, text], index) => ({ id: first + index, at, stream, text }));
 }

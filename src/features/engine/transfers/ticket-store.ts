@@ -35,8 +35,6 @@ export type TicketStore = {
   removeLeft(): Promise<void>;
 };
 
-type OutputRow = { tar_digest: string; tar_bytes: string; file_count: number; size_bytes: string };
-
 export function ticketStore(db: Sql): TicketStore {
   return {
     async insertForBuild({ digest, kind, buildId, tarDigest, now }) {
@@ -54,11 +52,10 @@ export function ticketStore(db: Sql): TicketStore {
         on conflict (digest) do nothing`.run(db);
     },
     async findUsable(digest, kinds) {
-      const row = await sql<{ kind: TicketKind; tar_digest: string | null }>`
+      return await sql<{ kind: TicketKind; tarDigest: string | null }>`
         select kind, tar_digest from environment_tickets
          where digest = ${digest} and used_at is null
            and kind in (select jsonb_array_elements_text(${JSON.stringify(kinds)}::jsonb))`.first(db);
-      return row && { kind: row.kind, tarDigest: row.tar_digest };
     },
     async use(digest, sent, now) {
       const changed = await sql`
@@ -69,17 +66,9 @@ export function ticketStore(db: Sql): TicketStore {
       return changed > 0;
     },
     async outputOf(buildId) {
-      const row = await sql<OutputRow>`
-        select tar_digest, tar_bytes::text, file_count, size_bytes::text from environment_tickets
+      return await sql<Artifact>`
+        select tar_digest as digest, tar_bytes as size, file_count as files, size_bytes as bytes from environment_tickets
          where build_id = ${buildId} and kind = 'output' and used_at is not null`.first(db);
-      return (
-        row && {
-          digest: row.tar_digest,
-          size: Number(row.tar_bytes),
-          files: row.file_count,
-          bytes: Number(row.size_bytes),
-        }
-      );
     },
     async removeOfBuild(buildId) {
       await sql`delete from environment_tickets where build_id = ${buildId}`.run(db);

@@ -1,8 +1,8 @@
 import { type Sql, sql, type Statement } from '../../../platform/database/sql.ts';
-import { toDate, toMs } from '../../../platform/database/values.ts';
-import type { DesiredEnvironment, Problem } from '../../configuration-file/configuration-file.ts';
+import { toDate } from '../../../platform/database/values.ts';
+import type { DesiredEnvironment } from '../../configuration-file/configuration-file.ts';
 import type { Creator } from '../environment/environment.ts';
-import type { Deploy, DeployStatus, DeployStep, DeployTrigger, StepName, StepStatus } from './deploy.ts';
+import type { Deploy, DeployStatus, DeployStep, StepName } from './deploy.ts';
 
 export type DeployFilter = {
   /** IDs of the repositories within the caller's reach. */
@@ -48,42 +48,15 @@ export type DeployStore = {
   wantedJobs(): Promise<string[]>;
 };
 
-type Row = {
-  id: string;
-  environment_id: string;
-  repository_id: string;
-  branch: string;
-  sha: string | null;
-  commit_subject: string | null;
-  trigger: DeployTrigger;
-  status: DeployStatus;
-  message: string | null;
-  fix: string | null;
-  problems: Problem[] | null;
-  plan: string | null;
-  creator_kind: Creator['kind'] | 'system';
-  creator_id: string | null;
-  created_at: Date;
-  started_at: Date | null;
-  ended_at: Date | null;
-};
-
-type StepRow = {
-  deploy_id: string;
-  service: string;
-  step: StepName;
-  status: StepStatus;
-  started_at: Date | null;
-  ended_at: Date | null;
-  reused: boolean;
-  message: string | null;
-  build_job_id: string | null;
-  artifact_id: string | null;
+type Row = Omit<Deploy, 'plan' | 'creator'> & {
+  readonly plan: string | null;
+  readonly creatorKind: Creator['kind'] | 'system';
+  readonly creatorId: string | null;
 };
 
 const columns = sql`
-  d.id, d.environment_id, d.repository_id, d.branch, d.sha, d.commit_subject, d.trigger, d.status, d.message, d.fix, d.problems, d.plan,
-  d.creator_kind, d.creator_id, d.created_at, d.started_at, d.ended_at`;
+  d.id, d.environment_id, d.repository_id, d.branch, d.sha, d.commit_subject, d.trigger, d.status, d.message, d.fix,
+  coalesce(d.problems, '[]') as problems, d.plan, d.creator_kind, d.creator_id, d.created_at, d.started_at, d.ended_at`;
 
 /** Maximum count: more deploys than a person pages through. */
 const maxCounted = 2_000;
@@ -153,7 +126,7 @@ export function deployStore(db: Sql): DeployStore {
       return { items, total: row?.total ?? 0 };
     },
     async steps(deployIds) {
-      const rows = await sql<StepRow>`
+      const rows = await sql<DeployStep & { deployId: string }>`
         select deploy_id, service, step, status, started_at, ended_at, reused, message, build_job_id, artifact_id
           from deploy_steps
          where deploy_id in (select jsonb_array_elements_text(${JSON.stringify(deployIds)}::jsonb))
@@ -161,10 +134,10 @@ export function deployStore(db: Sql): DeployStore {
         db,
       );
       const found = new Map<string, DeployStep[]>();
-      for (const row of rows) {
-        const steps = found.get(row.deploy_id) ?? [];
-        steps.push(toStep(row));
-        found.set(row.deploy_id, steps);
+      for (const { deployId, ...step } of rows) {
+        const steps = found.get(deployId) ?? [];
+        steps.push(step);
+        found.set(deployId, steps);
       }
       return found;
     },
@@ -213,41 +186,11 @@ function toJson(value: unknown): string | null {
   return value === null ? null : JSON.stringify(value);
 }
 
-function toDeploy(row: Row): Deploy {
+function toDeploy({ plan, creatorKind: kind, creatorId: id, ...deploy }: Row): Deploy {
   return {
-    id: row.id,
-    environmentId: row.environment_id,
-    repositoryId: row.repository_id,
-    branch: row.branch,
-    sha: row.sha,
-    commitSubject: row.commit_subject,
-    trigger: row.trigger,
-    status: row.status,
-    message: row.message,
-    fix: row.fix,
-    problems: row.problems ?? [],
+    ...deploy,
     // insert() or update() wrote the plan.
-    plan: row.plan === null ? null : (JSON.parse(row.plan) as DesiredEnvironment),
-    creator:
-      row.creator_kind === 'system' || row.creator_id === null
-        ? null
-        : { kind: row.creator_kind, id: row.creator_id },
-    createdAt: row.created_at.getTime(),
-    startedAt: toMs(row.started_at),
-    endedAt: toMs(row.ended_at),
-  };
-}
-
-function toStep(row: StepRow): DeployStep {
-  return {
-    service: row.service,
-    step: row.step,
-    status: row.status,
-    startedAt: toMs(row.started_at),
-    endedAt: toMs(row.ended_at),
-    reused: row.reused,
-    message: row.message,
-    buildJobId: row.build_job_id,
-    artifactId: row.artifact_id,
+    plan: plan === null ? null : (JSON.parse(plan) as DesiredEnvironment),
+    creator: kind === 'system' || id === null ? null : { kind, id },
   };
 }

@@ -1,7 +1,6 @@
 import { type Sql, sql, type Statement } from '../../../platform/database/sql.ts';
-import { searched, toDate, toMs } from '../../../platform/database/values.ts';
+import { searched, toDate } from '../../../platform/database/values.ts';
 import { keyAndPredecessors } from '../../keys/keys.ts';
-import type { Access } from '../../configuration-file/configuration-file.ts';
 import {
   type Creator,
   type Environment,
@@ -9,9 +8,6 @@ import {
   type EnvironmentService,
   type EnvironmentStatus,
   restingStatuses,
-  type ServiceChoice,
-  type ServiceKind,
-  type ServiceStatus,
 } from './environment.ts';
 
 export type EnvironmentFilter = {
@@ -102,51 +98,6 @@ export type TrackedEnvironment = Pick<Environment, 'id' | 'repositoryId' | 'bran
   readonly served: { readonly sha: string; readonly ignoreFiles: readonly string[] } | null;
 };
 
-type Row = {
-  id: string;
-  uuid: string;
-  repository_id: string;
-  repository: string;
-  branch: string;
-  pinned_sha: string | null;
-  sha: string | null;
-  creator_kind: Creator['kind'];
-  creator_id: string;
-  trigger: Environment['trigger'];
-  access: Access;
-  access_open: boolean;
-  label: string;
-  services: ServiceChoice[];
-  env: Record<string, string>;
-  init_env: Record<string, string>;
-  ttl_hours: number | null;
-  deploy_enabled: boolean;
-  auto_track: boolean | null;
-  track_default_branches: boolean;
-  status: EnvironmentStatus;
-  status_message: string | null;
-  live_deploy_id: string | null;
-  created_at: Date;
-  updated_at: Date;
-  expires_at: Date;
-  deleted_at: Date | null;
-  revision: string;
-};
-
-type ServiceRow = {
-  environment_id: string;
-  name: string;
-  kind: ServiceKind;
-  status: ServiceStatus;
-  reason: string | null;
-  is_exposed: boolean;
-  routes: Record<string, string>;
-  spa: boolean;
-  url: string | null;
-  artifact_id: string | null;
-  address: string | null;
-};
-
 const among = (texts: readonly string[]) =>
   sql`(select jsonb_array_elements_text(${JSON.stringify(texts)}::jsonb))`;
 
@@ -155,22 +106,18 @@ const hasProcesses = sql`
   exists (select 1 from environment_services s
            where s.environment_id = e.id and s.kind = 'process' and s.status <> 'inactive')`;
 
+const creator = sql`jsonb_build_object('kind', e.creator_kind, 'id', e.creator_id) as creator`;
 const columns = sql`
-  e.id, e.uuid, e.repository_id, coalesce(r.full_name, e.repository) as repository, e.branch, e.pinned_sha, e.sha, e.creator_kind,
-  e.creator_id, e.trigger, e.access, e.access_open, e.label, e.services, e.env, e.init_env, e.ttl_hours, e.deploy_enabled,
+  e.id, e.uuid, e.repository_id, coalesce(r.full_name, e.repository) as repository, e.branch, e.pinned_sha, e.sha, ${creator},
+  e.trigger, e.access, e.access_open as is_access_open, e.label, e.services, e.env, e.init_env, e.ttl_hours, e.deploy_enabled,
   e.auto_track, e.track_default_branches, e.status, e.status_message, e.live_deploy_id, e.created_at, e.updated_at,
-  e.expires_at, e.deleted_at, e.revision::text`;
+  e.expires_at, e.deleted_at, e.revision`;
 const from = sql`environments e left join repositories r on r.id = e.repository_id`;
 
 /** Maximum count: more Environments than a person pages through. */
 const maxCounted = 2_000;
 
 export function environmentStore(db: Sql): EnvironmentStore {
-  async function many(query: Statement<Row>): Promise<Environment[]> {
-    const rows = await query.all(db);
-    return rows.map(toEnvironment);
-  }
-  const one = async (query: Statement<Row>) => (await many(query))[0];
   const ids = async (query: Statement<{ id: string }>) => (await query.all(db)).map(({ id }) => id);
 
   return {
@@ -189,20 +136,25 @@ export function environmentStore(db: Sql): EnvironmentStore {
           ${toDate(environment.createdAt)}, ${toDate(environment.updatedAt)}, ${toDate(environment.expiresAt)},
           ${request?.key ?? null}, ${request?.digest ?? null}, ${definitionId})`.run(db);
     },
-    find: (id) => one(sql`select ${columns} from ${from} where e.id = ${id}`),
+    find: (id) => sql<Environment>`select ${columns} from ${from} where e.id = ${id}`.first(db),
     findByName: (name) =>
-      one(sql`select ${columns} from ${from} where e.uuid = ${name} and e.deleted_at is null`),
+      sql<Environment>`select ${columns} from ${from} where e.uuid = ${name} and e.deleted_at is null`.first(
+        db,
+      ),
     async findRequest(creator, key) {
-      const row = await sql<Row & { request_digest: string }>`
+      const row = await sql<Environment & { requestDigest: string }>`
         select ${columns}, e.request_digest from ${from}
          where ${isOwn(creator)} and e.idempotency_key = ${key}
          order by e.created_at desc limit 1`.first(db);
-      return row && { environment: toEnvironment(row), digest: row.request_digest };
+      if (row === undefined) return undefined;
+      const { requestDigest: digest, ...environment } = row;
+      return { environment, digest };
     },
-    hold: (id) => one(sql`select ${columns} from ${from} where e.id = ${id} for update of e`),
+    hold: (id) =>
+      sql<Environment>`select ${columns} from ${from} where e.id = ${id} for update of e`.first(db),
     async isOwn(id, creator) {
-      const rows = await sql`select 1 from environments e where e.id = ${id} and ${isOwn(creator)}`.all(db);
-      return rows.length > 0;
+      const own = await sql`select 1 from environments e where e.id = ${id} and ${isOwn(creator)}`.first(db);
+      return own !== undefined;
     },
     async update(environment) {
       await sql`
@@ -221,9 +173,9 @@ export function environmentStore(db: Sql): EnvironmentStore {
     async list(filter, page, limit) {
       const where = sql.join([sql`true`, ...conditionsOf(filter)], ' and ');
       const order = filter.sort === 'expiresAt' ? sql`e.expires_at` : sql`e.created_at desc`;
-      const items = await many(sql`
+      const items = await sql<Environment>`
         select ${columns} from ${from} where ${where}
-         order by ${order}, e.id limit ${limit} offset ${(page - 1) * limit}`);
+         order by ${order}, e.id limit ${limit} offset ${(page - 1) * limit}`.all(db);
       const row = await sql<{ total: number }>`
         select count(*)::int as total from (select 1 from environments e where ${where} limit ${maxCounted}) counted`.first(
         db,
@@ -234,12 +186,12 @@ export function environmentStore(db: Sql): EnvironmentStore {
       await sql`select pg_advisory_xact_lock(hashtextextended('environments:creations', 0))`.run(db);
     },
     async count(creator, definitionId = null) {
-      const row = await sql<{ own: number; of_definition: number; total: number }>`
+      const row = await sql<{ own: number; ofDefinition: number; total: number }>`
         select count(*)::int as total,
                (count(*) filter (where ${isOwn(creator)}))::int as own,
                (count(*) filter (where ${isOwn(creator)} and e.agent_definition_id = ${definitionId}))::int as of_definition
           from environments e where status <> 'torn_down'`.first(db);
-      const { own = 0, of_definition: ofDefinition = 0, total = 0 } = row ?? {};
+      const { own = 0, ofDefinition = 0, total = 0 } = row ?? {};
       return { own, ofDefinition, total };
     },
     async addLabel(label, environmentId, now) {
@@ -253,16 +205,16 @@ export function environmentStore(db: Sql): EnvironmentStore {
          where environment_id = ${environmentId} and retired_at is null`.run(db);
     },
     async services(environmentIds) {
-      const rows = await sql<ServiceRow>`
+      const rows = await sql<EnvironmentService & { environmentId: string }>`
         select environment_id, name, kind, status, reason, is_exposed, routes, spa, url, artifact_id, address
           from environment_services
          where environment_id in (select jsonb_array_elements_text(${JSON.stringify(environmentIds)}::jsonb))
          order by environment_id, position`.all(db);
       const found = new Map<string, EnvironmentService[]>();
-      for (const row of rows) {
-        const services = found.get(row.environment_id) ?? [];
-        services.push(toService(row));
-        found.set(row.environment_id, services);
+      for (const { environmentId, ...service } of rows) {
+        const services = found.get(environmentId) ?? [];
+        services.push(service);
+        found.set(environmentId, services);
       }
       return found;
     },
@@ -284,11 +236,11 @@ export function environmentStore(db: Sql): EnvironmentStore {
          where expires_at <= ${toDate(now)} and status not in ('tearing_down', 'torn_down')
          order by expires_at limit ${limit}`),
     expiringBetween: (after, until) =>
-      many(sql`
+      sql<Environment>`
         select ${columns} from ${from}
          where e.expires_at > ${toDate(after)} and e.expires_at <= ${toDate(until)}
            and e.status not in ('tearing_down', 'torn_down')
-         order by e.expires_at`),
+         order by e.expires_at`.all(db),
     unsettled: (limit) =>
       ids(sql`
         select id from environments where status = 'tearing_down'
@@ -302,43 +254,30 @@ export function environmentStore(db: Sql): EnvironmentStore {
       return Object.fromEntries(rows.map(({ status, total }) => [status, total]));
     },
     async withProcesses() {
-      const rows = await sql<Pick<Row, 'id' | 'repository_id' | 'revision'>>`
-        select e.id, e.repository_id, e.revision::text from environments e
+      return await sql<Pick<Environment, 'id' | 'repositoryId' | 'revision'>>`
+        select e.id, e.repository_id, e.revision from environments e
          where (e.live_deploy_id is not null or e.status = 'error') and e.status not in ('tearing_down', 'torn_down')
            and ${hasProcesses}`.all(db);
-      return rows.map((row) => ({
-        id: row.id,
-        repositoryId: row.repository_id,
-        revision: Number(row.revision),
-      }));
     },
     async awakeSince(before) {
-      const rows = await sql<{ id: string; live_deploy_id: string }>`
+      return await sql<{ id: string; liveDeployId: string }>`
         select e.id, e.live_deploy_id from environments e join deploys d on d.id = e.live_deploy_id
          where e.status <> 'torn_down' and e.status in ${among(restingStatuses)} and d.ended_at <= ${toDate(before)}
            and ${hasProcesses}`.all(db);
-      return rows.map(({ id, live_deploy_id }) => ({ id, liveDeployId: live_deploy_id }));
     },
     async tracked() {
       const rows = await sql<
-        Pick<Row, 'id' | 'repository_id' | 'branch' | 'sha' | 'creator_kind' | 'creator_id'> & {
-          served_sha: string | null;
-          ignore_files: string[] | null;
-        }
+        Omit<TrackedEnvironment, 'served'> & { servedSha: string | null; ignoreFiles: string[] | null }
       >`
-        select e.id, e.repository_id, e.branch, e.sha, e.creator_kind, e.creator_id,
+        select e.id, e.repository_id, e.branch, e.sha, ${creator},
                d.sha as served_sha, d.plan::jsonb->'ignoreFiles' as ignore_files
           from environments e left join deploys d on d.id = e.live_deploy_id
          where (e.auto_track
                 or (e.live_deploy_id is null and e.pinned_sha is null and e.status in ('error', 'config_error')))
            and e.deploy_enabled and e.status not in ('tearing_down', 'torn_down')
          order by e.repository_id, e.id`.all(db);
-      return rows.map(({ served_sha: servedSha, ignore_files: ignoreFiles, ...row }) => ({
-        id: row.id,
-        repositoryId: row.repository_id,
-        branch: row.branch,
-        sha: row.sha,
-        creator: { kind: row.creator_kind, id: row.creator_id },
+      return rows.map(({ servedSha, ignoreFiles, ...environment }) => ({
+        ...environment,
         served: servedSha === null || ignoreFiles === null ? null : { sha: servedSha, ignoreFiles },
       }));
     },
@@ -378,51 +317,4 @@ function* conditionsOf(filter: EnvironmentFilter): Generator<Statement> {
     const ready = sql`exists (select 1 from environment_services s where s.environment_id = e.id and s.status = 'ready')`;
     yield filter.hasReadyActiveService ? ready : sql`not ${ready}`;
   }
-}
-
-function toEnvironment(row: Row): Environment {
-  return {
-    id: row.id,
-    uuid: row.uuid,
-    repositoryId: row.repository_id,
-    repository: row.repository,
-    branch: row.branch,
-    pinnedSha: row.pinned_sha,
-    sha: row.sha,
-    creator: { kind: row.creator_kind, id: row.creator_id },
-    trigger: row.trigger,
-    access: row.access,
-    isAccessOpen: row.access_open,
-    label: row.label,
-    services: row.services,
-    env: row.env,
-    initEnv: row.init_env,
-    ttlHours: row.ttl_hours,
-    deployEnabled: row.deploy_enabled,
-    autoTrack: row.auto_track,
-    trackDefaultBranches: row.track_default_branches,
-    status: row.status,
-    statusMessage: row.status_message,
-    liveDeployId: row.live_deploy_id,
-    createdAt: row.created_at.getTime(),
-    updatedAt: row.updated_at.getTime(),
-    expiresAt: row.expires_at.getTime(),
-    deletedAt: toMs(row.deleted_at),
-    revision: Number(row.revision),
-  };
-}
-
-function toService(row: ServiceRow): EnvironmentService {
-  return {
-    name: row.name,
-    kind: row.kind,
-    status: row.status,
-    reason: row.reason,
-    isExposed: row.is_exposed,
-    routes: row.routes,
-    spa: row.spa,
-    url: row.url,
-    artifactId: row.artifact_id,
-    address: row.address,
-  };
 }

@@ -46,14 +46,14 @@ export type ServingStore = {
 
 type EnvironmentRow = {
   id: string;
-  is_last: boolean | null;
-  is_retired: boolean;
+  isLast: boolean | null;
+  isRetired: boolean;
   access: Access | null;
   status: EnvironmentStatus | null;
-  status_message: string | null;
+  statusMessage: string | null;
   epoch: number;
-  revision: string | null;
-  expires_at: Date | null;
+  revision: number | null;
+  expiresAt: number | null;
   services: ServedService[];
 };
 
@@ -63,7 +63,7 @@ export function servingStore(db: Sql): ServingStore {
       // Always one query, so that its time reveals nothing about a label.
       const row = await sql<EnvironmentRow>`
         select l.environment_id as id, e.label = l.label as is_last, l.retired_at is not null as is_retired, e.access, e.status,
-               e.status_message, e.revision::text, e.expires_at,
+               e.status_message, e.revision, e.expires_at,
                (select count(*)::int from environment_labels every where every.environment_id = l.environment_id) as epoch,
                (select coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'kind', s.kind, 'status', s.status,
                          'reason', s.reason, 'isExposed', s.is_exposed, 'routes', s.routes, 'spa', s.spa,
@@ -74,12 +74,12 @@ export function servingStore(db: Sql): ServingStore {
       return row && toEnvironment(label, row);
     },
     async staticArtifact(id) {
-      const row = await sql<{ manifest: readonly StoredFile[]; is_encoded: boolean }>`
+      const row = await sql<{ manifest: readonly StoredFile[]; isEncoded: boolean }>`
         select manifest, encoded_at is not null as is_encoded from artifacts
          where id = ${id} and kind = 'static' and manifest is not null`.first(db);
       if (row === undefined) return undefined;
       const manifest = new Map(row.manifest.map(([path, digest, size]) => [path, { digest, size }]));
-      return { manifest, isEncoded: row.is_encoded };
+      return { manifest, isEncoded: row.isEncoded };
     },
   };
 }
@@ -89,14 +89,14 @@ function toEnvironment(label: string, row: EnvironmentRow): LabelledEnvironment 
   return {
     id: row.id,
     label,
-    isLastLabel: row.is_last === true,
-    isCurrentLabel: row.is_last === true && !row.is_retired,
+    isLastLabel: row.isLast === true,
+    isCurrentLabel: row.isLast === true && !row.isRetired,
     access: row.access ?? 'owner',
     status: row.status ?? 'torn_down',
-    statusMessage: row.status_message,
+    statusMessage: row.statusMessage,
     epoch: row.epoch,
-    revision: Number(row.revision ?? 0),
-    expiresAt: row.expires_at?.getTime() ?? 0,
+    revision: row.revision ?? 0,
+    expiresAt: row.expiresAt ?? 0,
     // A service that was switched off has no host, and no route of another service leads to it.
     services: new Map(
       row.services.filter(({ status }) => status !== 'inactive').map((service) => [service.name, service]),

@@ -33,11 +33,11 @@ export function loginAttemptStore(db: Sql, clock: Clock): LoginAttemptStore {
            order by created_at desc offset ${keep - 1})`.run(db);
     },
     async take(stateHash, browserHash) {
-      const row = await sql<{ encrypted: string; return_to: string; expires_at: Date }>`
+      const row = await sql<{ encrypted: string; returnTo: string; expiresAt: number }>`
         delete from login_attempts where state_hash = ${stateHash} and browser_hash = ${browserHash}
         returning sealed as encrypted, return_to, expires_at`.first(db);
-      if (row === undefined || row.expires_at.getTime() <= clock.now()) return undefined;
-      return { encrypted: row.encrypted, returnTo: row.return_to };
+      if (row === undefined || row.expiresAt <= clock.now()) return undefined;
+      return { encrypted: row.encrypted, returnTo: row.returnTo };
     },
     async removeExpired(limit) {
       return await sql`

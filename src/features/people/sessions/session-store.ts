@@ -51,16 +51,7 @@ export type SessionStore = {
   replaceEncrypted(id: string, was: string, encrypted: string): Promise<void>;
 };
 
-type SessionRow = {
-  id: string;
-  user_id: string;
-  issuer: string;
-  subject: string;
-  name: string;
-  created_at: Date;
-  last_seen_at: Date;
-  expires_at: Date;
-};
+type SessionRow = Omit<SessionRecord, 'user'> & Omit<UserRef, 'id'> & { readonly userId: string };
 
 export function sessionStore(db: Sql, clock: Clock): SessionStore {
   const now = () => new Date(clock.now());
@@ -71,13 +62,8 @@ export function sessionStore(db: Sql, clock: Clock): SessionStore {
           from browser_sessions s join users u on u.id = s.user_id
          where s.digest = ${digest} and s.ended_at is null`.first(db);
       if (row === undefined) return undefined;
-      return {
-        id: row.id,
-        user: { id: row.user_id, issuer: row.issuer, subject: row.subject, name: row.name },
-        createdAt: row.created_at.getTime(),
-        lastSeenAt: row.last_seen_at.getTime(),
-        expiresAt: row.expires_at.getTime(),
-      };
+      const { userId, issuer, subject, name, ...session } = row;
+      return { ...session, user: { id: userId, issuer, subject, name } };
     },
     async insert({ id, digest, userId, expiresAt, encryptedTokens, accessExpiresAt }) {
       await sql`
@@ -87,10 +73,9 @@ export function sessionStore(db: Sql, clock: Clock): SessionStore {
                 ${new Date(accessExpiresAt)})`.run(db);
     },
     async end(id) {
-      const row = await sql<{ user_id: string }>`
+      return await sql<{ userId: string }>`
         update browser_sessions set ended_at = ${now()} where id = ${id} and ended_at is null
         returning user_id`.first(db);
-      return row && { userId: row.user_id };
     },
     async endAllOf(userId) {
       const rows = await sql<{ id: string }>`
@@ -104,32 +89,25 @@ export function sessionStore(db: Sql, clock: Clock): SessionStore {
          where id = ${id} and ended_at is null`.run(db);
     },
     async findTokens(id) {
-      const row = await sql<{ tokens_sealed: string; access_expires_at: Date; expires_at: Date }>`
-        select tokens_sealed, access_expires_at, expires_at from browser_sessions
+      return await sql<SessionTokens>`
+        select tokens_sealed as encrypted, access_expires_at, expires_at as session_expires_at from browser_sessions
          where id = ${id} and ended_at is null and expires_at > ${now()}`.first(db);
-      return (
-        row && {
-          encrypted: row.tokens_sealed,
-          accessExpiresAt: row.access_expires_at.getTime(),
-          sessionExpiresAt: row.expires_at.getTime(),
-        }
-      );
     },
     async lease(id, holder, until) {
-      const rows = await sql<{ id: string }>`
+      const changed = await sql`
         update browser_sessions set refresh_holder = ${holder}, refresh_until = ${new Date(until)}
-         where id = ${id} and ended_at is null and (refresh_until is null or refresh_until <= ${now()})
-        returning id`.all(db);
-      return rows.length === 1;
+         where id = ${id} and ended_at is null and (refresh_until is null or refresh_until <= ${now()})`.run(
+        db,
+      );
+      return changed === 1;
     },
     async storeTokens(id, holder, { encrypted, accessExpiresAt }) {
-      const rows = await sql<{ id: string }>`
+      const changed = await sql`
         update browser_sessions
            set tokens_sealed = ${encrypted}, access_expires_at = ${new Date(accessExpiresAt)},
                refresh_holder = null, refresh_until = null
-         where id = ${id} and refresh_holder = ${holder} and ended_at is null
-        returning id`.all(db);
-      return rows.length === 1;
+         where id = ${id} and refresh_holder = ${holder} and ended_at is null`.run(db);
+      return changed === 1;
     },
     async release(id, holder) {
       await sql`

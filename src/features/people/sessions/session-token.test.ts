@@ -12,6 +12,7 @@ import {
   sessionSecrets,
 } from '../../../../test/identity.ts';
 import { sql } from '../../../platform/database/sql.ts';
+import { toDate } from '../../../platform/database/values.ts';
 import { clientSecretFor } from '../../oidc-provider/clients.ts';
 import { createEncryption } from '../../../platform/encryption.ts';
 import { createAccessTokens, encryptTokens } from './session-token.ts';
@@ -114,14 +115,14 @@ describe('the token behind a browser session', () => {
   });
 
   test('whose renewal was answered too late costs nobody the session', async () => {
-    const row = await sql<{ encrypted: string; until: Date }>`
+    const row = await sql<{ encrypted: string; until: number }>`
       select tokens_sealed as encrypted, access_expires_at as until from browser_sessions
        where id = ${sessionId}`.first(open.database.sql);
     clock.advance(5 * minute);
     await activeToken();
     // The provider renewed it, and what it answered never came.
     await sql`
-      update browser_sessions set tokens_sealed = ${row?.encrypted}, access_expires_at = ${row?.until}
+      update browser_sessions set tokens_sealed = ${row?.encrypted}, access_expires_at = ${toDate(row?.until ?? null)}
        where id = ${sessionId}`.run(open.database.sql);
     await activeToken();
     expect((await open.identity.sessions.authenticate(cookie())).kind).toBe('active');

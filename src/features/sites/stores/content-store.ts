@@ -104,16 +104,16 @@ export function contentStore(db: Sql): ContentStore {
       await sql`select pg_advisory_xact_lock(hashtextextended('sites:content', 0))`.run(db);
     },
     async keptBy(owner, digests) {
-      const rows = await sql<{ digest: string; size: string }>`
-        select digest, size::text from owner_blobs
+      const rows = await sql<Blob>`
+        select digest, size from owner_blobs
          where owner_kind = ${owner.kind} and owner_id = ${owner.id} and digest in ${among(digests)}`.all(db);
-      return new Map(rows.map(({ digest, size }) => [digest, Number(size)]));
+      return new Map(rows.map(({ digest, size }) => [digest, size]));
     },
     async bytesOf(owner) {
-      const row = await sql<{ bytes: string }>`
-        select coalesce(sum(bytes), 0)::text as bytes from owner_storage
+      const row = await sql<{ bytes: number }>`
+        select coalesce(sum(bytes), 0)::bigint as bytes from owner_storage
          where owner_kind = ${owner.kind} and owner_id = ${owner.id}`.first(db);
-      return Number(row?.bytes ?? 0);
+      return row?.bytes ?? 0;
     },
     async countOwnersAbove(bytes) {
       const row = await sql<{ total: number }>`
@@ -123,9 +123,9 @@ export function contentStore(db: Sql): ContentStore {
       return row?.total ?? 0;
     },
     async repositoriesAbove(bytes) {
-      const rows = await sql<{ owner_id: string }>`
+      const rows = await sql<{ ownerId: string }>`
         select owner_id from owner_storage where bytes > ${bytes} and owner_kind = 'repository'`.all(db);
-      return rows.map((row) => row.owner_id);
+      return rows.map((row) => row.ownerId);
     },
     async unneededAmong(digests) {
       const rows = await sql<{ digest: string }>`${unneeded(digests)}`.all(db);
@@ -167,13 +167,13 @@ export function contentStore(db: Sql): ContentStore {
         on conflict (digest, encoding) do nothing`.run(db);
     },
     async variantsOf(digests) {
-      const rows = await sql<{ digest: string; encoding: Encoding; stored: string; size: string }>`
-        select digest, encoding, stored, size::text from blob_variants
+      const rows = await sql<Variant & { digest: string }>`
+        select digest, encoding, stored, size from blob_variants
          where digest in ${among([...new Set(digests)])} order by digest, size`.all(db);
       const found = new Map<string, Variant[]>();
-      for (const { digest, encoding, stored, size } of rows) {
+      for (const { digest, ...variant } of rows) {
         const variants = found.get(digest) ?? [];
-        variants.push({ encoding, stored, size: Number(size) });
+        variants.push(variant);
         found.set(digest, variants);
       }
       return found;

@@ -1,7 +1,6 @@
 import { day } from '../../../core/clock.ts';
 import type { Blob } from '../../../platform/blobs/blobs.ts';
 import { type Sql, sql } from '../../../platform/database/sql.ts';
-import { toMs } from '../../../platform/database/values.ts';
 import type { LeftOut } from '../content/judge.ts';
 import type { Manifest } from '../content/manifest.ts';
 import type { SiteOwner } from '../site/site.ts';
@@ -51,16 +50,6 @@ export type UploadStore = {
   removeEnded(now: number, limit: number): Promise<number>;
 };
 
-type Row = {
-  id: string;
-  site_id: string;
-  spa: boolean | null;
-  left_out: readonly LeftOut[];
-  created_at: Date;
-  ends_at: Date;
-  published_at: Date | null;
-};
-
 export function uploadStore(db: Sql): UploadStore {
   const insertMissing = (id: string, missing: readonly Blob[]) => sql`
       insert into site_upload_blobs (upload_id, digest, size)
@@ -83,10 +72,9 @@ export function uploadStore(db: Sql): UploadStore {
       await insertMissing(id, missing).run(db);
     },
     async find(siteId, id) {
-      const row = await sql<Row>`
+      return await sql<SiteUpload>`
         select id, site_id, spa, left_out, created_at, ends_at, published_at from site_uploads
          where site_id = ${siteId} and id = ${id}`.first(db);
-      return row && toUpload(row);
     },
     async files(id) {
       const row = await sql<{ files: readonly (readonly [string, string, number])[] }>`
@@ -101,20 +89,14 @@ export function uploadStore(db: Sql): UploadStore {
       return rows.map(({ digest }) => digest);
     },
     async expectedAs(id, digest) {
-      const row = await sql<{ size: string }>`
-        select size::text from site_upload_blobs where upload_id = ${id} and digest = ${digest}`.first(db);
-      return row && { digest, size: Number(row.size) };
+      return await sql<Blob>`
+        select digest, size from site_upload_blobs where upload_id = ${id} and digest = ${digest}`.first(db);
     },
     async expected(id) {
-      const rows = await sql<{ digest: string; size: string; received: boolean }>`
-        select digest, size::text, received_at is not null as received
+      const rows = await sql<Blob & { isReceived: boolean }>`
+        select digest, size, received_at is not null as is_received
           from site_upload_blobs where upload_id = ${id}`.all(db);
-      return new Map(
-        rows.map(({ digest, size, received }) => [
-          digest,
-          { digest, size: Number(size), isReceived: received },
-        ]),
-      );
+      return new Map(rows.map((row) => [row.digest, row]));
     },
     async markReceived(id, digests, now) {
       // An array, so that the primary key finds each: joined with a list, PostgreSQL compares every content with every other.
@@ -126,13 +108,13 @@ export function uploadStore(db: Sql): UploadStore {
       );
     },
     async finish(id, now) {
-      const rows = await sql`
+      const finished = await sql`
         with finished as (
           update site_uploads set published_at = ${new Date(now)}, files = '[]'::jsonb
            where id = ${id} and published_at is null returning id),
         taken as (delete from site_upload_blobs where upload_id in (select id from finished))
-        select id from finished`.all(db);
-      return rows.length > 0;
+        select id from finished`.first(db);
+      return finished !== undefined;
     },
     async endOldest(siteId, keep) {
       await sql`
@@ -141,35 +123,22 @@ export function uploadStore(db: Sql): UploadStore {
                        order by created_at desc, id offset ${keep})`.run(db);
     },
     async announcedBytes(owner) {
-      const row = await sql<{ bytes: string }>`
-        select coalesce(sum(size), 0)::text as bytes from (
+      const row = await sql<{ bytes: number }>`
+        select coalesce(sum(size), 0)::bigint as bytes from (
           select b.digest, max(b.size) as size
             from site_upload_blobs b
             join site_uploads u on u.id = b.upload_id
             join sites s on s.id = u.site_id
            where s.owner_kind = ${owner.kind} and s.owner_id = ${owner.id}
            group by b.digest) announced`.first(db);
-      return Number(row?.bytes ?? 0);
+      return row?.bytes ?? 0;
     },
     async removeEnded(now, limit) {
-      const changed = await sql`
+      return await sql`
         delete from site_uploads
          where id in (select id from site_uploads where ends_at <= ${new Date(now)} order by ends_at limit ${limit})`.run(
         db,
       );
-      return changed;
     },
-  };
-}
-
-function toUpload(row: Row): SiteUpload {
-  return {
-    id: row.id,
-    siteId: row.site_id,
-    spa: row.spa,
-    leftOut: row.left_out,
-    createdAt: row.created_at.getTime(),
-    endsAt: row.ends_at.getTime(),
-    publishedAt: toMs(row.published_at),
   };
 }

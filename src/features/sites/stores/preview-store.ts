@@ -9,10 +9,10 @@ export type PreviewStore = {
 export function previewStore(db: Sql): PreviewStore {
   return {
     async nthNewestAt(siteId, count) {
-      const row = await sql<{ minted_at: Date }>`
+      const row = await sql<{ mintedAt: number }>`
         select minted_at from site_labels where site_id = ${siteId} and version is not null
          order by minted_at desc limit 1 offset ${count - 1}`.first(db);
-      return row?.minted_at.getTime();
+      return row?.mintedAt;
     },
   };
 }

@@ -1,9 +1,9 @@
 import { type Sql, sql, type Statement } from '../../../platform/database/sql.ts';
-import { toDate, toMs } from '../../../platform/database/values.ts';
+import { toDate } from '../../../platform/database/values.ts';
 import type { LeftOut } from '../content/judge.ts';
 import { fromStored, type Manifest, type StoredManifest, toStored } from '../content/manifest.ts';
 import { createManifestCache } from '../content/manifest-cache.ts';
-import type { ContentOwner, Site, SiteOwner, SiteVersion, Visibility } from '../site/site.ts';
+import type { ContentOwner, Site, SiteOwner, SiteVersion } from '../site/site.ts';
 import {
   mineOf,
   ordered,
@@ -123,52 +123,24 @@ export type LabelRow = {
   readonly retiredAt: number | null;
 };
 
-type SiteRow = {
-  id: string;
-  name: string;
-  owner_kind: SiteOwner['kind'];
-  owner_id: string;
-  visibility: Visibility;
-  label: string;
-  spa: boolean;
-  epoch: string;
-  revision: string;
-  created_at: Date;
-  updated_at: Date;
-  expires_at: Date | null;
-  deleted_at: Date | null;
-  restorable_until: Date | null;
-  taken_down_at: Date | null;
-  take_down_reason: string | null;
-  put_back_at: Date | null;
-  number: number | null;
-  digest: string | null;
-  file_count: number | null;
-  size_bytes: string | null;
-  version_created_at: Date | null;
-  version_created_by: string | null;
-  published_at: Date | null;
+type LiveColumns = Omit<SiteVersion, 'createdAt' | 'createdBy' | 'replacedAt'> & {
+  readonly versionCreatedAt: number;
+  readonly versionCreatedBy: string | null;
 };
 
-type VersionRow = {
-  number: number;
-  digest: string;
-  file_count: number;
-  size_bytes: string;
-  created_at: Date;
-  created_by: string | null;
-  published_at: Date;
-  replaced_at: Date | null;
-};
+type SiteRow = Omit<Site, 'owner' | 'live'> & {
+  readonly ownerKind: SiteOwner['kind'];
+  readonly ownerId: string;
+} & (LiveColumns | { readonly [Column in keyof LiveColumns]: null });
 
 const columns = sql`
-  s.id, s.name, s.owner_kind, s.owner_id, s.visibility, s.label, s.spa, s.epoch::text, s.revision::text, s.created_at,
+  s.id, s.name, s.owner_kind, s.owner_id, s.visibility, s.label, s.spa, s.epoch, s.revision, s.created_at,
   s.updated_at, s.expires_at, s.deleted_at, s.restorable_until, s.taken_down_at, s.take_down_reason, s.put_back_at, v.number, v.digest,
-  v.file_count, v.size_bytes::text, v.created_at as version_created_at, v.created_by as version_created_by,
+  v.file_count, v.size_bytes, v.created_at as version_created_at, v.created_by as version_created_by,
   v.published_at`;
 const withLive = sql`left join site_versions v on v.site_id = s.id and v.number = s.live_version`;
 const versionColumns = sql`
-  v.number, v.digest, v.file_count, v.size_bytes::text, v.created_at, v.created_by, v.published_at, v.replaced_at`;
+  v.number, v.digest, v.file_count, v.size_bytes, v.created_at, v.created_by, v.published_at, v.replaced_at`;
 
 /** Whether a preview shows version `v`. Such a version must stay, because a preview promises 24 hours. */
 const isPreviewed = (now: number) => sql`
@@ -312,19 +284,18 @@ export function siteStore(db: Sql): SiteStore {
           ${new Date(version.publishedAt)})`.run(db);
     },
     async leftOut(siteId, number) {
-      const row = await sql<{ left_out: readonly LeftOut[] }>`
+      const row = await sql<{ leftOut: readonly LeftOut[] }>`
         select left_out from site_versions where site_id = ${siteId} and number = ${number}`.first(db);
-      return row?.left_out ?? [];
+      return row?.leftOut ?? [];
     },
     async findVersion(siteId, number) {
-      const row = await sql<VersionRow>`
+      return await sql<SiteVersion>`
         select ${versionColumns} from site_versions v where v.site_id = ${siteId} and v.number = ${number}`.first(
         db,
       );
-      return row && toVersion(row);
     },
     async versions(siteId, page, limit) {
-      const rows = await sql<VersionRow & { is_live: boolean }>`
+      const items = await sql<SiteVersion & { isLive: boolean }>`
         select ${versionColumns}, s.live_version = v.number as is_live
           from site_versions v join sites s on s.id = v.site_id
          where v.site_id = ${siteId} order by v.number desc limit ${limit} offset ${(page - 1) * limit}`.all(
@@ -332,10 +303,7 @@ export function siteStore(db: Sql): SiteStore {
       );
       const count = await sql<{ total: number }>`
         select count(*)::int as total from site_versions where site_id = ${siteId}`.first(db);
-      return {
-        items: rows.map((row) => ({ ...toVersion(row), isLive: row.is_live })),
-        total: count?.total ?? 0,
-      };
+      return { items, total: count?.total ?? 0 };
     },
     async manifest(siteId, number) {
       const version = await sql<{ digest: string }>`
@@ -344,12 +312,11 @@ export function siteStore(db: Sql): SiteStore {
     },
     manifestOf: (siteId, { number, digest }) => manifests.of(digest, () => storedManifest(siteId, number)),
     async replacedSince(siteId, since) {
-      const rows = await sql<{ number: number; replaced_at: Date }>`
+      return await sql<{ number: number; replacedAt: number }>`
         select number, replaced_at from site_versions
          where site_id = ${siteId} and replaced_at > ${new Date(since)} order by replaced_at desc limit ${maxSkewed}`.all(
         db,
       );
-      return rows.map((row) => ({ number: row.number, replacedAt: row.replaced_at.getTime() }));
     },
     async removeVersion(siteId, number) {
       await sql`delete from site_versions where site_id = ${siteId} and number = ${number}`.run(db);
@@ -365,7 +332,7 @@ export function siteStore(db: Sql): SiteStore {
       return rows.map(({ number }) => number);
     },
     async sitesWithSurplus({ retain, before, now }, limit) {
-      const rows = await sql<{ site_id: string }>`
+      const rows = await sql<{ siteId: string }>`
         select distinct v.site_id from (
           select site_id, number, replaced_at,
                  row_number() over (partition by site_id order by number desc) as place
@@ -374,7 +341,7 @@ export function siteStore(db: Sql): SiteStore {
          where v.place > ${retain} and v.number is distinct from s.live_version
            and v.replaced_at < ${new Date(before)} and not ${isPreviewed(now)}
          limit ${limit}`.all(db);
-      return rows.map((row) => row.site_id);
+      return rows.map((row) => row.siteId);
     },
     async versionNumbers(siteId) {
       const rows = await sql<{ number: number }>`
@@ -382,14 +349,13 @@ export function siteStore(db: Sql): SiteStore {
       return rows.map(({ number }) => number);
     },
     async waitingForForms(but, limit) {
-      const rows = await sql<{ site_id: string; number: number; owner: string }>`
+      return await sql<WaitingVersion>`
         select distinct on (owner) v.site_id, v.number, s.owner_kind || ':' || s.owner_id as owner
           from site_versions v join sites s on s.id = v.site_id
          where v.encoded_at is null
            and v.site_id || ' ' || v.number not in (select jsonb_array_elements_text(${JSON.stringify(but)}::jsonb))
          order by owner, v.number is not distinct from s.live_version desc, v.published_at
          limit ${limit}`.all(db);
-      return rows.map((row) => ({ siteId: row.site_id, number: row.number, owner: row.owner }));
     },
     async encodedBefore(siteId, number) {
       const row = await sql<{ number: number }>`
@@ -423,32 +389,17 @@ export function siteStore(db: Sql): SiteStore {
       );
     },
     async findLabel(label) {
-      const found = await sql<{
-        site_id: string;
-        version: number | null;
-        minted_at: Date;
-        ends_at: Date | null;
-        retired_at: Date | null;
-      }>`select site_id, version, minted_at, ends_at, retired_at from site_labels where label = ${label}`.first(
+      return await sql<LabelRow>`
+        select site_id, version, minted_at, ends_at, retired_at from site_labels where label = ${label}`.first(
         db,
-      );
-      const row = found;
-      return (
-        row && {
-          siteId: row.site_id,
-          version: row.version,
-          mintedAt: row.minted_at.getTime(),
-          endsAt: toMs(row.ends_at),
-          retiredAt: toMs(row.retired_at),
-        }
       );
     },
     async nthNewestMoveAt(siteId, count) {
-      const rows = await sql<{ minted_at: Date }>`
+      const rows = await sql<{ mintedAt: number }>`
         select minted_at from site_labels where site_id = ${siteId} and version is null
          order by minted_at desc limit 2 offset ${count - 1}`.all(db);
       // The oldest label came with the site, so it is not a move.
-      return rows.length === 2 ? rows[0]?.minted_at.getTime() : undefined;
+      return rows.length === 2 ? rows[0]?.mintedAt : undefined;
     },
 
     expiredUnrecorded: (now, limit) =>
@@ -482,50 +433,30 @@ export function siteStore(db: Sql): SiteStore {
 }
 
 function toSite(row: SiteRow): Site {
-  return {
-    id: row.id,
-    name: row.name,
-    owner: { kind: row.owner_kind, id: row.owner_id },
-    visibility: row.visibility,
-    label: row.label,
-    spa: row.spa,
-    epoch: Number(row.epoch),
-    revision: Number(row.revision),
-    createdAt: row.created_at.getTime(),
-    updatedAt: row.updated_at.getTime(),
-    expiresAt: toMs(row.expires_at),
-    deletedAt: toMs(row.deleted_at),
-    restorableUntil: toMs(row.restorable_until),
-    takenDownAt: toMs(row.taken_down_at),
-    takeDownReason: row.take_down_reason,
-    putBackAt: toMs(row.put_back_at),
-    live: toLive(row),
-  };
-}
-
-function toLive(row: SiteRow): SiteVersion | null {
-  if (row.number === null || row.version_created_at === null || row.published_at === null) return null;
-  return {
-    number: row.number,
-    digest: row.digest ?? '',
-    fileCount: row.file_count ?? 0,
-    sizeBytes: Number(row.size_bytes ?? 0),
-    createdAt: row.version_created_at.getTime(),
-    createdBy: row.version_created_by,
-    publishedAt: row.published_at.getTime(),
-    replacedAt: null,
-  };
-}
-
-function toVersion(row: VersionRow): SiteVersion {
-  return {
-    number: row.number,
-    digest: row.digest,
-    fileCount: row.file_count,
-    sizeBytes: Number(row.size_bytes),
-    createdAt: row.created_at.getTime(),
-    createdBy: row.created_by,
-    publishedAt: row.published_at.getTime(),
-    replacedAt: toMs(row.replaced_at),
-  };
+  const {
+    ownerKind,
+    ownerId,
+    number,
+    digest,
+    fileCount,
+    sizeBytes,
+    versionCreatedAt,
+    versionCreatedBy,
+    publishedAt,
+    ...site
+  } = row;
+  const live =
+    number === null
+      ? null
+      : {
+          number,
+          digest,
+          fileCount,
+          sizeBytes,
+          createdAt: versionCreatedAt,
+          createdBy: versionCreatedBy,
+          publishedAt,
+          replacedAt: null,
+        };
+  return { ...site, owner: { kind: ownerKind, id: ownerId }, live };
 }

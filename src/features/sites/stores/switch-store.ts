@@ -9,8 +9,8 @@ export type SwitchStore = {
 export function switchStore(db: Sql): SwitchStore {
   return {
     async generation() {
-      const row = await sql<{ generation: string }>`select generation::text from sites_switch`.first(db);
-      return Number(row?.generation ?? 0);
+      const row = await sql<{ generation: number }>`select generation from sites_switch`.first(db);
+      return row?.generation ?? 0;
     },
     async bump() {
       await sql`update sites_switch set generation = generation + 1`.run(db);
