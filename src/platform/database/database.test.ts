@@ -59,3 +59,25 @@ test('the stores of a transaction that has ended refuse', async () => {
   const over = await database.tx(async (tx) => ({ tx }));
   await expect(sql`select 1`.run(over.tx)).rejects.toThrow('a transaction that has ended');
 });
+
+test('a statement that outlasts a failed transaction changes nothing', async () => {
+  let [running, later]: Promise<unknown>[] = [];
+  const failed = database.tx(async (tx) => {
+    running = sql`insert into notes values (200)`.run(tx);
+    later = failed.catch(() => sql`insert into notes values (201)`.run(tx));
+    throw new Error('the work failed');
+  });
+  await expect(failed).rejects.toThrow('the work failed');
+  await expect(running).resolves.toBe(1);
+  await expect(later).rejects.toThrow('a transaction that has ended');
+  expect((await notes()).filter(({ id }) => id >= 200)).toEqual([]);
+});
+
+test('a transaction waits for a statement that nobody awaits, and fails with it', async () => {
+  const failed = database.tx(async (tx) => {
+    sql`insert into notes values (300)`.run(tx).catch(() => undefined);
+    sql`insert into no_such_table values (1)`.run(tx).catch(() => undefined);
+  });
+  await expect(failed).rejects.toThrow('no_such_table');
+  expect((await notes()).filter(({ id }) => id >= 300)).toEqual([]);
+});

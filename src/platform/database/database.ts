@@ -75,10 +75,11 @@ export function openDatabase(pool: Pool, onStatement?: OnStatement): Database {
         const transaction = oneTransaction(connection);
         try {
           const result = await insideTransaction.run(true, () => work(transaction.sql));
-          transaction.end();
+          await transaction.end();
           await connection.run('commit', []);
           return result;
         } catch (error) {
+          await transaction.end().catch(() => undefined);
           await connection.run('rollback', []).catch(() => (isBroken = true));
           throw error;
         }
@@ -111,24 +112,33 @@ function timed({ run }: Connection, onStatement: OnStatement): Connection['run']
   };
 }
 
-/** `end` throws what a statement threw: PostgreSQL would answer the commit with a rollback, without an error. */
-function oneTransaction(connection: Connection): { sql: Sql; end(): void } {
+/**
+ * `end` refuses further statements, waits for those that run, and throws what the first one failed with: PostgreSQL would
+ * answer the commit with a rollback, without an error.
+ */
+function oneTransaction(connection: Connection): { sql: Sql; end(): Promise<void> } {
+  const running = new Set<Promise<unknown>>();
   let isOver = false;
   let failure: { error: unknown } | undefined;
   return {
     sql: {
       async run(text, values) {
         if (isOver) throw new Error('A query through the stores of a transaction that has ended.');
+        const result = connection.run(text, values);
+        running.add(result);
         try {
-          return await connection.run(text, values);
+          return await result;
         } catch (error) {
           failure ??= { error };
           throw error;
+        } finally {
+          running.delete(result);
         }
       },
     },
-    end() {
+    async end() {
       isOver = true;
+      await Promise.allSettled(running);
       if (failure !== undefined) throw failure.error;
     },
   };

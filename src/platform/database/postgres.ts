@@ -57,6 +57,9 @@ const types: pg.CustomTypesConfig = {
   getTypeParser: (type, format) => parsers[type] ?? pg.types.getTypeParser(type, format),
 };
 
+/** Commands whose tag counts changed rows; that of a `select` counts the rows that it returns. */
+const changes = new Set(['INSERT', 'UPDATE', 'DELETE', 'MERGE']);
+
 /** SQLSTATE of a server that is read-only or shutting down (PostgreSQL appendix A). */
 const lostItsPlace = /^(?:25006|57P0\d)$/;
 
@@ -81,7 +84,8 @@ function withDeadline(client: pg.PoolClient, ms: number): Connection {
       // A script has a result for each of its statements.
       if (Array.isArray(result)) return { rows: [], affected: 0 };
       const columns = result.fields.map(({ name }) => name);
-      return { rows: rowsOf(columns, result.rows), affected: result.rowCount ?? 0 };
+      const affected = changes.has(result.command) ? (result.rowCount ?? 0) : 0;
+      return { rows: rowsOf(columns, result.rows), affected };
     } catch (error) {
       isSpoiled ||= lostItsPlace.test(sqlState(error) ?? '');
       throw error;

@@ -94,7 +94,12 @@ export async function prepareStatements(database: PGlite): Promise<PreparedState
     const read = fields.map(({ dataTypeID }) => database.parsers[dataTypeID]);
     const values = answer
       .filter((one) => one instanceof messages.DataRowMessage)
-      .map((row) => row.fields.map((value, at) => (value === null ? null : (read[at]?.(value) ?? value))));
+      .map((row) =>
+        row.fields.map((value, at) => {
+          const parse = read[at];
+          return value === null || parse === undefined ? value : parse(value);
+        }),
+      );
     return rowsOf(
       fields.map(({ name }) => name),
       values,

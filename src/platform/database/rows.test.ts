@@ -14,7 +14,7 @@ test('a row has the names and types of the program, and the keys inside a docume
   const at = Date.UTC(2026, 1, 28, 23, 59, 59, 7);
   const rows = await sql`
     select ${new Date(at)}::timestamptz as created_at, null::timestamptz as revoked_at, 5000000000 as size_in_bytes,
-           count(*) as total, '{"created_at": 1}'::jsonb as some_facts, sum(1.5)::text as "asNamed"`.all(
+           count(*) as total, '{"created_at": 1}'::jsonb as some_facts, 'null'::jsonb as nothing, sum(1.5)::text as "asNamed"`.all(
     database.sql,
   );
   expect(rows).toEqual([
@@ -24,6 +24,7 @@ test('a row has the names and types of the program, and the keys inside a docume
       sizeInBytes: 5_000_000_000,
       total: 1,
       someFacts: { created_at: 1 },
+      nothing: null,
       asNamed: '1.5',
     },
   ]);
@@ -39,6 +40,17 @@ test('a time is the same in every time zone of the session, with and without a f
     );
   });
   expect(found).toEqual(times.map((at) => ({ at })));
+});
+
+test('a time that is infinite or in another form is an error, never a wrong time', async () => {
+  for (const style of ['SQL, DMY', 'German']) {
+    const read = database.tx(async (tx) => {
+      await sql`set local datestyle = ${sql.raw(`'${style}'`)}`.run(tx);
+      return await sql`select '2026-11-12T01:02:03Z'::timestamptz as at`.all(tx);
+    });
+    await expect(read).rejects.toThrow('not in ISO form');
+  }
+  await expect(sql`select 'infinity'::timestamptz as at`.all(database.sql)).rejects.toThrow('infinity');
 });
 
 test('a statement without rows has none, and one that describes others keeps its names', async () => {

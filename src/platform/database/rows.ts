@@ -8,12 +8,19 @@
 const bigint = 20;
 export const timestamptz = 1184;
 
-/** They read the text that PostgreSQL writes. An infinite time would be NaN; no column has one. */
+/** They read the text that PostgreSQL writes. */
 export const parsers: Readonly<Record<number, (text: string) => number>> = {
   // The largest are sizes and times, far below 2^53.
   [bigint]: Number,
-  [timestamptz]: Date.parse,
+  [timestamptz]: timeOf,
 };
+
+/** @throws Error for an infinite time, and for the form of another `DateStyle`: a wrong time could keep a key alive */
+function timeOf(text: string): number {
+  const time = /^\d{4,6}-/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(time)) throw new Error(`PostgreSQL returned a time that is not in ISO form: ${text}`);
+  return time;
+}
 
 /** @returns the name in the program */
 export function nameOf(column: string): string {
