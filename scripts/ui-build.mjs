@@ -11,17 +11,20 @@ function servesUi(program, command = 'all') {
   return command.startsWith('-') || ['all', 'web', 'gateway', 'worker', 'drill'].includes(command);
 }
 
-/** Files of the server that are in the web app: the bounds and defaults of its documents, and the rules for names of files. */
+/** Server files that the web app contains: the bounds and defaults of its documents, and the rules for file names. */
 const serverFiles = [
-  'agents/agent-models.ts',
-  'agents/mcp-policy.ts',
-  'environments/policy/environment-policy.ts',
-  'keys/key-policy.ts',
-  'keys/policy-schema.ts',
-  'people/login/access-config.ts',
-  'sites/content/paths.ts',
-  'sites/site/sites-config.ts',
-].map((name) => `src/features/${name}`);
+  'core/scopes.ts',
+  'features/agents/agent-models.ts',
+  'features/agents/mcp-policy.ts',
+  'features/agents/tool-names.ts',
+  'features/configuration-file/schema.ts',
+  'features/environments/policy/environment-policy.ts',
+  'features/keys/key-policy.ts',
+  'features/keys/policy-schema.ts',
+  'features/people/login/access-config.ts',
+  'features/sites/content/paths.ts',
+  'features/sites/site/sites-config.ts',
+].map((name) => `src/${name}`);
 
 export function needsUiBuild(root, program, command) {
   const sources = [

@@ -133,7 +133,7 @@ const app = (readdirSync(join(root, 'ui/src'), { recursive: true }) as string[])
   .map((name) => read(join('ui/src', name).split(sep).join('/')));
 const appEdges = app.flatMap(({ path, imports }) => imports.map(({ target }) => ({ path, target })));
 
-test('the web app knows the server only by its API, and shares its rules for the names of files', () => {
+test('the web app knows the server only by its API, and shares its rules for the file names', () => {
   const rules = 'src/features/sites/content/paths.ts';
   expect(print(appEdges.filter(({ target }) => !target.startsWith('ui/src/')))).toEqual([
     `ui/src/sites/upload/precheck.ts → ${rules}`,

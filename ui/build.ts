@@ -5,7 +5,8 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 import { build } from 'vite';
 import './api-types.ts';
 
-// Builds the web app into ui/dist, from what api-types.ts writes first. npm run build:ui; npm start does it when something changed.
+// Builds the web app into ui/dist, after api-types.ts has written the generated sources. npm run build:ui; npm start does
+// it when something changed.
 // Beside each file lie its compressed forms, made once here. The folder appears whole or not at all: a server that
 // starts meanwhile, or a second build, never meets half of one.
 const dist = join(import.meta.dirname, 'dist');

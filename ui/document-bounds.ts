@@ -37,12 +37,19 @@ export function documentBounds({ components: { schemas } }: OpenApi): string {
   }
 
   function boundsOf(path: string, schema: JsonSchema) {
-    const { type, enum: choices, minimum, maximum = Number.MAX_SAFE_INTEGER, maxLength, items } = schema;
+    const { type, enum: choices, exclusiveMinimum, maximum = Number.MAX_SAFE_INTEGER } = schema;
+    const { maxLength, items } = schema;
     if (type === 'boolean') return { kind: 'switch' } as const;
     if (type === 'integer' || type === 'number') {
-      // A field has two decimals, so 0.01 is the least above an exclusive 0.
-      const kind = /bytes/i.test(path) ? 'bytes' : 'number';
-      return { kind, min: minimum ?? 0.01, max: maximum } as const;
+      // A field has two decimals: 0.01 is the smallest value above an exclusive minimum of 0.
+      const above =
+        exclusiveMinimum === undefined
+          ? undefined
+          : Number(exclusiveMinimum) + (type === 'integer' ? 1 : 0.01);
+      const min = schema.minimum ?? above;
+      if (min === undefined) throw new Error(`The setting ${path} has no minimum.`);
+      // Sizes are recognized by their names, such as maxFileBytes.
+      return { kind: /bytes/i.test(path) ? 'bytes' : 'number', min, max: maximum } as const;
     }
     if (type === 'string' && choices !== undefined)
       return { kind: 'choice', choices: choices.map(String) } as const;

@@ -7,7 +7,7 @@ import { hostile, testLooks } from './looks.ts';
 import { openWorld, type World } from './real-ports.ts';
 import { atPage, type Look } from './site-pages.ts';
 
-// How the administration looks to everyone: in both colour schemes, on small screens, with names that mean it ill.
+// How the administration looks to everyone: in both colour schemes, on small screens, with hostile names.
 let world: World;
 let root: Person;
 let pages: readonly string[];

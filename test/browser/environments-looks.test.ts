@@ -15,7 +15,7 @@ import { type State, testLooks } from './looks.ts';
 import { openWorld, type World } from './real-ports.ts';
 import { atPage, type Look } from './site-pages.ts';
 
-// How the pages of Environments look to everyone: in both colour schemes, on small screens, with names that mean it ill.
+// How the pages of Environments look to everyone: in both colour schemes, on small screens, with hostile names.
 let world: World;
 let ada: Person;
 let newcomer: Person;

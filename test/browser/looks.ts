@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { barriersOn, overflowOf } from './app-pages.ts';
 import type { atPage, Look } from './site-pages.ts';
 
-/** Names that try to become markup, run the other way, or need more room than there is. */
+/** Names that contain markup, are written right to left, or are too long for one line. */
 export const hostile = [
   '<img src=x onerror=alert(1)>',
   '"><script>alert(1)</script>',

@@ -5,7 +5,7 @@ import { type State, testLooks } from './looks.ts';
 import { openWorld, type World } from './real-ports.ts';
 import { atPage, type Look } from './site-pages.ts';
 
-// How Settings and the first page look to everyone: in both colour schemes, on small screens, with names that mean it ill.
+// How Settings and the first page look to everyone: in both colour schemes, on small screens, with hostile names.
 let world: World;
 let root: Person;
 let key: TestKey;

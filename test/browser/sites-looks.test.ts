@@ -7,7 +7,7 @@ import { hostile, type State, testLooks } from './looks.ts';
 import { openWorld, type World } from './real-ports.ts';
 import { atPage, chooseFolder, type Folders, html, type Look, openFolders, publish } from './site-pages.ts';
 
-// How the Sites pages look to everyone: in both colour schemes, on small screens, with names that mean it ill.
+// How the Sites pages look to everyone: in both colour schemes, on small screens, with hostile names.
 let world: World;
 let folders: Folders;
 let ada: Person;

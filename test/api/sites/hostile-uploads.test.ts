@@ -196,7 +196,7 @@ test('a name that is not UTF-8 is refused with that reason and the fix', async (
     {
       path: '\ufffdber uns.html',
       code: 'bad_path',
-      problem: expect.stringMatching(/not UTF-8; drop the folder in the browser/),
+      problem: expect.stringMatching(/not UTF-8; rename it, or pack the folder/),
     },
   ]);
 });

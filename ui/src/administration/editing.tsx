@@ -1,6 +1,7 @@
 import { Button } from '@mantine/core';
 import { useRef, useState } from 'react';
 import common from './admin.module.css';
+import { focusIfLost } from '../shell/focus.ts';
 
 /** Which item of a list is being edited or removed, and where the focus goes afterwards. */
 export function useEditing<T extends object>() {
@@ -11,7 +12,7 @@ export function useEditing<T extends object>() {
     edit(undefined);
     leave(undefined);
   };
-  const done = () => heading.current?.focus();
+  const done = () => focusIfLost(heading.current);
   return { heading, editing, leaving, edit, leave, close, done };
 }
 

@@ -19,6 +19,7 @@ import { Meter } from './meter.tsx';
 import { RevokeAll } from './revoke-all.tsx';
 import { RevokeDialog } from './revoke-dialog.tsx';
 import { myKeys, myPolicy, usagesOf } from './queries.ts';
+import { focusIfLost } from '../shell/focus.ts';
 
 const route = getRouteApi('/settings/keys');
 const pageSize = 20;
@@ -97,13 +98,13 @@ export function KeysPage() {
         )}
       </List>
       {activeKeys !== undefined && activeKeys.count > 0 && (
-        <RevokeAll count={activeKeys.count} onRevoked={() => heading.current?.focus()} />
+        <RevokeAll count={activeKeys.count} onRevoked={() => focusIfLost(heading.current)} />
       )}
       <RevokeDialog
         revoking={revoking}
         now={now}
         onClose={() => setRevoking(undefined)}
-        onRevoked={() => heading.current?.focus()}
+        onRevoked={() => focusIfLost(heading.current)}
       />
     </>
   );

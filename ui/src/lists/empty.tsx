@@ -34,14 +34,14 @@ export function Empty({ picture, title, steps = [], children }: EmptyProps) {
 
 type NoMatchProps = {
   readonly children: ReactNode;
-  /** The words of the button that removes the filters. */
+  /** Label of the button that removes the filters. */
   readonly clear?: string;
   readonly onClear?: () => void;
-  /** Another button. */
+  /** A button with another action. */
   readonly button?: ReactNode;
 };
 
-/** No item matches the search or the filters. */
+/** One line in place of an empty list, such as when no item matches. */
 export function NoMatch({ children, clear, onClear, button }: NoMatchProps) {
   return (
     <section className={styles['card']}>

@@ -24,7 +24,7 @@ type ListProps<Item> = {
   readonly children: (items: readonly Item[]) => ReactNode;
 };
 
-/** The items that a query found, or that it loads, its error, or the empty list. Below them, the page controls. */
+/** Shows the items of a query, its loading state, its error or the empty state, and the page controls below. */
 export function List<Item>({ what, found, onTurn, empty, children }: ListProps<Item>) {
   const { data, error, isPending, refetch } = found;
   const isPaged = data !== undefined && 'metadata' in data;

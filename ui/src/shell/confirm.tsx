@@ -53,7 +53,7 @@ export function Confirm(props: ConfirmProps) {
   );
 }
 
-/** Phones begin a word with a capital letter. */
+/** Ignores case: keyboards of phones capitalize the first letter. */
 function plain(text: string): string {
   return text.trim().normalize().toLowerCase();
 }

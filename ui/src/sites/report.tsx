@@ -106,7 +106,7 @@ function Changed({ report: { against, added, changed, removed, sizeChange, leftO
 function Names({ title, list: { count, names } }: { title: string; list: Report['added'] }) {
   if (count === 0) return null;
   return (
-    <details className={styles['names']}>
+    <details>
       <summary>
         {title}: {countOf(count, 'file')}
       </summary>

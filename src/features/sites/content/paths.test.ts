@@ -102,7 +102,7 @@ describe('T43 special names', () => {
 
   test('a name that is not UTF-8 is refused for that', () => {
     expect(nameEntry('\ufffdber\u009a uns.html')).toMatchObject({
-      problem: expect.stringContaining('not UTF-8; drop'),
+      problem: expect.stringContaining('not UTF-8; rename'),
     });
   });
 

@@ -1,7 +1,7 @@
 /**
  * Names inside an upload (private-access.md 2.5, threats T38, T42, T43). A name becomes a path of a URL and a key of a
  * manifest, never a path on a disk. A name is refused when a reader could take it for another file than it looks like.
- * The web app judges with this file before it sends anything, so it imports nothing and uses nothing of Node.
+ * The web app applies these rules before an upload, so this file has no imports and uses no Node API.
  */
 export type NamedEntry =
   | { readonly kind: 'file'; readonly path: string }
@@ -82,7 +82,7 @@ const slashLike = /[\u2044\u2215\u2216\u29f5\u29f8\u29f9\ufe68\uff0f\uff3c]/u;
 
 /** A reader cannot recognize other code pages, so the bytes may mean any name. */
 export const notUtf8 =
-  'has a name that is not UTF-8; drop the folder in the browser, or pack it with a program that writes names in UTF-8';
+  'has a name that is not UTF-8; rename it, or pack the folder with a program that writes names in UTF-8';
 
 const bytesOf = (text: string) => new TextEncoder().encode(text).length;
 
@@ -92,8 +92,9 @@ function problemOfWhole(name: string): string | undefined {
   if (unseen.test(name.replace(joiners, ''))) return 'contains an invisible character; rename it';
   if (name.includes('\\')) return 'contains a backslash; separate folders with /';
   if (slashLike.test(name)) return 'contains a character that looks like a slash; rename it';
-  if (name.startsWith('/')) return 'is an absolute path; use paths relative to the site';
-  if (/^[a-z]:/i.test(name)) return 'begins with a drive letter; use paths relative to the site';
+  if (name.startsWith('/')) return 'is an absolute path; use a path relative to the site, or rename it';
+  if (/^[a-z]:/i.test(name))
+    return 'begins with a drive letter; use a path relative to the site, or rename it';
   if (/%(?:2e|2f|5c|00|25)/i.test(name)) return 'contains an encoded dot, slash or percent sign; rename it';
   if (bytesOf(name) > maxPathBytes) return `is longer than ${maxPathBytes} bytes`;
   return undefined;
@@ -130,7 +131,7 @@ function leftOutBy(segments: readonly string[]): string | undefined {
 /** Names that the gateway answers itself. It answers none below `.well-known/` (RFC 8615), where each site speaks for its own host. */
 function reservedProblem([first = '']: readonly string[]): string | undefined {
   return first.toLowerCase() === '.postern'
-    ? '.postern/ is reserved for Postern; rename the folder'
+    ? 'is in .postern/, which is reserved for Postern; rename the folder'
     : undefined;
 }
 

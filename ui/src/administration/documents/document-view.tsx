@@ -10,7 +10,7 @@ import type { Current, DocumentApi, DocumentProps } from './document-api.ts';
 import { Editor } from './editor.tsx';
 import { History } from './history.tsx';
 
-/** A configuration document: an editor of the current version, or the history. The address says which. */
+/** A configuration document: an editor of the current version, or the history. The address selects one. */
 export function DocumentView({ api, sections }: DocumentProps) {
   const { view = 'settings' } = useSearch({ strict: false });
   const navigate = useNavigate();

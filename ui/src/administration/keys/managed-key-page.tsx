@@ -18,6 +18,7 @@ import { homeOf, type ManagedHome } from './managed-key-words.ts';
 import { ReplaceKey } from './replace-key.tsx';
 import { RevokeServiceKey, RevokeUserKeys } from './revoke-keys.tsx';
 import { keyAt } from '../../keys/queries.ts';
+import { focusIfLost } from '../../shell/focus.ts';
 
 const serviceRoute = getRouteApi('/administration/admin/service-keys/$id');
 const userRoute = getRouteApi('/administration/admin/user-keys/$id');
@@ -81,7 +82,7 @@ function Whole({ of: key, now, home, tab, onTab }: PageProps & { of: Key; now: n
   const [step, setStep] = useState<'replace' | 'revoke'>();
   const heading = useRef<HTMLHeadingElement>(null);
   const close = () => setStep(undefined);
-  const toHeading = () => heading.current?.focus();
+  const toHeading = () => focusIfLost(heading.current);
   return (
     <>
       <KeyHead of={key} now={now} heading={heading}>

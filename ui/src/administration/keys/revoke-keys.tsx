@@ -60,17 +60,19 @@ type ManyProps = {
   readonly of: readonly Key[];
   readonly now: number;
   readonly onClose: () => void;
+  /** Runs before the refetch. */
+  readonly onRevoked?: () => void;
   readonly onDone: () => void;
 };
 
 /** Revokes one or all selected keys of people, with a reason that their owners read in the key's timeline. */
-export function RevokeUserKeys({ of: keys, now, onClose, onDone }: ManyProps) {
+export function RevokeUserKeys({ of: keys, now, onClose, onRevoked, onDone }: ManyProps) {
   const [note, setNote] = useState('');
   const owners = new Set(keys.map(({ owner }) => owner?.id ?? '')).size;
   const [first] = keys;
   return (
     <Confirm
-      act={() => revoke(keys, note)}
+      act={() => revoke(keys, note).then(onRevoked)}
       said={keys.length === 1 ? `${first?.name ?? ''} is revoked.` : `${keys.length} keys are revoked.`}
       refresh={['admin', 'keys']}
       confirm={keys.length === 1 ? 'Revoke for good' : `Revoke ${keys.length} keys for good`}

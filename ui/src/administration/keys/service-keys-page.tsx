@@ -16,6 +16,7 @@ import { isFiltered, managedKeySearch, queryOf, type SearchPart } from './manage
 import { ManagedKeyTable } from './managed-key-table.tsx';
 import { ReplaceKey } from './replace-key.tsx';
 import { RevokeServiceKey } from './revoke-keys.tsx';
+import { focusIfLost } from '../../shell/focus.ts';
 
 const route = getRouteApi('/administration/admin/service-keys');
 
@@ -43,7 +44,7 @@ export function ServiceKeysPage() {
   const show = (part: SearchPart) =>
     void navigate({ search: managedKeySearch({ ...asked, page: 1, ...part }), replace: true });
   useShortcut('n', () => void navigate({ to: '/admin/service-keys/new' }));
-  const toHeading = () => heading.current?.focus();
+  const toHeading = () => focusIfLost(heading.current);
 
   return (
     <>

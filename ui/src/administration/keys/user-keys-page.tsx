@@ -16,6 +16,7 @@ import { isFiltered, managedKeySearch, queryOf, type SearchPart } from './manage
 import { ManagedKeyTable } from './managed-key-table.tsx';
 import { RevokeUserKeys } from './revoke-keys.tsx';
 import styles from './user-keys-page.module.css';
+import { focusIfLost } from '../../shell/focus.ts';
 
 const route = getRouteApi('/administration/admin/user-keys');
 
@@ -127,10 +128,8 @@ export function UserKeysPage() {
           of={revoking}
           now={now}
           onClose={() => setRevoking([])}
-          onDone={() => {
-            setChosen(new Set());
-            heading.current?.focus();
-          }}
+          onRevoked={() => setChosen(new Set())}
+          onDone={() => focusIfLost(heading.current)}
         />
       </Modal>
     </>

@@ -12,6 +12,7 @@ import { Confirm } from '../../shell/confirm.tsx';
 import common from '../admin.module.css';
 import { mcpClients } from '../queries.ts';
 import { TextLink } from '../text-link.tsx';
+import { focusIfLost } from '../../shell/focus.ts';
 
 type Client = Schemas['McpClient'];
 type Decision = { readonly client: Client; readonly status: 'allowed' | 'blocked' };
@@ -88,7 +89,7 @@ export function ClientsPage() {
           <Question
             of={decision}
             onClose={() => setDecision(undefined)}
-            onDone={() => heading.current?.focus()}
+            onDone={() => focusIfLost(heading.current)}
           />
         )}
       </Modal>

@@ -10,6 +10,7 @@ import { Confirm } from '../../shell/confirm.tsx';
 import common from '../admin.module.css';
 import { clientsOf } from '../queries.ts';
 import styles from './people.module.css';
+import { focusIfLost } from '../../shell/focus.ts';
 
 type ClientsOfProps = {
   readonly id: string;
@@ -85,7 +86,7 @@ export function ClientsOf({ id, keptBy }: ClientsOfProps) {
             confirm="Disconnect now"
             keep="Keep it connected"
             onClose={() => setLeaving(undefined)}
-            onDone={() => heading.current?.focus()}
+            onDone={() => focusIfLost(heading.current)}
           >
             <Text size="sm">
               <b>

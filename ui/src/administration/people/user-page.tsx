@@ -19,6 +19,7 @@ import { type NewPassword, ShownOnce } from './shown-once.tsx';
 import { type Step, UserStep } from './user-steps.tsx';
 import { TextLink } from '../text-link.tsx';
 import { WhoItIs } from './who-it-is.tsx';
+import { focusIfLost } from '../../shell/focus.ts';
 
 const route = getRouteApi('/administration/admin/users/$id');
 
@@ -48,7 +49,7 @@ function Account({ of: user }: { of: Schemas['User'] }) {
   const [shown, setShown] = useState<NewPassword>();
   const heading = useRef<HTMLHeadingElement>(null);
   const now = useNow();
-  const toHeading = () => heading.current?.focus();
+  const toHeading = () => focusIfLost(heading.current);
   return (
     <>
       <PageHead title={user.name} intro={<bdi>{user.email}</bdi>} heading={heading} />

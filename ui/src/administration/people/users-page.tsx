@@ -22,6 +22,7 @@ import { NobodyLike, PeopleSearch } from './people-search.tsx';
 import { RoleBadges } from './role-badges.tsx';
 import { type NewPassword, ShownOnce } from './shown-once.tsx';
 import { TextLink } from '../text-link.tsx';
+import { focusIfLost } from '../../shell/focus.ts';
 
 const route = getRouteApi('/administration/admin/users');
 
@@ -78,7 +79,7 @@ export function UsersPage() {
         of={shown}
         onStored={() => {
           setShown(undefined);
-          heading.current?.focus();
+          focusIfLost(heading.current);
         }}
       />
     </>

@@ -20,6 +20,7 @@ import { PutBack, type Stopping, TakeDown } from './site-steps.tsx';
 import { Storage } from './storage.tsx';
 import { StoppedSites } from './stopped-sites.tsx';
 import styles from './sites.module.css';
+import { focusIfLost } from '../../shell/focus.ts';
 
 const route = getRouteApi('/administration/admin/sites/all');
 
@@ -36,7 +37,7 @@ export function AllSitesPage() {
   const heading = useRef<HTMLHeadingElement>(null);
   const now = useNow();
   const show = (part: ListSearch) => void navigate({ search: turnedTo(shown, part), replace: true });
-  const done = () => heading.current?.focus();
+  const done = () => focusIfLost(heading.current);
   return (
     <>
       <Anchor component={Link} to="/admin/sites" size="sm">

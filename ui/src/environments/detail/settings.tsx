@@ -82,7 +82,7 @@ function Flip({ environment, field, label, description, said }: FlipProps) {
   const body: Schemas['ChangeEnvironmentRequest'] = { [field]: !environment[field] };
   const { run, error, isBusy } = useChange({
     act: () => unwrap(api.PATCH('/environments/{id}', { params: { path: { id: environment.id } }, body })),
-    said: said,
+    said,
     refresh: ['environments'],
   });
   return (

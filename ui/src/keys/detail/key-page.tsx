@@ -14,6 +14,7 @@ import { Pair } from './pair.tsx';
 import { Timeline } from './timeline.tsx';
 import { Usage } from './usage.tsx';
 import { myKey, myPolicy } from '../queries.ts';
+import { focusIfLost } from '../../shell/focus.ts';
 
 const route = getRouteApi('/settings/keys/$id');
 
@@ -94,7 +95,7 @@ function Whole({ of: key, now }: { of: Key; now: number }) {
         revoking={isRevoking ? key : undefined}
         now={now}
         onClose={() => setRevoking(false)}
-        onRevoked={() => heading.current?.focus()}
+        onRevoked={() => focusIfLost(heading.current)}
       />
     </>
   );

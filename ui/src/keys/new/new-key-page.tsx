@@ -12,6 +12,7 @@ import { RevokeDialog } from '../revoke-dialog.tsx';
 import { NewKeyForm } from './new-key-form.tsx';
 import styles from './new-key.module.css';
 import { myPolicy } from '../queries.ts';
+import { focusIfLost } from '../../shell/focus.ts';
 
 const route = getRouteApi('/settings/keys/new');
 
@@ -64,7 +65,7 @@ export function NewKeyPage() {
         revoking={revoking}
         now={now}
         onClose={() => setRevoking(undefined)}
-        onRevoked={() => heading.current?.focus()}
+        onRevoked={() => focusIfLost(heading.current)}
       />
     </div>
   );

@@ -12,6 +12,7 @@ import { Problem } from '../../shell/problem.tsx';
 import { Empty } from '../../lists/empty.tsx';
 import styles from './clients-page.module.css';
 import { myClients } from '../queries.ts';
+import { focusIfLost } from '../../shell/focus.ts';
 
 type Client = Schemas['ConnectedClient'];
 
@@ -94,7 +95,7 @@ export function ClientsPage() {
             confirm="Disconnect now"
             keep="Keep it connected"
             onClose={() => setLeaving(undefined)}
-            onDone={() => heading.current?.focus()}
+            onDone={() => focusIfLost(heading.current)}
           >
             <Text size="sm" mb="sm">
               <b>

@@ -13,6 +13,7 @@ import { Problem } from '../../shell/problem.tsx';
 import { useChange } from '../../shell/use-change.ts';
 import styles from '../clients/clients-page.module.css';
 import { myConnections } from '../queries.ts';
+import { focusIfLost } from '../../shell/focus.ts';
 
 type Connection = Schemas['McpConnection'];
 
@@ -41,7 +42,7 @@ export function ConnectionsPage() {
     setConnecting(undefined);
     setLeaving(undefined);
   };
-  const focus = () => heading.current?.focus();
+  const focus = () => focusIfLost(heading.current);
   return (
     <>
       <PageHead

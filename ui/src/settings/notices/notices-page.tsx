@@ -14,6 +14,7 @@ import { List } from '../../lists/list.tsx';
 import { myNotices } from '../queries.ts';
 import { NoticeList } from './notice-list.tsx';
 import { noticeSearch } from './notice-search.ts';
+import { focusIfLost } from '../../shell/focus.ts';
 
 const route = getRouteApi('/settings/notices');
 const pageSize = 20;
@@ -35,7 +36,7 @@ export function NoticesPage() {
   const readAndStay = (ids: readonly string[]) =>
     void read(ids).then((isDone) => {
       // The pressed button may have disappeared with its notice.
-      if (isDone && document.activeElement === document.body) heading.current?.focus();
+      if (isDone) focusIfLost(heading.current);
     });
 
   return (
