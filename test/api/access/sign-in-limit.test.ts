@@ -40,6 +40,10 @@ async function signIns(count: number, from: string, process: Harness = h): Promi
   return statuses;
 }
 
+/** A process reads a changed document at once, and answers meanwhile. */
+const untilInForce = (limit: number, process: Harness = h) =>
+  expect.poll(() => process.app.services.accessConfig.lastRead().signInsPerAddressPerMinute).toBe(limit);
+
 test('an installation starts with 60 a minute, with Keycloak with 600', async () => {
   const { data, headers } = await read();
   expect(data).toEqual({
@@ -56,12 +60,14 @@ test('an administrator’s limit applies on every process within a second, for e
   const other = await h.another();
   expect((await put(3)).status).toBe(200);
   await other.app.services.feed.poll();
+  for (const process of [h, other]) await untilInForce(3, process);
   for (const process of [h, other]) {
     expect(await signIns(4, '192.0.2.1', process)).toEqual([303, 303, 303, 429]);
     expect(await signIns(1, '192.0.2.2', process)).toEqual([303]);
   }
   h.clock.advance(minute);
   expect((await put(500)).status).toBe(200);
+  await untilInForce(500);
   expect(new Set(await signIns(120, '192.0.2.1'))).toEqual(new Set([303]));
   await other.close();
 });
