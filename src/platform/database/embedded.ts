@@ -69,12 +69,12 @@ export function embeddedDatabase(options: EmbeddedOptions): EmbeddedDatabase {
   const pool: Pool = {
     async connect() {
       await lock.enter();
-      // The worker that holds the open transaction. A new worker does not know the transaction and would commit the remaining
+      // The worker that ran the first statement. A new worker does not know its transaction and would commit the remaining
       // statements alone.
-      let begun: WorkerHost | undefined;
+      let first: WorkerHost | undefined;
       return {
         async run(text, values) {
-          if (begun !== undefined && begun !== host) {
+          if (first !== undefined && first !== host) {
             throw new DatabaseUnavailable(
               'The embedded database stopped during a transaction; the transaction was rolled back.',
             );
@@ -82,7 +82,7 @@ export function embeddedDatabase(options: EmbeddedOptions): EmbeddedDatabase {
           const current = ensure();
           await opened(current);
           const answer = await current.call({ kind: 'query', text, values }, watchdogMs);
-          if (text === 'begin') begun = current;
+          first ??= current;
           return answer;
         },
         release: () => lock.leave(),

@@ -35,8 +35,8 @@ const { serialize } = protocol;
 const keepable = /^\s*(?:select|insert|update|delete|with|begin|commit|rollback|vacuum)\b/i;
 
 export async function prepareStatements(database: PGlite): Promise<PreparedStatements> {
-  // node-postgres behaves the same way in production. A plan for any value does not suit a search (`like $1`), and nothing would replace
-  // it when tables grow, because there is no autovacuum: a search among 100,000 sites took 160 ms instead of 5.
+  // node-postgres behaves the same way in production. A plan for any value does not suit a search (`like $1`), and nothing
+  // would replace it when tables grow, because there is no autovacuum: a search among 100,000 sites took 160 ms instead of 5.
   await database.exec('set plan_cache_mode = force_custom_plan');
   const kept = new Map<string, Prepared>();
   let named = 0;
