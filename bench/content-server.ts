@@ -32,7 +32,13 @@ const { account } = await identity.accounts.create(systemAuditContext, {
 });
 const user = await identity.findUser(account.userId);
 if (user === undefined) throw new Error('The account has no user.');
-const person: Caller = { kind: 'session', user, sessionId: 'bench', expiresAt: Date.now() + hour };
+const person: Caller = {
+  kind: 'session',
+  user,
+  sessionId: 'bench',
+  expiresAt: Date.now() + hour,
+  authenticatedAt: null,
+};
 
 /** The Host header of each size. */
 const hosts: Record<string, string> = {};

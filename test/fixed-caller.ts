@@ -20,6 +20,7 @@ export function fixedCaller(
     },
     authorization: createAuthorization({
       identityCheck: { ofCaller: principal },
+      freshProof: { require: () => undefined },
       async tokenOfSession() {
         const now = callerNow();
         return now.kind === 'session' ? { kind: 'active', introspection: now.user } : { kind: 'ended' };

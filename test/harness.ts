@@ -72,7 +72,15 @@ export type Harness = {
   /** The folder of staging files. */
   readonly incoming: string;
   /** A person with an account and a browser session. */
-  person(name: string, options?: { admin?: boolean; tokenMs?: number }): Promise<Person>;
+  person(
+    name: string,
+    options?: {
+      admin?: boolean;
+      tokenMs?: number;
+      /** When the person proved who they are, in milliseconds; null = not known. Absent: the proof stays fresh. */
+      signedInAt?: number | null;
+    },
+  ): Promise<Person>;
   /** Revokes the access token behind a person's session, as a provider does (RFC 7009). */
   revokeToken(person: Person): void;
   key(owner: Person, options?: KeyOptions): Promise<TestKey>;
@@ -315,7 +323,7 @@ async function build(
     logged,
     blobs,
     incoming: join(shared.folder, 'blobs', 'incoming'),
-    async person(name, { admin = false, tokenMs = 7 * day } = {}) {
+    async person(name, { admin = false, tokenMs = 7 * day, signedInAt } = {}) {
       const { account } = await identity.accounts.create(auditContext, {
         email: `${name.toLowerCase()}@example.com`,
         name,
@@ -339,7 +347,9 @@ async function build(
         {
           encryptedFor: (sessionId) => encryptTokens(encryption, sessionId, tokens),
           accessExpiresAt: tokens.accessExpiresAt,
-          authenticatedAt: null,
+          // Fresh for as long as a test advances its clock.
+          authenticatedAt: signedInAt === undefined ? clock.now() + 400 * day : signedInAt,
+          methods: ['pwd'],
         },
         undefined,
       );

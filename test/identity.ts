@@ -108,6 +108,7 @@ export async function openIdentityApp(
     },
     holder: `test-${Math.random()}`,
     signInsPerMinute: () => 60,
+    freshProofMinutes: () => 120,
     signInRefused: (reason, _origin, userId) => void refusals.push({ reason, userId }),
   });
   await identity.start();
@@ -116,8 +117,8 @@ export async function openIdentityApp(
     if (credential.kind !== 'session') return anonymous;
     const found = await identity.sessions.authenticate(credential.value);
     if (found.kind === 'none') return anonymous;
-    const { id, user, expiresAt } = found.session;
-    return { kind: 'session', sessionId: id, user, expiresAt };
+    const { id: sessionId, ...session } = found.session;
+    return { kind: 'session', sessionId, ...session };
   }
   const app = await createWebServer({
     uiOrigin,
@@ -139,6 +140,7 @@ export async function openIdentityApp(
     ...nobody,
     authentication: { ...nobody.authentication, authenticate, authenticateAgain: authenticate },
     authorization: createAuthorization({
+      freshProof: identity.freshProof,
       identityCheck: {
         async ofCaller(caller) {
           if (caller.kind !== 'session') return { kind: 'not_asked' };

@@ -52,6 +52,7 @@ export type KeysPartDeps = Pick<Process, 'feed' | 'isFresh' | 'clock' | 'random'
   readonly stateOf: Parameters<typeof createOwnerSweep>[0]['stateOf'];
   /** The current state of the person behind a request. */
   readonly principal: Parameters<typeof contextRoute>[0]['principal'];
+  readonly freshUntil: Parameters<typeof contextRoute>[0]['freshUntil'];
   /** Every route of the API. */
   readonly routes: () => readonly Route[];
 } & Pick<
@@ -142,6 +143,7 @@ export function createKeysPart(deps: KeysPartDeps) {
     routes: [
       contextRoute({
         principal: deps.principal,
+        freshUntil: deps.freshUntil,
         policyOf: (scope) => policyOf(deps.routes(), scope),
         findRepositoryId: async (fullName) => (await read.repositories.find(fullName))?.id,
       }),

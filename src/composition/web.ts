@@ -88,6 +88,7 @@ export async function createWeb(deps: WebDeps) {
   const authorization = createAuthorization({
     identityCheck: deps.identityCheck,
     tokenOfSession: identity.accessTokenFor,
+    freshProof: identity.freshProof,
   });
   const limits = createRequestLimits({ limiter, changes: deps.changeLimit });
   const records = createRequestRecords({

@@ -30,6 +30,11 @@ export type RoutePolicy = {
    * `none`: works without the identity service, such as revoking one's own key.
    */
   readonly identity: 'live' | 'introspected' | 'people' | 'none';
+  /**
+   * The person must have signed in a short time ago (`freshProofMinutes` of `/config/access`), and access tokens are refused.
+   * `sometimes`: the handler decides, because only some of the changes need it.
+   */
+  readonly freshProof?: 'always' | 'sometimes';
   /** True: the limit on changes by a person neither counts nor refuses this route, such as revoking a leaked key. */
   readonly exemptFromChangeLimit?: true;
 };

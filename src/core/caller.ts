@@ -55,6 +55,8 @@ export type Caller =
       readonly user: UserRef;
       readonly sessionId: string;
       readonly expiresAt: number;
+      /** When the person last proved who they are, in milliseconds; null = not known. */
+      readonly authenticatedAt: number | null;
     }
   | {
       readonly kind: 'access_token';

@@ -66,6 +66,11 @@ export const errorRegistry = {
     'This route does not accept this kind of credential.',
     'Sign in to the web app and make the request there.',
   ],
+  fresh_authentication_required: [
+    403,
+    'You signed in too long ago for this request.',
+    'Sign in again at the address in details.url, in the browser, and repeat the request.',
+  ],
   forbidden_role: [403, 'Your account lacks the role that this request needs.', 'Ask an administrator.'],
   forbidden_scope: [
     403,

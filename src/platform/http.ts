@@ -29,6 +29,8 @@ export type RouteRequest<P, Q, B> = {
   readonly budget: RequestBudget | null;
   /** The bytes of a request to a route with `uploads`; null when it sent JSON. */
   readonly upload: RequestUpload | null;
+  /** For a route with `freshProof: 'sometimes'`. @throws `fresh_authentication_required` */
+  requireFreshProof(): void;
   header(name: string): string | undefined;
 };
 

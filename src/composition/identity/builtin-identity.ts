@@ -112,6 +112,7 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
     sessionSecrets,
     holder: deps.holder,
     signInsPerMinute: deps.signInsPerMinute,
+    freshProofMinutes: deps.freshProofMinutes,
   });
   return {
     ...people,

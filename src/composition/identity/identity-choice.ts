@@ -91,6 +91,7 @@ function chooseIdentity(deps: IdentityPartDeps): { identity: Identity; provider:
     encryption: deps.encryption,
     holder: deps.holder,
     signInsPerMinute: deps.signInsPerMinute,
+    freshProofMinutes: deps.freshProofMinutes,
     identityTimeoutMs: deps.identityTimeoutMs ?? identityTimeoutMs,
   };
   const watched = <I extends Identity>(identity: I): I => ({

@@ -59,6 +59,8 @@ export type IdentityDeps = {
   holder: string;
   /** Sign-ins that one address may start in any 60 seconds. */
   signInsPerMinute: () => number;
+  /** Minutes for which a sign-in counts as fresh; 0 = off. */
+  freshProofMinutes: () => number;
   /** Time limit of the directory in milliseconds. */
   identityTimeoutMs: number;
 };

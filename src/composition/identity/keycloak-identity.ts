@@ -52,6 +52,7 @@ export function createKeycloakIdentity(
     sessionSecrets: deps.sessionSecrets,
     holder: deps.holder,
     signInsPerMinute: deps.signInsPerMinute,
+    freshProofMinutes: deps.freshProofMinutes,
   });
   const endSession = people.sessions.end;
   const signOut = signOutWithProvider({ read: read.sessions, endSession, client, encryption, log });

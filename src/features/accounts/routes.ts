@@ -54,7 +54,7 @@ export function userRoutes({ accounts }: { accounts: Accounts }): Route[] {
       tag,
       summary: 'Create an account',
       description: 'Without a password, Postern generates one and shows it only in this response.',
-      policy: administratorSession,
+      policy: { ...administratorSession, freshProof: 'always' },
       body: shapes.createUserBody,
       fieldCodes: { name: 'invalid_name' },
       success: { status: 201, data: shapes.createdUserResponse },
@@ -94,16 +94,18 @@ export function userRoutes({ accounts }: { accounts: Accounts }): Route[] {
       summary: 'Change an account',
       description:
         'Disabling an account ends its sessions immediately. You cannot disable or demote the last enabled administrator.',
-      policy: administratorSession,
+      policy: { ...administratorSession, freshProof: 'sometimes' },
       params: shapes.userIdParams,
       body: shapes.changeUserBody,
       fieldCodes: { name: 'invalid_name' },
       success: { status: 200, data: shapes.userResponse },
       errors: ['not_found', 'name_conflict', 'state_conflict'],
       example: { body: { enabled: false }, data: { ...userExample, enabled: false } },
-      handle: async ({ auditContext, params, body }) => ({
-        data: toUser(await accounts.change(auditContext, params.id, shapes.definedOf(body))),
-      }),
+      async handle({ auditContext, params, body, requireFreshProof }) {
+        const { enabled, ...rest } = shapes.definedOf(body);
+        if (enabled !== false || Object.keys(rest).length > 0) requireFreshProof();
+        return { data: toUser(await accounts.change(auditContext, params.id, shapes.definedOf(body))) };
+      },
     }),
     defineRoute({
       method: 'DELETE',
@@ -147,7 +149,7 @@ export function userRoutes({ accounts }: { accounts: Accounts }): Route[] {
       summary: 'Set a new password',
       description:
         'Sets the password that you send, or generates one and shows it only in this response. Signs the account out everywhere.',
-      policy: administratorSession,
+      policy: { ...administratorSession, freshProof: 'always' },
       params: shapes.userIdParams,
       body: shapes.resetPasswordBody,
       success: { status: 200, data: shapes.resetPasswordResponse },

@@ -31,6 +31,7 @@ const steps = fixedCaller(
     user: { id: 'usr_ada', issuer: 'i', subject: 's', name: 'Ada' },
     sessionId: 'ses_1',
     expiresAt: 0,
+    authenticatedAt: null,
   },
   () => ({ kind: 'active', roles }),
 );

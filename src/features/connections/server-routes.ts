@@ -195,7 +195,7 @@ export function mcpServerRoutes(servers: McpServers): Route[] {
       tag,
       summary: 'Add an external MCP server',
       description: `At most ${maxServers}. People then connect their own accounts. The first connection lists its tools, and agents get those that you accept.`,
-      policy: byAdministrators,
+      policy: { ...byAdministrators, freshProof: 'always' },
       body: addSchema,
       errors: ['quota_exceeded', 'name_conflict'],
       success: { status: 201, data: serverSchema },
@@ -212,13 +212,15 @@ export function mcpServerRoutes(servers: McpServers): Route[] {
       summary: 'Change an external MCP server',
       description:
         'Omitted fields do not change; `tools` and `readOnlyTools` are replaced as a whole. Another `url` removes all connections, accepted tools and rules of tools, because they belong to another server. Another `auth`, and an issuer in place of an earlier one, remove all connections. Any of the three removes `client`, unless the request sends it. The first secret of a `client` moves `issuer` to `changedIssuer` and removes all connections, unless the request sends `issuer`. `endedConnections` says how many.',
-      policy: byAdministrators,
+      policy: { ...byAdministrators, freshProof: 'sometimes' },
       params,
       body: changeSchema,
       errors: ['not_found', 'state_conflict'],
       success: { status: 200, data: changedSchema },
       example: { body: { enabled: false }, data: { ...example, enabled: false, endedConnections: 0 } },
-      async handle({ auditContext, params: { slug: of }, body }) {
+      async handle({ auditContext, params: { slug: of }, body, requireFreshProof }) {
+        const { url } = (await servers.list()).find(({ slug }) => slug === of) ?? {};
+        if (body.url !== undefined && body.url !== url) requireFreshProof();
         const { server, endedConnections } = await servers.change(auditContext, of, body);
         return { data: { ...toShown(server), endedConnections } };
       },

@@ -21,6 +21,8 @@ import { contextSchema } from './schemas.ts';
  */
 export type ContextDeps = {
   readonly principal: (caller: Caller) => PrincipalFacts | Promise<PrincipalFacts>;
+  /** When the proof of a session ends, in milliseconds; null when it has ended, and for other credentials. */
+  readonly freshUntil: (caller: Caller) => number | null;
   /** The policy that routes with this scope enforce. */
   readonly policyOf: (scope: Scope) => RoutePolicy;
   readonly findRepositoryId: (fullName: string) => Promise<string | undefined>;
@@ -38,6 +40,7 @@ const exampleContext = {
   effectiveScopes: ['repos:read', 'repos:write'],
   repositories: { mode: 'selected', repositories: ['acme/website'] },
   expiresAt: '2026-01-08T09:00:00.000Z',
+  freshUntil: null,
   identityBinding: 'present',
   roles: ['user'],
   rateLimit: { limit: 600, remaining: 599, resetSeconds: 60 },
@@ -73,7 +76,7 @@ export function contextRoute(deps: ContextDeps): Route {
       // Most requests have no `?can=` and find the roles in memory: answer those synchronously.
       const facts = deps.principal(caller);
       if (query.can === undefined && !(facts instanceof Promise))
-        return { data: contextOf(caller, facts, budget), isCheck: query.check === true };
+        return { data: contextOf(caller, facts, budget, deps), isCheck: query.check === true };
       return withDecision(caller, facts, budget, query, deps);
     },
   });
@@ -91,14 +94,24 @@ async function withDecision(
   deps: ContextDeps,
 ) {
   const facts = await asked;
-  const context = contextOf(caller, facts, budget);
+  const context = contextOf(caller, facts, budget, deps);
   const isCheck = check === true;
   if (can === undefined) return { data: context, isCheck };
   return { data: { ...context, decision: await explain(caller, can, repository, facts, deps) }, isCheck };
 }
 
-function contextOf(caller: Caller, facts: PrincipalFacts, budget: RequestBudget | null) {
-  return { ...factsOf(caller), roles: userOf(caller) === null ? null : rolesIn(facts), rateLimit: budget };
+function contextOf(
+  caller: Caller,
+  facts: PrincipalFacts,
+  budget: RequestBudget | null,
+  { freshUntil }: Pick<ContextDeps, 'freshUntil'>,
+) {
+  return {
+    ...factsOf(caller),
+    freshUntil: timestampOrNull(freshUntil(caller)),
+    roles: userOf(caller) === null ? null : rolesIn(facts),
+    rateLimit: budget,
+  };
 }
 
 type Facts = ReturnType<typeof describe>;

@@ -2,7 +2,7 @@ import { administratorSession } from '../../core/authorize.ts';
 import { type Clock, timestamp } from '../../core/clock.ts';
 import { errorRegistry, type ErrorCode } from '../../core/errors.ts';
 import { defineRoute, type Route } from '../../platform/http.ts';
-import { documentRoutes } from '../settings/settings.ts';
+import { documentRoutes, widens } from '../settings/settings.ts';
 import { defaultKeyPolicy, type KeyPolicy } from './key-policy.ts';
 import { type Keys, sessionUser } from './keys.ts';
 import type { KeyPolicies } from './policy-document.ts';
@@ -47,6 +47,7 @@ export function keyPolicyRoutes(deps: { policies: KeyPolicies; keys: Keys; clock
       change: policyChangeSchema,
       example: { body: defaultKeyPolicy, data: exampleVersion },
       document: policies,
+      widens,
       async dryRun(ifMatch, next) {
         const { current, impact } = await policies.dryRun(ifMatch, next);
         const refused = impact.refused.map((entry) => ({ ...entry, reasons: [...entry.reasons] }));

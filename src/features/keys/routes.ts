@@ -167,7 +167,7 @@ function personalRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
       summary: 'Create a personal key',
       description:
         '`token` has the full value, only in this response; with `sealTo`, `sealed` has it encrypted, and there is no `token`. Without ttlHours and expiresAt the key does not expire, whatever the web app offers by default.',
-      policy: ownOnly,
+      policy: { ...ownOnly, freshProof: 'always' },
       body: createKeySchema,
       fieldCodes: keyFieldCodes,
       errors: [...creationErrors, 'personal_token_limit'],
@@ -233,7 +233,7 @@ function serviceRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
       summary: 'Create a service key',
       description:
         'A separate identity for shared automation. It owns only what it creates itself. With `sealTo`, only the holder of the private key can read its value.',
-      policy: administratorSession,
+      policy: { ...administratorSession, freshProof: 'always' },
       body: createKeySchema,
       fieldCodes: keyFieldCodes,
       errors: creationErrors,
@@ -330,7 +330,7 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
       summary: `Replace ${noun} in two phases`,
       description:
         'Creates a successor with the same or narrower rights. The predecessor ends graceSeconds after the successor’s first successful use, at the latest at the deadline. A service key’s sites stay with the predecessor.',
-      policy: block.write,
+      policy: { ...block.write, freshProof: 'always' },
       params: keyId,
       body: rotateKeySchema,
       fieldCodes: { ...keyFieldCodes, deadlineHours: 'invalid_body', graceSeconds: 'invalid_body' },

@@ -413,6 +413,11 @@ export const contextSchema = z
       .describe('The scopes, and the reads that their writes include'),
     repositories: repositories.describe('The repository constraint'),
     expiresAt: timestampSchema.nullable().describe('Of the key, token or session; null = no expiry'),
+    freshUntil: timestampSchema
+      .nullable()
+      .describe(
+        'Until then a session may do what needs a fresh sign-in; null = sign in again first, and for every other credential',
+      ),
     identityBinding: z.enum(['present', 'absent']).nullable(),
     roles: z
       .array(z.enum(['user', 'admin']))

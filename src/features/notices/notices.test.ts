@@ -44,6 +44,7 @@ beforeAll(async () => {
         user: { id: asking.id, issuer: 'i', subject: 's', name: 'Ada' },
         sessionId: 'ses_1',
         expiresAt: 0,
+        authenticatedAt: null,
       }),
       () => ({ kind: 'active', roles: asking.roles }),
     ),

@@ -705,7 +705,12 @@ describe('what was proved before an account was signed out everywhere', () => {
       open.identity.sessions.begin(
         systemAuditContext,
         user,
-        { encryptedFor: () => 'sealed', accessExpiresAt: clock.now() + minute, authenticatedAt },
+        {
+          encryptedFor: () => 'sealed',
+          accessExpiresAt: clock.now() + minute,
+          authenticatedAt,
+          methods: null,
+        },
         undefined,
       );
     expect(await begin(provedAt)).toBeUndefined();

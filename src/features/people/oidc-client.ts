@@ -8,13 +8,10 @@ import type { Fetch } from '../../platform/fetch.ts';
  * other. An answer that takes longer than two seconds counts as no answer (contract 5).
  */
 export type OidcClient = {
-  /** Rejects with `identity_unavailable`. */
-  authorizationUrl(parameters: { state: string; nonce: string; pkceVerifier: string }): Promise<URL>;
+  /** Rejects with `identity_unavailable`. `loginHint`: the e-mail address of the person who signs in again. */
+  authorizationUrl(attempt: LoginAttempt, loginHint?: string): Promise<URL>;
   /** Rejects with a protocol error when the answer does not belong to this attempt. */
-  exchange(
-    callback: URL,
-    attempt: { state: string; nonce: string; pkceVerifier: string },
-  ): Promise<LoginResult>;
+  exchange(callback: URL, attempt: LoginAttempt): Promise<LoginResult>;
   refresh(refreshToken: string): Promise<RefreshResult>;
   /** Ends the provider's session that this refresh token belongs to; `refused` when it has already ended. */
   endSession(
@@ -22,6 +19,14 @@ export type OidcClient = {
   ): Promise<{ kind: 'ended' | 'refused' } | { kind: 'unavailable'; reason: string }>;
   /** The raw RFC 7662 answer. Rejects when the provider does not answer. */
   introspect(token: string, hint: 'access_token' | 'refresh_token'): Promise<Record<string, unknown>>;
+};
+
+export type LoginAttempt = {
+  readonly state: string;
+  readonly nonce: string;
+  readonly pkceVerifier: string;
+  /** The provider must ask the person again when they proved who they are longer ago than this. */
+  readonly maxAgeSeconds: number;
 };
 
 export type ProviderTokens = {
@@ -38,6 +43,8 @@ export type LoginResult = {
   readonly email: string | null;
   /** Milliseconds: when the person proved who they are (auth_time). Null when the provider does not say. */
   readonly authenticatedAt: number | null;
+  /** How the person signed in (`amr`, RFC 8176). Null when the provider does not say. */
+  readonly methods: readonly string[] | null;
   readonly tokens: ProviderTokens;
 };
 
@@ -56,12 +63,6 @@ export type OidcClientDeps = {
   clock: Clock;
   timeoutSeconds?: number;
 };
-
-/**
- * The provider must ask for the password again when it was entered longer ago than a session may idle. Otherwise the
- * provider's own session would sign an abandoned browser in again without a password.
- */
-const maxAgeSeconds = 12 * 3_600;
 
 export function createOidcClient(deps: OidcClientDeps): OidcClient {
   const { issuer, clientId, clientSecret, redirectUri, clock } = deps;
@@ -100,7 +101,7 @@ export function createOidcClient(deps: OidcClientDeps): OidcClient {
   }
 
   return {
-    async authorizationUrl({ state, nonce, pkceVerifier }) {
+    async authorizationUrl({ state, nonce, pkceVerifier, maxAgeSeconds }, loginHint) {
       return client.buildAuthorizationUrl(await configurationOr503(), {
         redirect_uri: redirectUri,
         scope: 'openid profile email',
@@ -109,6 +110,7 @@ export function createOidcClient(deps: OidcClientDeps): OidcClient {
         code_challenge: await client.calculatePKCECodeChallenge(pkceVerifier),
         code_challenge_method: 'S256',
         max_age: String(maxAgeSeconds),
+        ...(loginHint === undefined ? {} : { login_hint: loginHint }),
       });
     },
     async exchange(callback, attempt) {
@@ -118,7 +120,7 @@ export function createOidcClient(deps: OidcClientDeps): OidcClient {
           expectedNonce: attempt.nonce,
           pkceCodeVerifier: attempt.pkceVerifier,
           idTokenExpected: true,
-          maxAge: maxAgeSeconds,
+          maxAge: attempt.maxAgeSeconds,
         })
         .catch((cause: unknown) => {
           throw isUnreachable(cause) ? new AppError('identity_unavailable', { cause }) : cause;
@@ -132,7 +134,8 @@ export function createOidcClient(deps: OidcClientDeps): OidcClient {
         subject: claims.sub,
         name: (name ?? claims.sub).slice(0, 200),
         email: email?.slice(0, 320) ?? null,
-        authenticatedAt: typeof claims.auth_time === 'number' ? Math.round(claims.auth_time * 1_000) : null,
+        authenticatedAt: authenticatedAt(claims.auth_time, clock.now()),
+        methods: methodsIn(claims['amr']),
         tokens: tokensOf(answer, null),
       };
     },
@@ -181,6 +184,22 @@ export function createOidcClient(deps: OidcClientDeps): OidcClient {
       }
     },
   };
+}
+
+/** Provider and server may differ by this much. */
+const maxClockSkewMs = 60_000;
+
+/** @throws Error when the time lies in the future, because such a proof would stay fresh for too long */
+function authenticatedAt(authTime: unknown, now: number): number | null {
+  if (typeof authTime !== 'number') return null;
+  const at = Math.round(authTime * 1_000);
+  if (at > now + maxClockSkewMs) throw new Error('The auth_time of the ID token lies in the future.');
+  return Math.min(at, now);
+}
+
+function methodsIn(amr: unknown): string[] | null {
+  if (!Array.isArray(amr)) return null;
+  return amr.filter((method) => typeof method === 'string' && /^[\w.-]{1,40}$/.test(method)).slice(0, 10);
 }
 
 /** True for refused, slow and broken connections; false for an error that the provider answered. */

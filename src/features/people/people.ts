@@ -8,6 +8,7 @@ import { type AnonymousStep, type CountedStep, createSignInLimit } from './login
 import { createLoginFlow, type LoginFlow } from './login/login.ts';
 import type { OidcClient } from './oidc-client.ts';
 import type { Encryption } from '../../platform/encryption.ts';
+import { createFreshProof, type FreshProof } from './sessions/fresh-proof.ts';
 import { createAccessTokens, type SessionToken } from './sessions/session-token.ts';
 import type { SessionStore } from './sessions/session-store.ts';
 import { createSessions, type Sessions, type SessionsDeps } from './sessions/sessions.ts';
@@ -25,6 +26,7 @@ export type People = {
   readonly sessions: Sessions;
   readonly login: LoginFlow;
   readonly known: KnownPeople;
+  readonly freshProof: FreshProof;
   /** The token that authorises this session now (contract 10.1). */
   accessTokenFor(sessionId: string): Promise<SessionToken>;
   findUser(id: string): Promise<UserRef | undefined>;
@@ -56,6 +58,8 @@ export type PeopleDeps = {
   holder: string;
   /** Sign-ins that one address may start in any 60 seconds. */
   signInsPerMinute: () => number;
+  /** Minutes for which a sign-in counts as fresh; 0 = off. */
+  freshProofMinutes: () => number;
 };
 
 export function createPeople(deps: PeopleDeps): People {
@@ -87,6 +91,7 @@ export function createPeople(deps: PeopleDeps): People {
       users: read.users,
       sessions,
       encryption,
+      freshProofMinutes: deps.freshProofMinutes,
       clock,
       random,
       log: deps.log,
@@ -101,6 +106,7 @@ export function createPeople(deps: PeopleDeps): People {
       const name = principal.kind === 'active' ? principal.name : subject;
       return await read.users.learn({ newId: newId(random, 'usr'), issuer, subject, name });
     },
+    freshProof: createFreshProof({ minutes: deps.freshProofMinutes, uiOrigin: deps.uiOrigin, clock }),
     known: createKnownPeople({ issuer: deps.issuer, users: read.users, directory }),
     limitSignIn: createSignInLimit({ clock, signInsPerMinute: deps.signInsPerMinute }),
     stop: () => sessions.flushLastSeen(),
@@ -118,5 +124,6 @@ export { ownId } from './own-id.ts';
 export type { PersonState } from './person-state.ts';
 export { roleSchema } from './schemas.ts';
 export { isAuthenticationValid } from './sessions/authentication-validity.ts';
+export type { FreshProof } from './sessions/fresh-proof.ts';
 export type { SessionStore } from './sessions/session-store.ts';
 export type { UserStore } from './user-store.ts';

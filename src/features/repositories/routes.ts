@@ -141,7 +141,7 @@ export function repositoryRoutes(repositories: Repositories, { uiUrl }: { uiUrl:
       summary: 'Set the credential for the git server',
       description:
         'With it Postern reads a repository that is not public. It is stored encrypted and never shown. It is sent only to the host of the clone URL, and removed when the clone URL changes.',
-      policy: administratorSession,
+      policy: { ...administratorSession, freshProof: 'always' },
       params: repositoryParams,
       body: credentialSetSchema,
       errors: ['repo_not_onboarded'],

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import type { RoutePolicy } from '../../core/authorize.ts';
-import type { AuditContext } from '../../core/caller.ts';
 import type { ErrorCode } from '../../core/errors.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
 import { pageQuery, queryFlag } from '../../platform/schemas.ts';
-import type { ConfigDocument, InForce } from './document.ts';
+import type { ConfigDocument, InForce, Judge } from './document.ts';
 
 /** An administrator’s access token may change a document too, with the OAuth scope `admin` (contract 10.15). */
 export const byAdministrators: RoutePolicy = {
@@ -14,7 +13,7 @@ export const byAdministrators: RoutePolicy = {
   identity: 'introspected',
 };
 
-type DocumentRoutesSpec<T, Shown extends object, Impact> = {
+type DocumentRoutesSpec<T extends object, Shown extends object, Impact> = {
   /** The path below `/config`. */
   readonly path: string;
   /** The name in operation ids: `SitesConfig` gives `readSitesConfig` and the other operations. */
@@ -26,23 +25,33 @@ type DocumentRoutesSpec<T, Shown extends object, Impact> = {
   readonly changeDescription: string;
   /** Error codes of a change and of a revert, besides those of every document. */
   readonly errors?: readonly ErrorCode[];
-  readonly body: z.ZodObject & z.ZodType<T>;
+  /** A section that the body omits stays as it is. */
+  readonly body: z.ZodObject & z.ZodType<{ [Field in keyof T]?: T[Field] | undefined }>;
   readonly shown: z.ZodType<Shown>;
   readonly change: z.ZodType<Shown & { dryRun: Impact | null }>;
   readonly example: { readonly body: T; readonly data: object };
-  readonly document: Pick<ConfigDocument<T>, 'read' | 'history' | 'revert'> & {
-    put(auditContext: AuditContext, ifMatch: string | undefined, next: T): Promise<InForce<T>>;
-  };
+  readonly document: Pick<ConfigDocument<T>, 'read' | 'history' | 'revert' | 'put'>;
+  /** Whether a change allows more, and so needs a fresh sign-in. Absent: no change needs one. */
+  readonly widens?: (before: T, after: T) => boolean;
   /** What a change would do now. Throws unless `ifMatch` names the newest version. */
   dryRun(ifMatch: string | undefined, next: T): Promise<{ current: InForce<T>; impact: Impact }>;
   toShown(document: InForce<T>): Shown;
 };
 
 /** The four routes of a configuration document: read, change with If-Match and dry run, history, revert (contract 2). */
-export function documentRoutes<T, Shown extends object, Impact>(
+export function documentRoutes<T extends object, Shown extends object, Impact>(
   spec: DocumentRoutesSpec<T, Shown, Impact>,
 ): Route[] {
-  const { operation, tag, title, policy, document, example, toShown, errors = [] } = spec;
+  const { operation, tag, title, document, example, toShown, errors = [] } = spec;
+  const { policy, widens } = spec;
+  const changing: RoutePolicy = widens === undefined ? policy : { ...policy, freshProof: 'sometimes' };
+  const judgedBy =
+    (requireFreshProof: () => void): Judge<T> =>
+    (before, after) => {
+      if (widens?.(before, after) === true) requireFreshProof();
+    };
+  // Parsed JSON has no field that is undefined.
+  const onto = (before: T, body: object) => ({ ...before, ...body }) as T;
   const path = `/config/${spec.path}`;
   const success = { status: 200, data: spec.shown, etag: true } as const;
   const withEtag = (one: InForce<T>) => ({ data: toShown(one), headers: { etag: one.etag } });
@@ -68,7 +77,7 @@ export function documentRoutes<T, Shown extends object, Impact>(
       tag,
       summary: `Change the ${title.one}`,
       description: spec.changeDescription,
-      policy,
+      policy: changing,
       query: z.strictObject({ dryRun: queryFlag.default(false) }),
       body: spec.body,
       fieldCodes: Object.fromEntries(
@@ -77,13 +86,16 @@ export function documentRoutes<T, Shown extends object, Impact>(
       errors: ['precondition_required', 'precondition_failed', ...errors],
       success: { status: 200, data: spec.change, etag: true },
       example: { body: example.body, data: { ...example.data, dryRun: null } },
-      async handle({ auditContext, body, query, header }) {
+      async handle({ auditContext, body, query, header, requireFreshProof }) {
         if (query.dryRun) {
-          const { current, impact } = await spec.dryRun(header('if-match'), body);
-          const data = { ...toShown({ ...current, value: body }), dryRun: impact };
+          const next = onto((await document.read()).value, body);
+          const { current, impact } = await spec.dryRun(header('if-match'), next);
+          const data = { ...toShown({ ...current, value: next }), dryRun: impact };
           return { data, headers: { etag: current.etag } };
         }
-        const { data, headers } = withEtag(await document.put(auditContext, header('if-match'), body));
+        const next = (before: T) => onto(before, body);
+        const judge = judgedBy(requireFreshProof);
+        const { data, headers } = withEtag(await document.put(auditContext, header('if-match'), next, judge));
         return { data: { ...data, dryRun: null }, headers };
       },
     }),
@@ -111,13 +123,14 @@ export function documentRoutes<T, Shown extends object, Impact>(
       tag,
       summary: `Restore an earlier ${title.one}`,
       description: 'Writes the earlier document as a new version.',
-      policy,
+      policy: changing,
       body: z.strictObject({ version: z.number().int().min(0).max(1_000_000_000) }),
       errors: ['not_found', 'precondition_required', 'precondition_failed', ...errors],
       success,
       example: { body: { version: 0 }, data: { ...example.data, version: 2 } },
-      async handle({ auditContext, body, header }) {
-        return withEtag(await document.revert(auditContext, header('if-match'), body.version));
+      async handle({ auditContext, body, header, requireFreshProof }) {
+        const judge = judgedBy(requireFreshProof);
+        return withEtag(await document.revert(auditContext, header('if-match'), body.version, judge));
       },
     }),
   ];

@@ -21,12 +21,25 @@ export type { InForce };
 export type ConfigDocument<T> = DocumentReader<T> & {
   /** Returns the newest version; throws unless `ifMatch` names it. For dry runs. */
   matched(ifMatch: string | undefined): Promise<InForce<T>>;
-  put(auditContext: AuditContext, ifMatch: string | undefined, next: T): Promise<InForce<T>>;
+  put(
+    auditContext: AuditContext,
+    ifMatch: string | undefined,
+    next: T | ((before: T) => T),
+    judge?: Judge<T>,
+  ): Promise<InForce<T>>;
   /** Newest first; the last is version 0, the built-in default. */
   history(page: number, limit: number): Promise<{ items: InForce<T>[]; total: number }>;
   /** Writes an earlier version as a new one. */
-  revert(auditContext: AuditContext, ifMatch: string | undefined, version: number): Promise<InForce<T>>;
+  revert(
+    auditContext: AuditContext,
+    ifMatch: string | undefined,
+    version: number,
+    judge?: Judge<T>,
+  ): Promise<InForce<T>>;
 };
+
+/** Refuses a change by throwing, in its transaction. */
+export type Judge<T> = (before: T, after: T) => void;
 
 export type DocumentStores = { documents: DocumentStore; audit: AuditWriter; changes: ChangeStore };
 
@@ -54,11 +67,12 @@ export function createDocument<T, Stores extends DocumentStores>(
     auditContext: AuditContext,
     ifMatch: string | undefined,
     reason: 'changed' | 'reverted',
-    pick: (stores: Stores) => Promise<T>,
+    pick: (stores: Stores, before: T) => T | Promise<T>,
+    judge: Judge<T> | undefined,
   ): Promise<InForce<T>> {
     await deps.beforehand?.();
     try {
-      return await commit(auditContext, ifMatch, reason, pick);
+      return await commit(auditContext, ifMatch, reason, pick, judge);
     } finally {
       await deps.afterwards?.();
     }
@@ -68,12 +82,14 @@ export function createDocument<T, Stores extends DocumentStores>(
     auditContext: AuditContext,
     ifMatch: string | undefined,
     reason: 'changed' | 'reverted',
-    pick: (stores: Stores) => Promise<T>,
+    pick: (stores: Stores, before: T) => T | Promise<T>,
+    judge: Judge<T> | undefined,
   ): Promise<InForce<T>> {
     return tx(async (stores) => {
       const before = toInForce(await stores.documents.current(name));
       requireMatch(ifMatch, before.etag);
-      const value = await pick(stores);
+      const value = await pick(stores, before.value);
+      judge?.(before.value, value);
       const document = {
         version: before.version + 1,
         value,
@@ -104,7 +120,10 @@ export function createDocument<T, Stores extends DocumentStores>(
       requireMatch(ifMatch, current.etag);
       return current;
     },
-    put: (auditContext, ifMatch, next) => change(auditContext, ifMatch, 'changed', async () => next),
+    put(auditContext, ifMatch, next, judge) {
+      const pick = (_: Stores, before: T) => (next instanceof Function ? next(before) : next);
+      return change(auditContext, ifMatch, 'changed', pick, judge);
+    },
     async history(page, limit) {
       const { items, total } = await read.documents.history(name, page, limit);
       // Version 0 has no row: it is part of the program.
@@ -114,13 +133,15 @@ export function createDocument<T, Stores extends DocumentStores>(
         total: total + 1,
       };
     },
-    revert: (auditContext, ifMatch, version) =>
-      change(auditContext, ifMatch, 'reverted', async (stores) => {
+    revert(auditContext, ifMatch, version, judge) {
+      const pick = async (stores: Stores) => {
         if (version === 0) return initial;
         const earlier = await stores.documents.at(name, version);
         if (!earlier)
           throw new AppError('not_found', { message: `This document has no version ${version}.` });
         return fromStored(earlier.value);
-      }),
+      };
+      return change(auditContext, ifMatch, 'reverted', pick, judge);
+    },
   };
 }

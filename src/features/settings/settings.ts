@@ -3,6 +3,7 @@
  * The meaning of a document is left to the feature that owns it.
  */
 export type { ConfigDocument, InForce } from './document.ts';
+export { widens } from './widens.ts';
 export { byAdministrators, documentRoutes } from './document-routes.ts';
 export {
   documentStore,

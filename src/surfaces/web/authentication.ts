@@ -11,6 +11,7 @@ import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { mayHoldKey } from '../../core/key-shape.ts';
 import type { Directory, Introspection } from '../../features/people/directory/directory.ts';
+import type { Sessions } from '../../features/people/sessions/sessions.ts';
 import type { KeyPolicies } from '../../features/keys/policy-document.ts';
 import type { UsageMeter } from '../../features/keys/usage.ts';
 import type { LiveKey, Verification, Verifier } from '../../features/keys/verifier.ts';
@@ -50,13 +51,7 @@ export type AuthenticationDeps = {
   readonly policies: Pick<KeyPolicies, 'inForce'>;
   readonly limiter: Pick<RateLimiter, 'spend'>;
   readonly refuse: RefuseBadCredential;
-  readonly sessions: {
-    authenticate(
-      cookie: string,
-    ): Promise<
-      { kind: 'active'; session: { id: string; user: UserRef; expiresAt: number } } | { kind: 'none' }
-    >;
-  };
+  readonly sessions: Pick<Sessions, 'authenticate'>;
   readonly directory: Pick<Directory, 'introspect'>;
   /** The person behind an introspected token; registered when first seen. */
   readonly userOfToken: (token: Extract<Introspection, { kind: 'active' }>) => Promise<UserRef>;
@@ -150,8 +145,8 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
     // An ended session counts as no credential: the person must sign in again.
     if (found.kind === 'none')
       throw new AppError('authentication_required', { hint: 'The session has ended. Sign in again.' });
-    const { id, user, expiresAt } = found.session;
-    return { kind: 'session', user, sessionId: id, expiresAt };
+    const { id: sessionId, ...session } = found.session;
+    return { kind: 'session', sessionId, ...session };
   }
 
   async function callerOfToken(

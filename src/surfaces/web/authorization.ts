@@ -1,17 +1,21 @@
 import { asksAbout, decide, type PrincipalFacts, type RoutePolicy } from '../../core/authorize.ts';
 import type { Caller, UserRef } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
+import type { FreshProof } from '../../features/people/people.ts';
 import type { IdentityCheck } from '../../features/people/identity-check.ts';
 
 /** Applies a route's policy to a caller, with what the directory says about the person now (contract 3). */
 export type Authorization = {
   /** Rejects with the error of the first rule that fails, and with 503 when the directory cannot say. */
   authorize(caller: Caller, policy: RoutePolicy): Promise<void>;
+  /** For a handler that decides by the body. @throws `fresh_authentication_required` */
+  requireFreshProof(caller: Caller): void;
 };
 
 type Issued = Pick<UserRef, 'issuer' | 'subject'>;
 
 export type AuthorizationDeps = {
+  readonly freshProof: Pick<FreshProof, 'require'>;
   readonly identityCheck: Pick<IdentityCheck, 'ofCaller'>;
   /** The token that authorises a session now, and the person it names (contract 10.1). */
   readonly tokenOfSession: (
@@ -19,7 +23,11 @@ export type AuthorizationDeps = {
   ) => Promise<{ kind: 'active'; introspection: Issued } | { kind: 'ended' } | { kind: 'unavailable' }>;
 };
 
-export function createAuthorization({ identityCheck, tokenOfSession }: AuthorizationDeps): Authorization {
+export function createAuthorization({
+  identityCheck,
+  tokenOfSession,
+  freshProof,
+}: AuthorizationDeps): Authorization {
   async function factsAbout(caller: Caller, policy: RoutePolicy): Promise<PrincipalFacts> {
     // A caller of the wrong kind is refused without a request to the directory.
     const isExpected =
@@ -41,10 +49,13 @@ export function createAuthorization({ identityCheck, tokenOfSession }: Authoriza
   return {
     async authorize(caller, policy) {
       const { denial } = decide(caller, policy, await factsAbout(caller, policy));
-      if (denial === null) return;
-      const { code, ...said } = denial;
-      throw new AppError(code, said);
+      if (denial !== null) {
+        const { code, ...said } = denial;
+        throw new AppError(code, said);
+      }
+      if (policy.freshProof === 'always') freshProof.require(caller);
     },
+    requireFreshProof: freshProof.require,
   };
 }
 

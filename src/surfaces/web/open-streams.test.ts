@@ -52,6 +52,7 @@ const withSession: Caller = {
   user,
   sessionId: 'ses_ada',
   expiresAt: Number.MAX_SAFE_INTEGER,
+  authenticatedAt: null,
 };
 
 /** A reader of the silent stream, who has read its only line. */

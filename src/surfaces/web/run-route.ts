@@ -22,7 +22,7 @@ import { sendStream } from './stream-reply.ts';
 export function runRoute(route: Route, request: FastifyRequest, reply: FastifyReply, deps: RunDeps): unknown {
   const { openStreams } = deps;
   const again = () => reauthorize(request, route.policy, deps);
-  const result = route.handle(new ApiRequest(route, request, again));
+  const result = route.handle(new ApiRequest(route, request, again, deps.authorization));
   if (!(result instanceof Promise)) return answer(route, request, reply, result, { again, openStreams });
   return result.then((settled): unknown => answer(route, request, reply, settled, { again, openStreams }));
 }
@@ -67,8 +67,14 @@ class ApiRequest implements RouteRequest<unknown, unknown, unknown> {
   readonly origin: RequestOrigin;
   readonly #request: FastifyRequest;
   readonly #again: () => Promise<void>;
+  readonly #authorization: RunDeps['authorization'];
 
-  constructor(route: Route, request: FastifyRequest, again: () => Promise<void>) {
+  constructor(
+    route: Route,
+    request: FastifyRequest,
+    again: () => Promise<void>,
+    authorization: RunDeps['authorization'],
+  ) {
     const { params, query, body } = parseInput(route, request);
     this.params = params;
     this.query = query;
@@ -77,6 +83,7 @@ class ApiRequest implements RouteRequest<unknown, unknown, unknown> {
     this.origin = request.origin;
     this.#request = request;
     this.#again = again;
+    this.#authorization = authorization;
   }
 
   get auditContext(): AuditContext {
@@ -90,6 +97,10 @@ class ApiRequest implements RouteRequest<unknown, unknown, unknown> {
 
   get budget(): RequestBudget | null {
     return budgetOf(this.#request.keyUse);
+  }
+
+  get requireFreshProof(): () => void {
+    return () => this.#authorization.requireFreshProof(this.caller);
   }
 
   /** A getter, because handlers take it out of the request and call it alone. */

@@ -442,6 +442,7 @@ describe('the context of a key', () => {
       effectiveScopes: ['sites:read', 'sites:write'],
       repositories: { mode: 'selected', repositories: ['acme/site'] },
       expiresAt: new Date(h.clock.now() + hour).toISOString(),
+      freshUntil: null,
       identityBinding: 'present',
       roles: ['user'],
       rateLimit: { limit: 1_000_000, remaining: expect.any(Number), resetSeconds: expect.any(Number) },

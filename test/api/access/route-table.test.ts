@@ -34,6 +34,7 @@ type Who =
   | 'may change sites'
   /** An administrator's session, or his token with the OAuth scope admin. */
   | 'an administrator’s session or token'
+  | 'an administrator’s fresh session'
   /** An administrator in person or by key or token with the scope; service keys by scope alone. */
   | 'may change repositories'
   /** Not a caller of Postern: it proves that it knows the webhook secret of the repository. */
@@ -88,7 +89,7 @@ const table: Record<string, Line> = {
   ],
 
   'GET /config/mcp/servers': ['an administrator’s session or token', '200'],
-  'POST /config/mcp/servers': ['an administrator’s session or token', '400 invalid_body', {}],
+  'POST /config/mcp/servers': ['an administrator’s fresh session', '400 invalid_body', {}],
   'PATCH /config/mcp/servers/{slug}': ['an administrator’s session or token', '404 not_found', {}],
   'DELETE /config/mcp/servers/{slug}': ['an administrator’s session or token', '404 not_found'],
   'GET /config/mcp/servers/{slug}/tools': ['an administrator’s session or token', '404 not_found'],
@@ -327,6 +328,10 @@ function expected(who: Who, caller: CallerName, scopes: readonly string[]): stri
     case 'an administrator’s session or token':
       if (keyCallers.includes(caller)) return '403 interactive_auth_required';
       return caller.startsWith('an administrator’s') ? 'in' : '403 forbidden_role';
+    case 'an administrator’s fresh session':
+      if (keyCallers.includes(caller)) return '403 interactive_auth_required';
+      if (caller === 'an administrator’s access token') return '403 fresh_authentication_required';
+      return caller === 'an administrator’s session' ? 'in' : '403 forbidden_role';
     case 'may read sites':
     case 'may read environments':
     case 'may read repositories': {

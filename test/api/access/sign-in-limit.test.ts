@@ -50,10 +50,13 @@ test('an installation starts with 60 a minute, with Keycloak with 600', async ()
     version: 0,
     changedAt: null,
     changedBy: null,
-    config: { signInsPerAddressPerMinute: 60 },
+    config: { signInsPerAddressPerMinute: 60, freshProofMinutes: 120 },
   });
   expect(headers['etag']).toMatch(/^"0-/);
-  expect(defaultAccessConfig({ isKeycloak: true })).toEqual({ signInsPerAddressPerMinute: 600 });
+  expect(defaultAccessConfig({ isKeycloak: true })).toEqual({
+    signInsPerAddressPerMinute: 600,
+    freshProofMinutes: 120,
+  });
 });
 
 test('an administrator’s limit applies on every process within a second, for each address separately', async () => {

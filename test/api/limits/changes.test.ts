@@ -42,7 +42,12 @@ async function anotherSession(person: Person): Promise<Person> {
   const session = await h.app.services.identity.sessions.begin(
     { actor: { kind: 'system', id: null, name: 'test', credential: null }, origin: nowhere },
     person.user,
-    { encryptedFor: () => 'no tokens', accessExpiresAt: h.clock.now() + hour, authenticatedAt: null },
+    {
+      encryptedFor: () => 'no tokens',
+      accessExpiresAt: h.clock.now() + hour,
+      authenticatedAt: null,
+      methods: null,
+    },
     undefined,
   );
   if (session === undefined) throw new Error('The account was signed out meanwhile.');

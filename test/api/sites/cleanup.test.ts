@@ -162,7 +162,13 @@ test('a removal that a killed process left is finished, and until then those byt
 test('an upload whose known bytes were removed while it ran publishes nothing', async () => {
   const content = page('raced');
   const { sites } = h.app.services.sitesServices;
-  const caller = { kind: 'session', user: ada.user, sessionId: ada.sessionId, expiresAt: 0 } as const;
+  const caller = {
+    kind: 'session',
+    user: ada.user,
+    sessionId: ada.sessionId,
+    expiresAt: 0,
+    authenticatedAt: null,
+  } as const;
   const received = await sites.receive(caller, systemAuditContext, {
     kind: 'html',
     stream: Readable.from([content]),

@@ -59,7 +59,13 @@ test.each<[string, Partial<SitesConfig['upload']>, object]>([
   'UP-04 %s that was disallowed while an archive arrived is not published',
   async (_what, limits, expected) => {
     const { sites, sitesConfig } = h.app.services.sitesServices;
-    const caller = { kind: 'session', user: ada.user, sessionId: ada.sessionId, expiresAt: 0 } as const;
+    const caller = {
+      kind: 'session',
+      user: ada.user,
+      sessionId: ada.sessionId,
+      expiresAt: 0,
+      authenticatedAt: null,
+    } as const;
     const bytes = zipOf([
       { name: 'index.html', content: 'x' },
       { name: 'a.pdf', content: 'x' },

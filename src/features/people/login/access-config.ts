@@ -11,6 +11,14 @@ export const accessConfigSchema = z
       .describe(
         'Sign-ins that one address may start in any 60 seconds, for each web process; IPv6 addresses count by /64',
       ),
+    freshProofMinutes: z
+      .number()
+      .int()
+      .min(0)
+      .max(720)
+      .describe(
+        'What creates or widens access needs a sign-in that is at most this old, such as creating a key. 0 = off',
+      ),
   })
   .meta({ id: 'AccessConfig' });
 
@@ -18,5 +26,5 @@ export type AccessConfig = z.infer<typeof accessConfigSchema>;
 
 /** With Keycloak, Keycloak limits password guesses, and this limit only bounds the rows that are stored. */
 export function defaultAccessConfig({ isKeycloak }: { isKeycloak: boolean }): AccessConfig {
-  return { signInsPerAddressPerMinute: isKeycloak ? 600 : 60 };
+  return { signInsPerAddressPerMinute: isKeycloak ? 600 : 60, freshProofMinutes: 120 };
 }

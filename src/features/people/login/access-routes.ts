@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { timestampOrNull } from '../../../core/clock.ts';
 import type { Route } from '../../../platform/http.ts';
 import { timestampSchema } from '../../../platform/schemas.ts';
-import { byAdministrators, type ConfigDocument, documentRoutes } from '../../settings/settings.ts';
+import { byAdministrators, type ConfigDocument, documentRoutes, widens } from '../../settings/settings.ts';
 import { type AccessConfig, accessConfigSchema, defaultAccessConfig } from './access-config.ts';
 
 const versionSchema = z
@@ -36,6 +36,12 @@ const example = {
   config: defaultAccessConfig({ isKeycloak: false }),
 };
 
+/** Without the requirement of a fresh sign-in, a sign-in of any age is enough. */
+const comparable = ({ freshProofMinutes, ...rest }: AccessConfig) => ({
+  ...rest,
+  freshProofMinutes: freshProofMinutes === 0 ? Infinity : freshProofMinutes,
+});
+
 export function accessConfigRoutes(deps: {
   config: ConfigDocument<AccessConfig>;
   /** Sign-ins of the last 24 hours, compared with a limit. */
@@ -49,12 +55,13 @@ export function accessConfigRoutes(deps: {
     title: { one: 'access configuration', many: 'access configurations' },
     policy: byAdministrators,
     changeDescription:
-      'Replaces the whole document. Takes effect everywhere within a second, and signs nobody out. `dryRun=true` compares the document with the sign-ins of the last 24 hours.',
-    body: accessConfigSchema,
+      'Replaces the whole document. Takes effect everywhere within a second, and signs nobody out. Without `freshProofMinutes`, that field does not change. `dryRun=true` compares the document with the sign-ins of the last 24 hours.',
+    body: accessConfigSchema.partial({ freshProofMinutes: true }).meta({ id: 'AccessConfigInput' }),
     shown: versionSchema,
     change: changeSchema,
     example: { body: example.config, data: example },
     document: config,
+    widens: (before, after) => widens(comparable(before), comparable(after)),
     async dryRun(ifMatch, next) {
       const current = await config.matched(ifMatch);
       return { current, impact: await peaks(next.signInsPerAddressPerMinute) };

@@ -4,7 +4,7 @@ import { AppError } from '../../../core/errors.ts';
 import { newId, type Random } from '../../../core/ids.ts';
 import type { Log } from '../../../platform/log.ts';
 import type { UserStore } from '../user-store.ts';
-import { type LoginResult, type OidcClient, reasonOf } from '../oidc-client.ts';
+import { type LoginAttempt, type LoginResult, type OidcClient, reasonOf } from '../oidc-client.ts';
 import { UnknownEncryptionKey, type Encryption } from '../../../platform/encryption.ts';
 import { secretDigest } from '../../../platform/encrypted-text.ts';
 import { encryptTokens } from '../sessions/session-token.ts';
@@ -18,7 +18,12 @@ import { safeReturnTo } from './return-to.ts';
  * browser by a cookie secret (contract 10.11), so that an attacker cannot inject a code from another browser.
  */
 export type LoginFlow = {
-  start(input: { returnTo: string | undefined; browserSecret: string | undefined }): Promise<{
+  start(input: {
+    returnTo: string | undefined;
+    browserSecret: string | undefined;
+    /** The person must prove again who they are, unless that is a short time ago. Null: an ordinary sign-in. */
+    fresh: { readonly person: UserRef | null } | null;
+  }): Promise<{
     redirect: URL;
     browserSecret: string;
   }>;
@@ -33,6 +38,11 @@ export type LoginOutcome =
   | { kind: 'signed_in'; returnTo: string; cookieValue: string; expiresAt: number; user: UserRef }
   | { kind: 'refused'; reason: 'no_attempt' | 'denied' | 'failed' };
 
+/**
+ * The provider must ask for the password again when it was entered longer ago than a session may idle. Otherwise the
+ * provider's own session would sign an abandoned browser in again without a password.
+ */
+const longestMaxAgeMinutes = 12 * 60;
 const attemptMs = 15 * minute;
 const attemptsPerBrowser = 5;
 const secretShape = /^[A-Za-z0-9_-]{43}$/;
@@ -44,6 +54,8 @@ export function createLoginFlow(deps: {
   users: UserStore;
   sessions: Sessions;
   encryption: Encryption;
+  /** `freshProofMinutes` of `/config/access`; 0 = off. */
+  freshProofMinutes: () => number;
   clock: Clock;
   random: Random;
   log: Log;
@@ -68,6 +80,7 @@ export function createLoginFlow(deps: {
         encryptedFor: (sessionId) => encryptTokens(encryption, sessionId, result.tokens),
         accessExpiresAt: result.tokens.accessExpiresAt,
         authenticatedAt: result.authenticatedAt,
+        methods: result.methods,
       },
       previousSession,
     );
@@ -78,11 +91,9 @@ export function createLoginFlow(deps: {
   function attemptIn(encrypted: string, stateHash: string) {
     try {
       // Written by start() and authenticated by its encryption.
-      return JSON.parse(encryption.decrypt(encrypted, `login:${stateHash}`)) as {
-        state: string;
-        nonce: string;
-        pkceVerifier: string;
-      };
+      const stored = JSON.parse(encryption.decrypt(encrypted, `login:${stateHash}`)) as LoginAttempt;
+      // An older release began the sign-in.
+      return { ...stored, maxAgeSeconds: stored.maxAgeSeconds ?? longestMaxAgeMinutes * 60 };
     } catch (error) {
       if (error instanceof UnknownEncryptionKey) return undefined;
       throw error;
@@ -90,11 +101,14 @@ export function createLoginFlow(deps: {
   }
 
   return {
-    async start({ returnTo, browserSecret }) {
+    async start({ returnTo, browserSecret, fresh }) {
       const browser =
         browserSecret !== undefined && secretShape.test(browserSecret) ? browserSecret : secret();
-      const attempt = { state: secret(), nonce: secret(), pkceVerifier: secret() };
-      const redirect = await client.authorizationUrl(attempt);
+      const minutes = fresh === null ? 0 : deps.freshProofMinutes();
+      const maxAgeSeconds = 60 * (minutes === 0 ? longestMaxAgeMinutes : minutes);
+      const attempt = { state: secret(), nonce: secret(), pkceVerifier: secret(), maxAgeSeconds };
+      const person = fresh?.person && (await users.findPerson(fresh.person.id));
+      const redirect = await client.authorizationUrl(attempt, person?.email ?? undefined);
       const stateHash = secretDigest(attempt.state);
       await attempts.insert(
         {

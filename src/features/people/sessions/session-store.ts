@@ -6,6 +6,8 @@ export type SessionRecord = {
   readonly id: string;
   readonly user: UserRef;
   readonly createdAt: number;
+  /** When the person last proved who they are; null = not known. */
+  readonly authenticatedAt: number | null;
   readonly lastSeenAt: number;
   /** The absolute end. */
   readonly expiresAt: number;
@@ -28,6 +30,10 @@ export type SessionStore = {
     expiresAt: number;
     encryptedTokens: string;
     accessExpiresAt: number;
+    authenticatedAt: number | null;
+    methods: readonly string[] | null;
+    address: string | null;
+    agent: string | null;
   }): Promise<void>;
   /** Returns the user whose session it was, or undefined when it had ended before. */
   end(id: string): Promise<{ userId: string } | undefined>;
@@ -58,19 +64,22 @@ export function sessionStore(db: Sql, clock: Clock): SessionStore {
   return {
     async findByDigest(digest) {
       const row = await sql<SessionRow>`
-        select s.id, s.created_at, s.last_seen_at, s.expires_at, u.id as user_id, u.issuer, u.subject, u.name
+        select s.id, s.created_at, s.authenticated_at, s.last_seen_at, s.expires_at, u.id as user_id, u.issuer,
+               u.subject, u.name
           from browser_sessions s join users u on u.id = s.user_id
          where s.digest = ${digest} and s.ended_at is null`.first(db);
       if (row === undefined) return undefined;
       const { userId, issuer, subject, name, ...session } = row;
       return { ...session, user: { id: userId, issuer, subject, name } };
     },
-    async insert({ id, digest, userId, expiresAt, encryptedTokens, accessExpiresAt }) {
+    async insert({ id, digest, userId, expiresAt, encryptedTokens, accessExpiresAt, ...signIn }) {
+      const { authenticatedAt, methods, address, agent } = signIn;
       await sql`
         insert into browser_sessions (id, digest, user_id, created_at, last_seen_at, expires_at, tokens_sealed,
-                                      access_expires_at)
+                                      access_expires_at, authenticated_at, methods, address, agent)
         values (${id}, ${digest}, ${userId}, ${now()}, ${now()}, ${new Date(expiresAt)}, ${encryptedTokens},
-                ${new Date(accessExpiresAt)})`.run(db);
+                ${new Date(accessExpiresAt)}, ${authenticatedAt === null ? null : new Date(authenticatedAt)},
+                ${methods}, ${address}, ${agent})`.run(db);
     },
     async end(id) {
       return await sql<{ userId: string }>`

@@ -23,6 +23,8 @@ export type Session = {
   readonly user: UserRef;
   /** Milliseconds: the earlier of the idle and the absolute end, as of this use. */
   readonly expiresAt: number;
+  /** When the person last proved who they are, in milliseconds; null = not known. */
+  readonly authenticatedAt: number | null;
 };
 
 export type SessionAnswer =
@@ -43,6 +45,8 @@ export type Sessions = {
       encryptedFor(sessionId: string): string;
       accessExpiresAt: number;
       authenticatedAt: number | null;
+      /** How the person signed in (`amr`, RFC 8176); null = not known. */
+      methods: readonly string[] | null;
     },
     previousCookie: string | undefined,
   ): Promise<{ id: string; cookieValue: string; expiresAt: number } | undefined>;
@@ -102,7 +106,10 @@ export function createSessions(deps: SessionsDeps): Sessions {
       if (now >= record.expiresAt || now >= seen + sessionIdleMs) return { kind: 'none' };
       lastSeen.set(record.id, now);
       const expiresAt = Math.min(record.expiresAt, now + sessionIdleMs);
-      return { kind: 'active', session: { id: record.id, user: record.user, expiresAt } };
+      return {
+        kind: 'active',
+        session: { id: record.id, user: record.user, expiresAt, authenticatedAt: record.authenticatedAt },
+      };
     },
     async begin(auditContext, user, tokens, previousCookie) {
       const previousDigest =
@@ -132,6 +139,10 @@ export function createSessions(deps: SessionsDeps): Sessions {
           expiresAt,
           encryptedTokens: tokens.encryptedFor(id),
           accessExpiresAt: tokens.accessExpiresAt,
+          authenticatedAt: tokens.authenticatedAt,
+          methods: tokens.methods,
+          address: auditContext.origin.address,
+          agent: auditContext.origin.agent,
         });
         await audit.append({
           event: 'session.started',

@@ -506,7 +506,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       operationId: 'putSiteBack',
       tag: 'Sites administration',
       summary: 'Serve a site again',
-      policy: administratorSession,
+      policy: { ...administratorSession, freshProof: 'always' },
       params: siteParams,
       body: reasonSchema,
       errors: ['site_not_found', 'state_conflict'],

@@ -94,6 +94,7 @@ function rights({ policy }: Route): ErrorCode[] {
     codes.push('identity_binding_required');
   }
   if (policy.tokenScope !== undefined && callers.includes('access_token')) codes.push('forbidden_scope');
+  if (policy.freshProof !== undefined) codes.push('fresh_authentication_required');
   return codes;
 }
 

@@ -47,6 +47,12 @@ export function authPages(deps: {
     // An installation never loses its last administrator, so the check runs only until there is one.
     let isSetUp = false;
 
+    async function personAt(request: FastifyRequest): Promise<UserRef | null> {
+      const value = sessionOf(request);
+      const found = value === undefined ? undefined : await identity.sessions.authenticate(value);
+      return found?.kind === 'active' ? found.session.user : null;
+    }
+
     scope.get('/auth/login', { config: access }, async (request, reply) => {
       identity.limitSignIn('login', request.ip);
       isSetUp ||= await identity.firstAdministrator.hasAdministrator();
@@ -55,6 +61,7 @@ export function authPages(deps: {
       const { redirect, browserSecret } = await identity.login.start({
         returnTo: wanted,
         browserSecret: cookieValue(request.headers.cookie, loginCookie),
+        fresh: queryValue(request, 'fresh') === 'true' ? { person: await personAt(request) } : null,
       });
       return reply
         .header('set-cookie', [

@@ -386,6 +386,31 @@ describe('sessions', () => {
     expect(await sessionKind()).toBe('none');
   });
 
+  test('signing in afresh asks for the password when it is two hours old, with the address of the person', async () => {
+    await browser.signIn(admin.email, admin.password);
+    const signedInAt = clock.now();
+    const authenticatedAt = async () => {
+      const found = await open.identity.sessions.authenticate(browser.cookies.get(session) ?? '');
+      return found.kind === 'active' ? found.session.authenticatedAt : undefined;
+    };
+    clock.advance(119 * minute);
+    expect((await browser.follow(await browser.get('/auth/login?fresh=true'))).text).not.toContain(
+      'password',
+    );
+    expect(await authenticatedAt()).toBe(signedInAt);
+
+    clock.advance(2 * minute);
+    // An ordinary sign-in still needs no password.
+    expect((await browser.follow(await browser.get('/auth/login'))).text).not.toContain('password');
+    const page = await browser.follow(await browser.get('/auth/login?fresh=true&returnTo=/settings/keys'));
+    expect(page.text).toContain('type="password"');
+    expect(page.text).toContain(`value="${admin.email}"`);
+    const action = /<form method="post" action="([^"]+)"/.exec(page.text)?.[1] ?? '';
+    const done = await browser.post(action, { ...admin, decision: 'sign-in' });
+    await browser.follow(done);
+    expect(await authenticatedAt()).toBe(clock.now());
+  });
+
   test('use keeps a session alive across a restart once it was written down', async () => {
     await browser.signIn(admin.email, admin.password);
     const value = browser.cookies.get(session) ?? '';

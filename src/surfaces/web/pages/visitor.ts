@@ -25,9 +25,9 @@ export function visitorReader({
     if (credential.kind === 'session') {
       const found = await sessions.authenticate(credential.value);
       if (found.kind !== 'active') return null;
-      const { id, user, expiresAt } = found.session;
-      request.caller = { kind: 'session', user, sessionId: id, expiresAt };
-      return { user, sessionId: id, expiresAt };
+      const { id: sessionId, ...session } = found.session;
+      request.caller = { kind: 'session', sessionId, ...session };
+      return { user: session.user, sessionId, expiresAt: session.expiresAt };
     }
     const found = await authentication.authenticate(request);
     if (found instanceof AppError) throw found;
