@@ -63,6 +63,12 @@ export const settings: AppSettings = {
   allowsFileRepositories: true,
 };
 
+type SignIn = {
+  tokenMs?: number;
+  /** When the person proved who they are, in milliseconds; null = not known. Absent: the proof stays fresh. */
+  signedInAt?: number | null;
+};
+
 export type Harness = {
   readonly app: App;
   readonly clock: FakeClock;
@@ -72,15 +78,9 @@ export type Harness = {
   /** The folder of staging files. */
   readonly incoming: string;
   /** A person with an account and a browser session. */
-  person(
-    name: string,
-    options?: {
-      admin?: boolean;
-      tokenMs?: number;
-      /** When the person proved who they are, in milliseconds; null = not known. Absent: the proof stays fresh. */
-      signedInAt?: number | null;
-    },
-  ): Promise<Person>;
+  person(name: string, options?: SignIn & { admin?: boolean }): Promise<Person>;
+  /** The same person with another session. */
+  otherBrowser(person: Person): Promise<Person>;
   /** Revokes the access token behind a person's session, as a provider does (RFC 7009). */
   revokeToken(person: Person): void;
   key(owner: Person, options?: KeyOptions): Promise<TestKey>;
@@ -316,6 +316,30 @@ async function build(
     return { id: key.id, value, type: key.type };
   }
 
+  async function signIn(user: UserRef, { tokenMs = 7 * day, signedInAt }: SignIn): Promise<Person> {
+    const accessToken = randomBytes(32).toString('base64url');
+    const tokens: ProviderTokens = {
+      accessToken,
+      refreshToken: null,
+      accessExpiresAt: clock.now() + tokenMs,
+    };
+    shared.tokens.set(accessToken, { subject: user.subject, expiresAt: tokens.accessExpiresAt });
+    const session = await identity.sessions.begin(
+      auditContext,
+      user,
+      {
+        encryptedFor: (sessionId) => encryptTokens(encryption, sessionId, tokens),
+        accessExpiresAt: tokens.accessExpiresAt,
+        // Fresh for as long as a test advances its clock.
+        authenticatedAt: signedInAt === undefined ? clock.now() + 400 * day : signedInAt,
+        methods: ['pwd'],
+      },
+      undefined,
+    );
+    if (session === undefined) throw new Error('The account was signed out meanwhile.');
+    return { user, cookie: session.cookieValue, sessionId: session.id, subject: user.subject, accessToken };
+  }
+
   const harness: Harness = {
     app,
     clock,
@@ -323,7 +347,7 @@ async function build(
     logged,
     blobs,
     incoming: join(shared.folder, 'blobs', 'incoming'),
-    async person(name, { admin = false, tokenMs = 7 * day, signedInAt } = {}) {
+    async person(name, { admin = false, ...signedIn } = {}) {
       const { account } = await identity.accounts.create(auditContext, {
         email: `${name.toLowerCase()}@example.com`,
         name,
@@ -334,28 +358,9 @@ async function build(
       });
       const user = await identity.findUser(account.userId);
       if (user === undefined) throw new Error('The account has no user.');
-      const accessToken = randomBytes(32).toString('base64url');
-      const tokens: ProviderTokens = {
-        accessToken,
-        refreshToken: null,
-        accessExpiresAt: clock.now() + tokenMs,
-      };
-      shared.tokens.set(accessToken, { subject: user.subject, expiresAt: tokens.accessExpiresAt });
-      const session = await identity.sessions.begin(
-        auditContext,
-        user,
-        {
-          encryptedFor: (sessionId) => encryptTokens(encryption, sessionId, tokens),
-          accessExpiresAt: tokens.accessExpiresAt,
-          // Fresh for as long as a test advances its clock.
-          authenticatedAt: signedInAt === undefined ? clock.now() + 400 * day : signedInAt,
-          methods: ['pwd'],
-        },
-        undefined,
-      );
-      if (session === undefined) throw new Error('The account was signed out meanwhile.');
-      return { user, cookie: session.cookieValue, sessionId: session.id, subject: user.subject, accessToken };
+      return await signIn(user, signedIn);
     },
+    otherBrowser: ({ user }) => signIn(user, {}),
     revokeToken: ({ accessToken }) => void shared.tokens.delete(accessToken),
     key: (owner, request = {}) => issued({ type: 'personal', userId: owner.user.id }, request),
     serviceKey: (request = {}) => issued({ type: 'service' }, request),

@@ -113,6 +113,7 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
     holder: deps.holder,
     signInsPerMinute: deps.signInsPerMinute,
     freshProofMinutes: deps.freshProofMinutes,
+    endAtProvider: provider.detachSessionOf,
   });
   return {
     ...people,
@@ -138,8 +139,8 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
       secrets: sessionSecrets,
     }),
     async signOut(auditContext, sessionId, { request, response }) {
-      if (sessionId !== undefined) await people.sessions.end(auditContext, sessionId, 'signed_out');
-      // The tokens issued before stay as they are (contract 3).
+      if (sessionId !== undefined) await people.endSession(auditContext, sessionId, 'signed_out');
+      // Also without a session in Postern. The tokens issued before stay as they are (contract 3).
       await provider.endProviderSession(request, response);
     },
     jobs: identityJobs(deps, people),

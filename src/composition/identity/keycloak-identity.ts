@@ -4,7 +4,6 @@ import { externalAccounts } from '../../features/accounts/external-accounts.ts';
 import { createKeycloak, withoutOwnSignOuts } from '../../features/keycloak/keycloak.ts';
 import { createOidcClient } from '../../features/people/oidc-client.ts';
 import { createPeople } from '../../features/people/people.ts';
-import { signOutWithProvider } from '../../features/people/sessions/provider-sign-out.ts';
 import type { Fetch } from '../../platform/fetch.ts';
 import { type Identity, type IdentityDeps, identityJobs } from './identity.ts';
 
@@ -53,9 +52,9 @@ export function createKeycloakIdentity(
     holder: deps.holder,
     signInsPerMinute: deps.signInsPerMinute,
     freshProofMinutes: deps.freshProofMinutes,
+    endAtProvider: async ({ refreshToken }) =>
+      refreshToken === null ? { kind: 'refused' } : await client.endSession(refreshToken),
   });
-  const endSession = people.sessions.end;
-  const signOut = signOutWithProvider({ read: read.sessions, endSession, client, encryption, log });
   return {
     ...people,
     ...externalAccounts(issuer),
@@ -63,7 +62,7 @@ export function createKeycloakIdentity(
     directory: keycloak.directory,
     connectedClients: keycloak.connectedClients,
     async signOut(auditContext, sessionId) {
-      if (sessionId !== undefined) await signOut(auditContext, sessionId);
+      if (sessionId !== undefined) await people.endSession(auditContext, sessionId, 'signed_out');
     },
     jobs: [...identityJobs(deps, people), ...keycloak.jobs],
     start: keycloak.start,

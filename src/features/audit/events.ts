@@ -21,7 +21,7 @@ export const auditEvents = {
     'An address sent too many invalid keys or access tokens, and was throttled. A throttled sign-in by password is `auth.denied`.',
   'session.started': 'A person signed in.',
   'session.ended':
-    'A session ended by a sign-out or by a new sign-in. A session that expires leaves no event.',
+    'A session ended by a sign-out, by a new sign-in, or from the list of sessions. A session that expires leaves no event.',
   'audit.exported': 'The audit log, or a part of it, was downloaded.',
   'client.connected': 'A client got access to an account beyond the browser session.',
   'client.revoked':

@@ -8,6 +8,8 @@ import { type AnonymousStep, type CountedStep, createSignInLimit } from './login
 import { createLoginFlow, type LoginFlow } from './login/login.ts';
 import type { OidcClient } from './oidc-client.ts';
 import type { Encryption } from '../../platform/encryption.ts';
+import { createOwnSessions, type OwnSessions } from './sessions/own-sessions.ts';
+import { createSessionEnd, type EndAtProvider, type EndSession } from './sessions/session-end.ts';
 import { createFreshProof, type FreshProof } from './sessions/fresh-proof.ts';
 import { createAccessTokens, type SessionToken } from './sessions/session-token.ts';
 import type { SessionStore } from './sessions/session-store.ts';
@@ -27,6 +29,9 @@ export type People = {
   readonly login: LoginFlow;
   readonly known: KnownPeople;
   readonly freshProof: FreshProof;
+  readonly ownSessions: OwnSessions;
+  /** Ends a session and then the session at the provider behind it. */
+  readonly endSession: EndSession;
   /** The token that authorises this session now (contract 10.1). */
   accessTokenFor(sessionId: string): Promise<SessionToken>;
   findUser(id: string): Promise<UserRef | undefined>;
@@ -60,6 +65,7 @@ export type PeopleDeps = {
   signInsPerMinute: () => number;
   /** Minutes for which a sign-in counts as fresh; 0 = off. */
   freshProofMinutes: () => number;
+  endAtProvider: EndAtProvider;
 };
 
 export function createPeople(deps: PeopleDeps): People {
@@ -81,6 +87,13 @@ export function createPeople(deps: PeopleDeps): People {
     holder: deps.holder,
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
     endSession: sessions.end,
+  });
+  const endSession = createSessionEnd({
+    read: read.sessions,
+    endSession: sessions.end,
+    endAtProvider: deps.endAtProvider,
+    encryption,
+    log: deps.log,
   });
   return {
     sessions,
@@ -107,6 +120,13 @@ export function createPeople(deps: PeopleDeps): People {
       return await read.users.learn({ newId: newId(random, 'usr'), issuer, subject, name });
     },
     freshProof: createFreshProof({ minutes: deps.freshProofMinutes, uiOrigin: deps.uiOrigin, clock }),
+    endSession,
+    ownSessions: createOwnSessions({
+      read: read.sessions,
+      users: read.users,
+      flushLastSeen: sessions.flushLastSeen,
+      endSession,
+    }),
     known: createKnownPeople({ issuer: deps.issuer, users: read.users, directory }),
     limitSignIn: createSignInLimit({ clock, signInsPerMinute: deps.signInsPerMinute }),
     stop: () => sessions.flushLastSeen(),
@@ -124,6 +144,7 @@ export { ownId } from './own-id.ts';
 export type { PersonState } from './person-state.ts';
 export { roleSchema } from './schemas.ts';
 export { isAuthenticationValid } from './sessions/authentication-validity.ts';
+export type { EndAtProvider } from './sessions/session-end.ts';
 export type { FreshProof } from './sessions/fresh-proof.ts';
 export type { SessionStore } from './sessions/session-store.ts';
 export type { UserStore } from './user-store.ts';

@@ -64,6 +64,17 @@ export const surfaces: readonly Surface[] = [
     ],
   },
   {
+    id: 'sessions',
+    change: 'Browsers in which a person is signed in',
+    owner: 'Settings → Sessions',
+    note: 'Each person ends their own; an administrator ends those of a person on the page of the account.',
+    places: [
+      page('Sessions', '/settings/sessions'),
+      route('List mine', 'GET /me/sessions', 'listMySessions'),
+      route('Sign out everywhere else', 'DELETE /me/sessions', 'endMyOtherSessions'),
+    ],
+  },
+  {
     id: 'key-policy',
     change: 'API key policy: authentication, issuance, scopes, repositories, lifetimes, rate limits',
     owner: 'Administration → Access controls',
@@ -88,7 +99,7 @@ export const surfaces: readonly Surface[] = [
   },
   {
     id: 'access',
-    change: 'Sign-ins from one address',
+    change: 'Sign-ins from one address, and how old a sign-in may be for a change that gives access',
     owner: 'Administration → Access controls, Sign-in limits',
     note: 'One document with history. Behind a proxy, TRUSTED_PROXIES decides which requests count as one address.',
     places: [

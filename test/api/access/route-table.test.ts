@@ -279,6 +279,12 @@ const table: Record<string, Line> = {
   'DELETE /groups/{id}': ['an administrator’s session', '404 not_found'],
   'GET /me/clients': ['a session', '200'],
   'DELETE /me/clients/{id}': ['a session', '404 not_found'],
+  'GET /me/sessions': ['a session', '200'],
+  'DELETE /me/sessions': ['a session', '200'],
+  'DELETE /me/sessions/{id}': ['a session', '404 not_found'],
+  'GET /users/{id}/sessions': ['an administrator’s session', '404 not_found'],
+  'DELETE /users/{id}/sessions': ['an administrator’s session', '404 not_found'],
+  'DELETE /users/{id}/sessions/{session}': ['an administrator’s session', '404 not_found'],
 
   'GET /audit/events': ['an administrator’s session', '200'],
   'GET /audit/summary': ['an administrator’s session', '200'],

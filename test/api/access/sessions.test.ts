@@ -318,7 +318,7 @@ describe('requests of other pages', () => {
           : { body };
       const own = await h.call(route.method, path, { as: who, ...content, headers: { 'if-match': '*' } });
       const isOfThingsThatAreNotThere =
-        /notices|clients|approvals|agents\/sessions|(?:uploads|servers|connections)\/nothingthere/.test(path);
+        /notices|clients|approvals|\/sessions\/|(?:uploads|servers|connections)\/nothingthere/.test(path);
       expect([route.operationId, own.status]).toEqual([
         route.operationId,
         isOfThingsThatAreNotThere ? 404 : successOf(route),

@@ -41,6 +41,8 @@ const open = (name: string) =>
     'POST /me/tokens/revoke-all',
     'POST /me/notices/{id}/read',
     'DELETE /me/clients/{id}',
+    'DELETE /me/sessions',
+    'DELETE /me/sessions/{id}',
     'DELETE /me/connections/{slug}',
     'POST /me/agents/sessions/{id}/end',
     'POST /me/password',

@@ -1,6 +1,6 @@
 // @module-tag sql
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { hour, second } from '../../../src/core/clock.ts';
+import { second } from '../../../src/core/clock.ts';
 import { memorySource } from '../../../src/features/rate-limit/rate-limit.ts';
 import { isLimitedChange } from '../../../src/platform/http.ts';
 import { commandLine, denialsOf, openFrozenHarness } from '../access/cast.ts';
@@ -37,24 +37,6 @@ const changes = async (count: number, as: Person | string, on: Harness = h): Pro
 const passed = (statuses: readonly number[]) => statuses.filter((status) => status !== 429).length;
 const rename = (to: string) => h.call('PATCH', `/me/tokens/${adas.id}`, { as: ada, body: { name: to } });
 
-/** The same person at another browser. */
-async function anotherSession(person: Person): Promise<Person> {
-  const session = await h.app.services.identity.sessions.begin(
-    { actor: { kind: 'system', id: null, name: 'test', credential: null }, origin: nowhere },
-    person.user,
-    {
-      encryptedFor: () => 'no tokens',
-      accessExpiresAt: h.clock.now() + hour,
-      authenticatedAt: null,
-      methods: null,
-    },
-    undefined,
-  );
-  if (session === undefined) throw new Error('The account was signed out meanwhile.');
-  return { ...person, cookie: session.cookieValue, sessionId: session.id };
-}
-const nowhere = { requestId: null, address: null, agent: null };
-
 describe('changes by people', () => {
   test('RL-03 the 121st change of a minute is refused with the limit and the wait, and succeeds after it', async () => {
     for (let count = 1; count <= 120; count += 1) {
@@ -88,7 +70,7 @@ describe('changes by people', () => {
     const token = `Bearer ${await commandLine(h, 'Root').token(['repos:write'])}`;
     const register = () => h.call('POST', '/repositories', { as: token, body: {} });
     expect(passed(await changes(50, root))).toBe(50);
-    expect(passed(await changes(50, await anotherSession(root), other))).toBe(50);
+    expect(passed(await changes(50, await h.otherBrowser(root), other))).toBe(50);
     for (let count = 1; count <= 20; count += 1) expect((await register()).status).toBe(400);
     expect((await register()).status).toBe(429);
     expect((await change(root, other)).status).toBe(429);
@@ -161,7 +143,7 @@ describe('changes by people', () => {
     ]);
   });
 
-  test('of all changes of people, only the revocation of a key does not count', () => {
+  test('of all changes of people, only the revocation of a key and the end of a session do not count', () => {
     const leftOut = h.app.routes
       .filter((route) => route.method !== 'GET' && typeof route.policy.callers !== 'string')
       .filter((route) => !isLimitedChange(route))
@@ -171,6 +153,10 @@ describe('changes by people', () => {
       'DELETE /me/tokens/{id}',
       'DELETE /tokens/{id}',
       'POST /tokens/revoke',
+      'DELETE /me/sessions',
+      'DELETE /me/sessions/{id}',
+      'DELETE /users/{id}/sessions',
+      'DELETE /users/{id}/sessions/{session}',
     ]);
   });
 });

@@ -1,6 +1,9 @@
 import type { UserRef } from '../../../core/caller.ts';
-import type { Clock } from '../../../core/clock.ts';
+import { type Clock, hour } from '../../../core/clock.ts';
 import { type Sql, sql } from '../../../platform/database/sql.ts';
+
+/** A session that was not used for this long no longer works (contract 3). */
+export const sessionIdleMs = 12 * hour;
 
 export type SessionRecord = {
   readonly id: string;
@@ -11,6 +14,16 @@ export type SessionRecord = {
   readonly lastSeenAt: number;
   /** The absolute end. */
   readonly expiresAt: number;
+};
+
+export type ListedSession = {
+  readonly id: string;
+  readonly agent: string | null;
+  readonly address: string | null;
+  readonly createdAt: number;
+  readonly lastSeenAt: number;
+  readonly authenticatedAt: number | null;
+  readonly methods: string[] | null;
 };
 
 /** The provider's tokens of a session, still encrypted. */
@@ -35,6 +48,8 @@ export type SessionStore = {
     address: string | null;
     agent: string | null;
   }): Promise<void>;
+  /** Sessions that still work, the one used last first; with `id`, that one alone. */
+  listOf(userId: string, limit: number, id?: string): Promise<ListedSession[]>;
   /** Returns the user whose session it was, or undefined when it had ended before. */
   end(id: string): Promise<{ userId: string } | undefined>;
   /** Returns the ids that were ended. */
@@ -81,6 +96,13 @@ export function sessionStore(db: Sql, clock: Clock): SessionStore {
                 ${new Date(accessExpiresAt)}, ${authenticatedAt === null ? null : new Date(authenticatedAt)},
                 ${methods}, ${address}, ${agent})`.run(db);
     },
+    listOf: (userId, limit, id) =>
+      sql<ListedSession>`
+        select id, agent, address, created_at, last_seen_at, authenticated_at, methods from browser_sessions
+         where user_id = ${userId} and ended_at is null and expires_at > ${now()}
+           and last_seen_at > ${new Date(clock.now() - sessionIdleMs)}
+           and (${id ?? null}::text is null or id = ${id ?? null})
+         order by last_seen_at desc, id limit ${limit}`.all(db),
     async end(id) {
       return await sql<{ userId: string }>`
         update browser_sessions set ended_at = ${now()} where id = ${id} and ended_at is null

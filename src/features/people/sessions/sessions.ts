@@ -1,19 +1,18 @@
 import type { AuditContext, UserRef } from '../../../core/caller.ts';
-import { type Clock, day, hour, second } from '../../../core/clock.ts';
+import { type Clock, day, second } from '../../../core/clock.ts';
 import { newId, type Random } from '../../../core/ids.ts';
 import { type ChangeFeed, type ChangeStore, concerns } from '../../../platform/database/change-feed.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { AuditWriter } from '../../audit/audit.ts';
 import { isAuthenticationValid, type SignOuts } from './authentication-validity.ts';
 import { digestOfSessionValue, generateSessionValue } from './session-value.ts';
-import type { SessionRecord, SessionStore } from './session-store.ts';
+import { sessionIdleMs, type SessionRecord, type SessionStore } from './session-store.ts';
 
 /**
  * Browser sessions: 12 hours idle, 7 days absolute (contract 3). A look-up is cached for at most one second, and only
  * while the change feed was read within the last second, so every process refuses an ended session within a second.
  * The times of last use are buffered and written in batches, never on the request path.
  */
-const sessionIdleMs = 12 * hour;
 const sessionAbsoluteMs = 7 * day;
 const cacheMs = 1 * second;
 const maxCached = 20_000;

@@ -433,6 +433,81 @@ describe('sessions', () => {
   });
 });
 
+describe('the list of sessions', () => {
+  const listed = async (path = '/me/sessions', as = browser) =>
+    ((await as.api('GET', path)).json() as { data: Record<string, unknown>[] }).data;
+  const administrator = async () => {
+    const root = new Browser(open.app);
+    await root.signIn(admin.email, admin.password);
+    return root;
+  };
+
+  test('shows each browser of the person with its sign-in, and which one asks', async () => {
+    const { email, password, account } = await makePerson();
+    await browser.signIn(email, password);
+    const other = new BrowserAt('192.0.2.77');
+    clock.advance(minute);
+    await other.signIn(email, password);
+    const sessions = await listed();
+    expect(sessions).toHaveLength(2);
+    expect(sessions.find(({ isCurrent }) => isCurrent === false)).toMatchObject({
+      address: '192.0.2.77',
+      createdAt: new Date(clock.now()).toISOString(),
+      authenticatedAt: new Date(clock.now()).toISOString(),
+    });
+    const seen = await listed(`/users/${account.userId}/sessions`, await administrator());
+    expect(seen.map(({ isCurrent }) => isCurrent)).toEqual([false, false]);
+  });
+
+  test('ends one: that browser is signed out at once, and must prove who it is again', async () => {
+    const { email, password } = await makePerson();
+    const other = new Browser(open.app);
+    await other.signIn(email, password);
+    await browser.signIn(email, password);
+    const lost = (await listed()).find(({ isCurrent }) => isCurrent === false);
+    expect((await browser.api('DELETE', `/me/sessions/${String(lost?.['id'])}`)).status).toBe(200);
+    expect((await other.api('GET', '/me/sessions')).status).toBe(401);
+    const page = await other.follow(await other.get('/auth/login'));
+    expect(page.text).toContain('type="password"');
+    expect(await sessionKind()).toBe('active');
+    expect(open.audit.at(-1)).toMatchObject({ event: 'session.ended', reason: 'ended_by_person' });
+    expect((await browser.api('DELETE', `/me/sessions/${String(lost?.['id'])}`)).status).toBe(404);
+  });
+
+  test('ends every other one of the person, and none of anybody else', async () => {
+    const { email, password } = await makePerson();
+    const others = [new Browser(open.app), new Browser(open.app)];
+    for (const other of others) await other.signIn(email, password);
+    const neighbour = new Browser(open.app);
+    const { email: otherEmail, password: otherPassword } = await makePerson();
+    await neighbour.signIn(otherEmail, otherPassword);
+    await browser.signIn(email, password);
+    expect((await browser.api('DELETE', '/me/sessions')).json()).toMatchObject({ data: { ended: 2 } });
+    expect((await listed()).map(({ isCurrent }) => isCurrent)).toEqual([true]);
+    expect(await listed('/me/sessions', neighbour)).toHaveLength(1);
+    const [foreign] = await listed('/me/sessions', neighbour);
+    expect((await browser.api('DELETE', `/me/sessions/${String(foreign?.['id'])}`)).status).toBe(404);
+    expect(await listed('/me/sessions', neighbour)).toHaveLength(1);
+  });
+
+  test('an administrator ends one session of a person, or all', async () => {
+    const { email, password, account } = await makePerson();
+    const other = new Browser(open.app);
+    await other.signIn(email, password);
+    const root = await administrator();
+    const [only] = await listed(`/users/${account.userId}/sessions`, root);
+    const one = await root.api('DELETE', `/users/${account.userId}/sessions/${String(only?.['id'])}`);
+    expect(one.status).toBe(200);
+    expect(open.audit.at(-1)).toMatchObject({ event: 'session.ended', reason: 'ended_by_administrator' });
+    expect((await other.api('GET', '/me/sessions')).status).toBe(401);
+    await other.signIn(email, password);
+    const all = await root.api('DELETE', `/users/${account.userId}/sessions`);
+    expect(all.json()).toMatchObject({ data: { ended: 1 } });
+    expect((await other.api('GET', '/me/sessions')).status).toBe(401);
+    expect((await root.api('GET', '/users/usr_nobody/sessions')).status).toBe(404);
+  });
+});
+
 describe('what anyone may start', () => {
   test('the sixty-first sign-in of a minute from one address waits, and a minute later it may again', async () => {
     const start = async () => await new Browser(open.app).get('/auth/login');
