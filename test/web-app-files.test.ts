@@ -67,6 +67,7 @@ test('the document has no inline code, a policy that would refuse it, and is not
     '/settings/notices',
     '/settings/refusals',
     '/settings/password',
+    '/settings/sessions',
   ];
   for (const path of [
     '/',

@@ -60,6 +60,7 @@ const pages = (): [path: string, show: State[2]][] => [
   [`/settings/refusals?requestId=${requestId}`, (page) => page.getByText('The key has now').waitFor()],
   ['/settings/command-line', (page) => page.getByText('sha256sum --check').first().waitFor()],
   ['/settings/password', (page) => page.getByRole('button', { name: 'Change password' }).waitFor()],
+  ['/settings/sessions', (page) => page.getByText('This browser').waitFor()],
 ];
 
 testLooks(at, () => pages().map(([path, show]) => [path, path, show]));

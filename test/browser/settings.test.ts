@@ -696,3 +696,38 @@ test('a user changes the password from the menu with the current one, and no pas
     .toBe('/auth/login?returnTo=%2F');
   await context.close();
 });
+
+test('a person sees where they are signed in, and signs out elsewhere', { tags: 'core' }, async () => {
+  const others = [await world.h.otherBrowser(ada), await world.h.otherBrowser(ada)];
+  const { page, context, complaints } = await open('/settings/sessions');
+  const sessions = page.getByRole('main').getByRole('listitem');
+  await expect.poll(() => sessions.filter({ hasText: 'This browser' }).count()).toBe(1);
+  await expect.poll(() => sessions.count()).toBe(3);
+  await page
+    .getByRole('button', { name: /^Sign out A browser/ })
+    .first()
+    .click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Sign out' }).click();
+  await expect.poll(() => sessions.count()).toBe(2);
+  const statuses = await Promise.all(
+    others.map(async (as) => (await world.call('GET', '/me/sessions', { as })).status),
+  );
+  expect(statuses.toSorted()).toEqual([200, 401]);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('a key is created only after a fresh sign-in, and the page asks before the form', {
+  tags: 'core',
+}, async () => {
+  const late = await world.h.person(`Late${(people += 1)}`, { signedInAt: null });
+  const { page, context, complaints } = await open('/settings/keys/new', late);
+  const again = page.getByRole('link', { name: 'Sign in again' });
+  await again.waitFor();
+  await expect
+    .poll(() => again.getAttribute('href'))
+    .toBe('/auth/login?fresh=true&returnTo=%2Fsettings%2Fkeys%2Fnew');
+  await expect.poll(() => page.getByLabel('Name').count()).toBe(0);
+  expect(complaints).toEqual([]);
+  await context.close();
+});

@@ -96,6 +96,12 @@ export const accountOf = (id: string) =>
     queryFn: ({ signal }) => dataOf(api.GET('/people/{id}/account', { params: { path: { id } }, signal })),
   });
 
+export const sessionsOf = (id: string) =>
+  queryOptions({
+    queryKey: ['admin', 'users', 'sessions', id],
+    queryFn: ({ signal }) => dataOf(api.GET('/users/{id}/sessions', { params: { path: { id } }, signal })),
+  });
+
 export const clientsOf = (id: string) =>
   queryOptions({
     queryKey: ['admin', 'users', 'clients', id],

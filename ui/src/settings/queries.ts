@@ -32,6 +32,11 @@ export const myClients = queryOptions({
   queryFn: ({ signal }) => dataOf(api.GET('/me/clients', { signal })),
 });
 
+export const mySessions = queryOptions({
+  queryKey: ['sessions'],
+  queryFn: ({ signal }) => dataOf(api.GET('/me/sessions', { signal })),
+});
+
 export const myConnections = queryOptions({
   queryKey: ['connections'],
   queryFn: ({ signal }) => dataOf(api.GET('/me/connections', { signal })),

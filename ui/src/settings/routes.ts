@@ -105,6 +105,12 @@ const password = createRoute({
   component: lazyRouteComponent(() => import('./password/password-page.tsx'), 'PasswordPage'),
 });
 
+const sessions = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/sessions',
+  component: lazyRouteComponent(() => import('./sessions/sessions-page.tsx'), 'SessionsPage'),
+});
+
 export const settingsRoutes = [
   keys,
   newKey,
@@ -120,4 +126,5 @@ export const settingsRoutes = [
   notices,
   refusals,
   password,
+  sessions,
 ] as const;

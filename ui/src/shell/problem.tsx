@@ -1,6 +1,7 @@
 import { Alert, Anchor, Button, Text } from '@mantine/core';
 import { useLocation } from '@tanstack/react-router';
 import { ApiProblem } from '../api/client.ts';
+import { freshSignIn } from './fresh-sign-in.tsx';
 
 /** Shows the server's error message, with the request id to look up in its log. */
 export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
@@ -15,9 +16,9 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
           Request <code>{requestId}</code>
         </Text>
       )}
-      {isSignedOut(error) && (
+      {(isSignedOut(error) || isStale(error)) && (
         <Text size="sm" mt={4}>
-          <SignInAgain />
+          <SignInAgain isFresh={isStale(error)} />
         </Text>
       )}
       {onRetry !== undefined && !isMissing(error) && (
@@ -30,11 +31,11 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
 }
 
 /** In another tab, so that what is typed here stays; there it leads to the same page. */
-export function SignInAgain() {
+export function SignInAgain({ isFresh = false }: { isFresh?: boolean }) {
   const { href } = useLocation();
   return (
     <Anchor
-      href={`/auth/login?returnTo=${encodeURIComponent(href)}`}
+      href={isFresh ? freshSignIn(href) : `/auth/login?returnTo=${encodeURIComponent(href)}`}
       target="_blank"
       inherit
       underline="always"
@@ -53,6 +54,10 @@ function isSignedOut(error: unknown): boolean {
   return error instanceof ApiProblem && error.status === 401;
 }
 
+function isStale(error: unknown): boolean {
+  return error instanceof ApiProblem && error.code === 'fresh_authentication_required';
+}
+
 function wordsOf(error: unknown) {
   if (!(error instanceof ApiProblem)) {
     return {
@@ -67,6 +72,15 @@ function wordsOf(error: unknown) {
     return {
       title: 'You are signed out',
       message: 'Your session has ended; nothing was changed, and what you typed is still here.',
+      hint: 'Sign in, come back and try again.',
+      requestId,
+    };
+  }
+  if (isStale(error)) {
+    return {
+      title: 'Sign in again first',
+      message:
+        'Your last sign-in is too old for this; nothing was changed, and what you typed is still here.',
       hint: 'Sign in, come back and try again.',
       requestId,
     };

@@ -33,6 +33,7 @@ const settingsPaths = [
   '/settings/notices',
   '/settings/refusals',
   '/settings/password',
+  '/settings/sessions',
 ];
 const sitesPaths = ['/sites', '/sites/new', '/sites/:id'];
 const environmentsPaths = [

@@ -7,6 +7,7 @@ import { Problem } from '../../shell/problem.tsx';
 import { NewKeyForm } from '../../keys/new/new-key-form.tsx';
 import styles from '../../keys/new/new-key.module.css';
 import type { Policy } from '../../keys/new/draft.ts';
+import { FreshSignIn } from '../../shell/fresh-sign-in.tsx';
 
 const route = getRouteApi('/administration/admin/service-keys/new');
 
@@ -65,13 +66,15 @@ export function NewServiceKeyPage() {
         </Alert>
       )}
       {policy !== undefined && (
-        <NewKeyForm
-          policy={policy}
-          prefill={prefill}
-          isForService
-          onCreate={(body) => dataOf(api.POST('/tokens', { body }))}
-          onStored={finish}
-        />
+        <FreshSignIn>
+          <NewKeyForm
+            policy={policy}
+            prefill={prefill}
+            isForService
+            onCreate={(body) => dataOf(api.POST('/tokens', { body }))}
+            onStored={finish}
+          />
+        </FreshSignIn>
       )}
     </div>
   );

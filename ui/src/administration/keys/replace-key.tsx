@@ -6,6 +6,7 @@ import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { queryClient } from '../../api/queries.ts';
 import { announce } from '../../shell/announce.tsx';
+import { FreshSignIn } from '../../shell/fresh-sign-in.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import { exactly } from '../../shell/time.ts';
 import { IssuedDialog } from '../../keys/new/issued-dialog.tsx';
@@ -64,15 +65,18 @@ export function ReplaceKey({ of: key, onClose }: { of: Key; onClose: () => void 
           Sites that the old key published stay with it. The successor cannot change them. After the old key
           expires, no key can.
         </Alert>
-        {error !== undefined && <Problem error={error} />}
-        <Group justify="flex-end" gap="sm">
-          <Button variant="default" onClick={onClose} disabled={isBusy}>
-            Not now
-          </Button>
-          <Button loading={isBusy} onClick={() => void replace()}>
-            Create the successor
-          </Button>
-        </Group>
+        <FreshSignIn>
+          {' '}
+          {error !== undefined && <Problem error={error} />}
+          <Group justify="flex-end" gap="sm">
+            <Button variant="default" onClick={onClose} disabled={isBusy}>
+              Not now
+            </Button>
+            <Button loading={isBusy} onClick={() => void replace()}>
+              Create the successor
+            </Button>
+          </Group>
+        </FreshSignIn>{' '}
       </div>
     </Modal>
   );

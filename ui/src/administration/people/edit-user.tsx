@@ -6,6 +6,7 @@ import { Problem } from '../../shell/problem.tsx';
 import { useChange } from '../../shell/use-change.ts';
 import common from '../admin.module.css';
 import { isBesideFields, type PersonDraft, PersonFields } from './person-fields.tsx';
+import { FreshSignIn } from '../../shell/fresh-sign-in.tsx';
 
 /** Only what was changed is sent, so that two administrators do not undo each other. */
 export function EditUser({ of: user }: { of: Schemas['User'] }) {
@@ -22,22 +23,24 @@ export function EditUser({ of: user }: { of: Schemas['User'] }) {
       <div className={common['head']}>
         <h2 id="who">Who they are</h2>
       </div>
-      <form
-        noValidate
-        className={common['stack']}
-        onSubmit={(event) => {
-          event.preventDefault();
-          run();
-        }}
-      >
-        <PersonFields draft={draft} problem={error} onChange={(part) => setDraft({ ...draft, ...part })} />
-        {error !== undefined && !isBesideFields(error) && <Problem error={error} />}
-        <Group justify="flex-end" gap="sm">
-          <Button type="submit" loading={isBusy} disabled={Object.keys(body).length === 0}>
-            Save
-          </Button>
-        </Group>
-      </form>
+      <FreshSignIn>
+        <form
+          noValidate
+          className={common['stack']}
+          onSubmit={(event) => {
+            event.preventDefault();
+            run();
+          }}
+        >
+          <PersonFields draft={draft} problem={error} onChange={(part) => setDraft({ ...draft, ...part })} />
+          {error !== undefined && !isBesideFields(error) && <Problem error={error} />}
+          <Group justify="flex-end" gap="sm">
+            <Button type="submit" loading={isBusy} disabled={Object.keys(body).length === 0}>
+              Save
+            </Button>
+          </Group>
+        </form>
+      </FreshSignIn>
     </section>
   );
 }

@@ -7,6 +7,7 @@ import { useChange } from '../../shell/use-change.ts';
 import { DialogForm } from '../dialog-form.tsx';
 import { wrongIn } from '../wrong-in.ts';
 import { RoleField } from './person-fields.tsx';
+import { FreshSignIn } from '../../shell/fresh-sign-in.tsx';
 
 type FormProps = {
   /** Without it, a new one. */
@@ -33,35 +34,37 @@ export function GroupForm({ of: group, all, onClose, onDone }: FormProps) {
   });
   const wrong = wrongIn(error, 'name');
   return (
-    <DialogForm
-      send={group === undefined ? 'Create group' : 'Save'}
-      isBusy={isBusy}
-      onSend={run}
-      onClose={onClose}
-    >
-      <TextInput
-        label="Name"
-        data-autofocus
-        required
-        maxLength={100}
-        autoComplete="off"
-        value={name}
-        error={wrong['name']}
-        onChange={({ currentTarget }) => setName(currentTarget.value)}
-      />
-      <Select
-        label="Parent group"
-        description="The group also has the roles of its parent."
-        placeholder="None"
-        radius="md"
-        clearable
-        clearButtonProps={{ 'aria-label': 'No parent group' }}
-        data={all.filter(({ id }) => id !== group?.id).map(({ id, name: label }) => ({ value: id, label }))}
-        value={parentId}
-        onChange={setParent}
-      />
-      <RoleField roles={roles} onChange={setRoles} />
-      {error !== undefined && wrong['name'] === undefined && <Problem error={error} />}
-    </DialogForm>
+    <FreshSignIn>
+      <DialogForm
+        send={group === undefined ? 'Create group' : 'Save'}
+        isBusy={isBusy}
+        onSend={run}
+        onClose={onClose}
+      >
+        <TextInput
+          label="Name"
+          data-autofocus
+          required
+          maxLength={100}
+          autoComplete="off"
+          value={name}
+          error={wrong['name']}
+          onChange={({ currentTarget }) => setName(currentTarget.value)}
+        />
+        <Select
+          label="Parent group"
+          description="The group also has the roles of its parent."
+          placeholder="None"
+          radius="md"
+          clearable
+          clearButtonProps={{ 'aria-label': 'No parent group' }}
+          data={all.filter(({ id }) => id !== group?.id).map(({ id, name: label }) => ({ value: id, label }))}
+          value={parentId}
+          onChange={setParent}
+        />
+        <RoleField roles={roles} onChange={setRoles} />
+        {error !== undefined && wrong['name'] === undefined && <Problem error={error} />}
+      </DialogForm>
+    </FreshSignIn>
   );
 }

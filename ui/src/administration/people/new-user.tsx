@@ -5,6 +5,7 @@ import { useChange } from '../../shell/use-change.ts';
 import { DialogForm } from '../dialog-form.tsx';
 import { isBesideFields, type PersonDraft, PersonFields } from './person-fields.tsx';
 import type { NewPassword } from './shown-once.tsx';
+import { FreshSignIn } from '../../shell/fresh-sign-in.tsx';
 
 type NewProps = { readonly onClose: () => void; readonly onCreated: (shown: NewPassword) => void };
 
@@ -22,9 +23,11 @@ export function NewUser({ onClose, onCreated }: NewProps) {
     refresh: ['admin', 'users'],
   });
   return (
-    <DialogForm send="Create user" isBusy={isBusy} onSend={run} onClose={onClose}>
-      <PersonFields draft={draft} problem={error} onChange={(part) => setDraft({ ...draft, ...part })} />
-      {error !== undefined && !isBesideFields(error) && <Problem error={error} />}
-    </DialogForm>
+    <FreshSignIn>
+      <DialogForm send="Create user" isBusy={isBusy} onSend={run} onClose={onClose}>
+        <PersonFields draft={draft} problem={error} onChange={(part) => setDraft({ ...draft, ...part })} />
+        {error !== undefined && !isBesideFields(error) && <Problem error={error} />}
+      </DialogForm>
+    </FreshSignIn>
   );
 }

@@ -14,6 +14,7 @@ import { ClientsOf } from './clients-of.tsx';
 import { EditUser } from './edit-user.tsx';
 import { isManagedExternally } from './external-accounts.tsx';
 import { KnownPerson } from './known-person.tsx';
+import { SessionsOf } from './sessions-of.tsx';
 import { RoleBadges } from './role-badges.tsx';
 import { type NewPassword, ShownOnce } from './shown-once.tsx';
 import { type Step, UserStep } from './user-steps.tsx';
@@ -73,6 +74,7 @@ function Account({ of: user }: { of: Schemas['User'] }) {
         </dl>
       </section>
       <EditUser key={user.updatedAt} of={user} />
+      <SessionsOf id={user.id} />
       <ClientsOf id={user.id} />
       <section className={common['card']} aria-labelledby="steps">
         <div className={common['head']}>

@@ -1,5 +1,6 @@
 import { Button } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
+import { FreshSignInNote } from '../../shell/fresh-sign-in.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
 import { DocumentView } from '../documents/document-view.tsx';
 import { policyApi } from './policy-api.tsx';
@@ -17,6 +18,7 @@ export function PolicyPage() {
           Sign-in limits
         </Button>
       </PageHead>
+      <FreshSignInNote />
       <DocumentView api={policyApi} sections={policySections} />
     </>
   );

@@ -11,6 +11,7 @@ import common from '../admin.module.css';
 import { DialogForm } from '../dialog-form.tsx';
 import { wrongIn } from '../wrong-in.ts';
 import { paramsOf } from './repository-form.tsx';
+import { FreshSignIn } from '../../shell/fresh-sign-in.tsx';
 
 type Repository = Schemas['Repository'];
 
@@ -101,58 +102,60 @@ function CredentialForm({ of: { fullName, cloneUrl }, onClose }: { of: Repositor
   });
   const wrong = wrongIn(error, needsToken ? 'token' : 'privateKey');
   return (
-    <DialogForm send="Store the credential" isBusy={isBusy} onSend={run} onClose={onClose}>
-      {needsToken ? (
-        <>
-          <PasswordInput
-            label="Token"
-            description="An access token of the git server that may read this repository, and nothing more."
-            data-autofocus
-            required
-            autoComplete="new-password"
-            value={token}
-            error={wrong['token']}
-            onChange={({ currentTarget }) => setToken(currentTarget.value)}
-          />
-          <TextInput
-            label="User name"
-            description="Only if the git server expects a certain one beside the token."
-            placeholder="git"
-            autoComplete="off"
-            value={user}
-            error={wrong['user']}
-            onChange={({ currentTarget }) => setUser(currentTarget.value)}
-          />
-        </>
-      ) : (
-        <>
-          <Textarea
-            label="Private key"
-            description="A deploy key without a passphrase that may read this repository, and nothing more."
-            placeholder="-----BEGIN OPENSSH PRIVATE KEY-----"
-            data-autofocus
-            required
-            rows={5}
-            autoComplete="off"
-            spellCheck={false}
-            value={privateKey}
-            error={wrong['privateKey']}
-            onChange={({ currentTarget }) => setPrivateKey(currentTarget.value)}
-          />
-          <Textarea
-            label="Host keys of the git server"
-            description="The output of ssh-keyscan for its host. Compare it with what the git server publishes."
-            required
-            rows={3}
-            autoComplete="off"
-            spellCheck={false}
-            value={knownHosts}
-            error={wrong['knownHosts']}
-            onChange={({ currentTarget }) => setKnownHosts(currentTarget.value)}
-          />
-        </>
-      )}
-      {error !== undefined && Object.keys(wrong).length === 0 && <Problem error={error} />}
-    </DialogForm>
+    <FreshSignIn>
+      <DialogForm send="Store the credential" isBusy={isBusy} onSend={run} onClose={onClose}>
+        {needsToken ? (
+          <>
+            <PasswordInput
+              label="Token"
+              description="An access token of the git server that may read this repository, and nothing more."
+              data-autofocus
+              required
+              autoComplete="new-password"
+              value={token}
+              error={wrong['token']}
+              onChange={({ currentTarget }) => setToken(currentTarget.value)}
+            />
+            <TextInput
+              label="User name"
+              description="Only if the git server expects a certain one beside the token."
+              placeholder="git"
+              autoComplete="off"
+              value={user}
+              error={wrong['user']}
+              onChange={({ currentTarget }) => setUser(currentTarget.value)}
+            />
+          </>
+        ) : (
+          <>
+            <Textarea
+              label="Private key"
+              description="A deploy key without a passphrase that may read this repository, and nothing more."
+              placeholder="-----BEGIN OPENSSH PRIVATE KEY-----"
+              data-autofocus
+              required
+              rows={5}
+              autoComplete="off"
+              spellCheck={false}
+              value={privateKey}
+              error={wrong['privateKey']}
+              onChange={({ currentTarget }) => setPrivateKey(currentTarget.value)}
+            />
+            <Textarea
+              label="Host keys of the git server"
+              description="The output of ssh-keyscan for its host. Compare it with what the git server publishes."
+              required
+              rows={3}
+              autoComplete="off"
+              spellCheck={false}
+              value={knownHosts}
+              error={wrong['knownHosts']}
+              onChange={({ currentTarget }) => setKnownHosts(currentTarget.value)}
+            />
+          </>
+        )}
+        {error !== undefined && Object.keys(wrong).length === 0 && <Problem error={error} />}
+      </DialogForm>
+    </FreshSignIn>
   );
 }

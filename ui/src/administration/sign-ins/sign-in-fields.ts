@@ -15,4 +15,16 @@ export const signInSections = sectionsOf(bounds.AccessConfig, [
       },
     ],
   },
+  {
+    title: 'Fresh sign-ins',
+    says: 'A browser that was left open, or a stolen session, cannot make itself a key.',
+    fields: [
+      {
+        path: 'freshProofMinutes',
+        label: 'A sign-in is fresh for',
+        says: 'Creating a key, an account or a wider policy needs a sign-in that is not older. 0 switches this off.',
+        unit: 'minutes',
+      },
+    ],
+  },
 ]);

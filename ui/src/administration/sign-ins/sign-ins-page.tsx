@@ -1,5 +1,6 @@
 import { Button } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
+import { FreshSignInNote } from '../../shell/fresh-sign-in.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
 import { DocumentView } from '../documents/document-view.tsx';
 import { signInsApi } from './sign-ins-api.tsx';
@@ -17,6 +18,7 @@ export function SignInsPage() {
           Access controls
         </Button>
       </PageHead>
+      <FreshSignInNote />
       <DocumentView api={signInsApi} sections={signInSections} />
     </>
   );

@@ -13,6 +13,7 @@ import { NewKeyForm } from './new-key-form.tsx';
 import styles from './new-key.module.css';
 import { myPolicy } from '../queries.ts';
 import { focusIfLost } from '../../shell/focus.ts';
+import { FreshSignIn } from '../../shell/fresh-sign-in.tsx';
 
 const route = getRouteApi('/settings/keys/new');
 
@@ -54,12 +55,14 @@ export function NewKeyPage() {
         </Alert>
       )}
       {policy !== undefined && (
-        <NewKeyForm
-          policy={policy}
-          prefill={prefill}
-          onCreate={(body) => dataOf(api.POST('/me/tokens', { body }))}
-          onStored={finish}
-        />
+        <FreshSignIn>
+          <NewKeyForm
+            policy={policy}
+            prefill={prefill}
+            onCreate={(body) => dataOf(api.POST('/me/tokens', { body }))}
+            onStored={finish}
+          />
+        </FreshSignIn>
       )}
       <RevokeDialog
         revoking={revoking}

@@ -2,6 +2,7 @@ import { Alert, Anchor, Skeleton, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { Problem } from '../../shell/problem.tsx';
+import { FreshSignIn } from '../../shell/fresh-sign-in.tsx';
 import type { Key } from '../key-words.ts';
 import styles from '../new/new-key.module.css';
 import { Changeover } from './changeover.tsx';
@@ -54,7 +55,9 @@ function Where({ of: key }: { of: Key }) {
   return (
     <>
       <Steps at={1} />
-      <ReplaceForm key={key.id} of={key} policy={policy} />
+      <FreshSignIn>
+        <ReplaceForm key={key.id} of={key} policy={policy} />
+      </FreshSignIn>
     </>
   );
 }

@@ -10,7 +10,7 @@ import { Moment } from '../../shell/moment.tsx';
 import { useNow } from '../../shell/now.ts';
 import { Problem } from '../../shell/problem.tsx';
 import { Empty } from '../../lists/empty.tsx';
-import styles from './clients-page.module.css';
+import styles from '../../lists/item-list.module.css';
 import { myClients } from '../queries.ts';
 import { focusIfLost } from '../../shell/focus.ts';
 

@@ -11,7 +11,7 @@ import { Moment } from '../../shell/moment.tsx';
 import { useNow } from '../../shell/now.ts';
 import { Problem } from '../../shell/problem.tsx';
 import { useChange } from '../../shell/use-change.ts';
-import styles from '../clients/clients-page.module.css';
+import styles from '../../lists/item-list.module.css';
 import { myConnections } from '../queries.ts';
 import { focusIfLost } from '../../shell/focus.ts';
 

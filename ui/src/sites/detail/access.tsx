@@ -13,7 +13,7 @@ import { Table } from '../../lists/table.tsx';
 import { siteAccess } from '../queries.ts';
 import shared from '../../shell/page.module.css';
 import type { Site } from '../site-words.ts';
-import { browserWords } from './browser-words.ts';
+import { browserWords } from '../../shell/browser-words.ts';
 import styles from './detail.module.css';
 import type { Facts } from './facts.ts';
 import { ReasonedButton } from '../../shell/reasoned-button.tsx';

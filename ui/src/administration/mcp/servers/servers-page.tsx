@@ -14,6 +14,7 @@ import common from '../../admin.module.css';
 import { RowButtons, useEditing } from '../../editing.tsx';
 import { mcpServers } from '../../queries.ts';
 import { TextLink } from '../../text-link.tsx';
+import { FreshSignIn } from '../../../shell/fresh-sign-in.tsx';
 import { ServerForm } from './server-form.tsx';
 
 type Server = Schemas['McpServer'];
@@ -94,8 +95,13 @@ export function ServersPage() {
         title={editing === 'new' ? 'New external MCP server' : 'Change this server'}
         onClose={close}
       >
-        {editing !== undefined && (
-          <ServerForm {...(editing === 'new' ? {} : { of: editing })} onClose={close} onDone={done} />
+        {editing === 'new' && (
+          <FreshSignIn>
+            <ServerForm onClose={close} onDone={done} />
+          </FreshSignIn>
+        )}
+        {editing !== undefined && editing !== 'new' && (
+          <ServerForm of={editing} onClose={close} onDone={done} />
         )}
       </Modal>
       <Modal opened={leaving !== undefined} title="Delete this server?" onClose={close}>
