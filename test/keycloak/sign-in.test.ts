@@ -105,6 +105,34 @@ describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
     ).toBe(true);
   });
 
+  test('a session that a person or an administrator ends must be signed in at Keycloak again', async () => {
+    const { browser, person } = await signedIn();
+    const { browser: boss } = await signedIn(['user', 'admin']);
+    const [one, two] = [new WebBrowser(postern), new WebBrowser(postern)];
+    await one.signIn(person, password);
+    const other = (await browser.api('GET', '/me/sessions')).data.find(
+      ({ isCurrent }: { isCurrent: boolean }) => !isCurrent,
+    );
+    expect(Date.parse(other.authenticatedAt)).toBeGreaterThan(Date.now() - 10 * 60_000);
+    expect((await browser.api('DELETE', `/me/sessions/${other.id}`)).status).toBe(200);
+    await two.signIn(person, password);
+    const { data: me } = await browser.api('GET', '/auth/context');
+    expect((await boss.api('DELETE', `/users/${me.principal.id}/sessions`)).data).toEqual({ ended: 2 });
+    for (const ended of [one, two, browser]) {
+      expect((await ended.api('GET', '/auth/context')).status).toBe(401);
+      expect((await ended.open(`${uiUrl}/auth/login`)).text).toContain('name="password"');
+    }
+  });
+
+  test('signing in afresh asks Keycloak for a proof that is not older, with the name of the person', async () => {
+    const { browser, person } = await signedIn();
+    const start = await browser.send('GET', `${uiUrl}/auth/login?fresh=true`, { accept: 'text/html' });
+    const { searchParams } = new URL(start.headers['location'] ?? '');
+    expect([searchParams.get('max_age'), searchParams.get('login_hint')]).toEqual(['7200', person.email]);
+    const { data } = await browser.api('GET', '/auth/context');
+    expect(Date.parse(data.freshUntil)).toBeGreaterThan(Date.now());
+  });
+
   test('an administrator sees the known people, and what Keycloak says about them now', async () => {
     const { browser: boss } = await signedIn(['user', 'admin']);
     const { browser, person } = await signedIn();

@@ -11,6 +11,7 @@ import common from '../admin.module.css';
 import { accountOf, person } from '../queries.ts';
 import { AccountState } from './account-state.tsx';
 import { ClientsOf } from './clients-of.tsx';
+import { SessionsOf } from './sessions-of.tsx';
 import { ManagesAccounts } from './external-accounts.tsx';
 import { RoleBadges } from './role-badges.tsx';
 import { WhoItIs } from './who-it-is.tsx';
@@ -25,6 +26,7 @@ export function KnownPerson({ id, elsewhere }: { id: string; elsewhere: ApiProbl
       <PageHead title={data.name} intro={<bdi>{data.email ?? 'No e-mail address is known.'}</bdi>} />
       <ManagesAccounts of={elsewhere} />
       <Facts of={data} />
+      <SessionsOf id={id} />
       <ClientsOf id={id} keptBy={elsewhere} />
     </>
   );
