@@ -20,7 +20,7 @@ export function fixedCaller(
     },
     authorization: createAuthorization({
       identityCheck: { ofCaller: principal },
-      freshProof: { require: () => undefined },
+      freshProof: { refusal: async () => null },
       async tokenOfSession() {
         const now = callerNow();
         return now.kind === 'session' ? { kind: 'active', introspection: now.user } : { kind: 'ended' };

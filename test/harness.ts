@@ -333,10 +333,11 @@ async function build(
         // Fresh for as long as a test advances its clock.
         authenticatedAt: signedInAt === undefined ? clock.now() + 400 * day : signedInAt,
         methods: ['pwd'],
+        providerSession: null,
       },
       undefined,
     );
-    if (session === undefined) throw new Error('The account was signed out meanwhile.');
+    if ('refused' in session) throw new Error('The account was signed out meanwhile.');
     return { user, cookie: session.cookieValue, sessionId: session.id, subject: user.subject, accessToken };
   }
 

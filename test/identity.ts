@@ -109,7 +109,7 @@ export async function openIdentityApp(
     },
     holder: `test-${Math.random()}`,
     signInsPerMinute: () => 60,
-    freshProofMinutes: () => 120,
+    freshProofMinutes: { now: async () => 120, last: () => 120 },
     signInRefused: (reason, _origin, userId) => void refusals.push({ reason, userId }),
   });
   await identity.start();

@@ -90,7 +90,10 @@ export function createParts(settings: AppSettings, backends: AppBackends, routes
     log,
     holder,
     signInsPerMinute: () => access.services.accessConfig.lastRead().signInsPerAddressPerMinute,
-    freshProofMinutes: () => access.services.accessConfig.lastRead().freshProofMinutes,
+    freshProofMinutes: {
+      now: async () => (await access.services.accessConfig.inForce()).value.freshProofMinutes,
+      last: () => access.services.accessConfig.lastRead().freshProofMinutes,
+    },
     denials,
     mcp: mcp.resource,
     noteIdentity: metrics.noteIdentity,

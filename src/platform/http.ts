@@ -29,8 +29,8 @@ export type RouteRequest<P, Q, B> = {
   readonly budget: RequestBudget | null;
   /** The bytes of a request to a route with `uploads`; null when it sent JSON. */
   readonly upload: RequestUpload | null;
-  /** For a route with `freshProof: 'sometimes'`. @throws `fresh_authentication_required` */
-  requireFreshProof(): void;
+  /** For a route with `freshProof: 'sometimes'`: the error to throw, or null when the sign-in is fresh. */
+  staleProof(): Promise<Error | null>;
   header(name: string): string | undefined;
 };
 

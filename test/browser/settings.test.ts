@@ -704,7 +704,7 @@ test('a person sees where they are signed in, and signs out elsewhere', { tags: 
   await expect.poll(() => sessions.filter({ hasText: 'This browser' }).count()).toBe(1);
   await expect.poll(() => sessions.count()).toBe(3);
   await page
-    .getByRole('button', { name: /^Sign out A browser/ })
+    .getByRole('button', { name: /^Sign out Unknown browser/ })
     .first()
     .click();
   await page.getByRole('dialog').getByRole('button', { name: 'Sign out' }).click();

@@ -124,7 +124,7 @@ describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
     }
   });
 
-  test('signing in afresh asks Keycloak for a proof that is not older, with the name of the person', async () => {
+  test('a fresh sign-in sends Keycloak the greatest age of a proof, and the address of the person', async () => {
     const { browser, person } = await signedIn();
     const start = await browser.send('GET', `${uiUrl}/auth/login?fresh=true`, { accept: 'text/html' });
     const { searchParams } = new URL(start.headers['location'] ?? '');

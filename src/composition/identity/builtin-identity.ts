@@ -73,6 +73,8 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
       return { subject, name: principal.name, email: principal.email ?? '' };
     },
     signedOutAt: read.accounts.signedOutAt,
+    sessionEndedAt: read.sessions.providerSessionEndedAt,
+    freshProofMinutes: deps.freshProofMinutes.last,
     views: deps.views,
   });
   const { issuer } = provider;
@@ -113,7 +115,7 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
     holder: deps.holder,
     signInsPerMinute: deps.signInsPerMinute,
     freshProofMinutes: deps.freshProofMinutes,
-    endAtProvider: provider.detachSessionOf,
+    endAtProvider: null,
   });
   return {
     ...people,
@@ -139,7 +141,7 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
       secrets: sessionSecrets,
     }),
     async signOut(auditContext, sessionId, { request, response }) {
-      if (sessionId !== undefined) await people.endSession(auditContext, sessionId, 'signed_out');
+      if (sessionId !== undefined) await people.endSessions(auditContext, { id: sessionId }, 'signed_out');
       // Also without a session in Postern. The tokens issued before stay as they are (contract 3).
       await provider.endProviderSession(request, response);
     },

@@ -7,7 +7,7 @@ import type { FirstAdministrator } from '../../features/accounts/first-administr
 import type { Groups } from '../../features/accounts/groups.ts';
 import type { ConnectedClients } from '../../features/people/connected-clients.ts';
 import type { Directory } from '../../features/people/directory/directory.ts';
-import type { People } from '../../features/people/people.ts';
+import type { FreshProofMinutes, People } from '../../features/people/people.ts';
 import { createIdentityCheck } from '../../features/people/identity-check.ts';
 import { createRechecks } from '../../features/people/rechecks.ts';
 import { sweepSignIns } from '../../features/people/sweep.ts';
@@ -59,8 +59,7 @@ export type IdentityDeps = {
   holder: string;
   /** Sign-ins that one address may start in any 60 seconds. */
   signInsPerMinute: () => number;
-  /** Minutes for which a sign-in counts as fresh; 0 = off. */
-  freshProofMinutes: () => number;
+  freshProofMinutes: FreshProofMinutes;
   /** Time limit of the directory in milliseconds. */
   identityTimeoutMs: number;
 };

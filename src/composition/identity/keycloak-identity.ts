@@ -62,7 +62,7 @@ export function createKeycloakIdentity(
     directory: keycloak.directory,
     connectedClients: keycloak.connectedClients,
     async signOut(auditContext, sessionId) {
-      if (sessionId !== undefined) await people.endSession(auditContext, sessionId, 'signed_out');
+      if (sessionId !== undefined) await people.endSessions(auditContext, { id: sessionId }, 'signed_out');
     },
     jobs: [...identityJobs(deps, people), ...keycloak.jobs],
     start: keycloak.start,

@@ -101,9 +101,11 @@ export function userRoutes({ accounts }: { accounts: Accounts }): Route[] {
       success: { status: 200, data: shapes.userResponse },
       errors: ['not_found', 'name_conflict', 'state_conflict'],
       example: { body: { enabled: false }, data: { ...userExample, enabled: false } },
-      async handle({ auditContext, params, body, requireFreshProof }) {
+      async handle({ auditContext, params, body, staleProof }) {
         const { enabled, ...rest } = shapes.definedOf(body);
-        if (enabled !== false || Object.keys(rest).length > 0) requireFreshProof();
+        const onlyDisables = enabled === false && Object.keys(rest).length === 0;
+        const stale = onlyDisables ? null : await staleProof();
+        if (stale !== null) throw stale;
         return { data: toUser(await accounts.change(auditContext, params.id, shapes.definedOf(body))) };
       },
     }),

@@ -218,10 +218,9 @@ export function mcpServerRoutes(servers: McpServers): Route[] {
       errors: ['not_found', 'state_conflict'],
       success: { status: 200, data: changedSchema },
       example: { body: { enabled: false }, data: { ...example, enabled: false, endedConnections: 0 } },
-      async handle({ auditContext, params: { slug: of }, body, requireFreshProof }) {
-        const { url } = (await servers.list()).find(({ slug }) => slug === of) ?? {};
-        if (body.url !== undefined && body.url !== url) requireFreshProof();
-        const { server, endedConnections } = await servers.change(auditContext, of, body);
+      async handle({ auditContext, params: { slug: of }, body, staleProof }) {
+        const stale = await staleProof();
+        const { server, endedConnections } = await servers.change(auditContext, of, body, stale);
         return { data: { ...toShown(server), endedConnections } };
       },
     }),

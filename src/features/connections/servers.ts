@@ -43,7 +43,13 @@ export type McpServers = {
   /** @throws AppError quota_exceeded, name_conflict, invalid_body */
   add(auditContext: AuditContext, input: ServerInput): Promise<McpServer>;
   /** Another URL, issuer or way to sign in removes every connection. @throws AppError not_found, invalid_body, state_conflict */
-  change(auditContext: AuditContext, slug: string, change: ServerChange): Promise<ChangedServer>;
+  /** `stale`: thrown instead of changing the URL, because the sign-in is not fresh; null = it is. */
+  change(
+    auditContext: AuditContext,
+    slug: string,
+    change: ServerChange,
+    stale?: Error | null,
+  ): Promise<ChangedServer>;
   /** @throws AppError not_found; so does tools() */
   remove(auditContext: AuditContext, slug: string): Promise<void>;
   tools(slug: string): Promise<ServerTool[]>;
@@ -144,11 +150,12 @@ export function createMcpServers(deps: {
         await audit.append(eventOf(auditContext, 'server_added', server.slug, { after: server }));
         return server;
       }),
-    async change(auditContext, slug, { issuer, client, ...change }) {
+    async change(auditContext, slug, { issuer, client, ...change }, stale = null) {
       const { before, after, removed } = await tx(async ({ mcpServers, mcpConnections, audit }) => {
         const before = found(await mcpServers.hold(slug), slug);
         const sent = Object.entries(change).filter(([, value]) => value !== undefined);
         const isOtherServer = change.url !== undefined && change.url !== before.url;
+        if (isOtherServer && stale !== null) throw stale;
         // Trust in the tools of one server does not extend to another.
         const kept = isOtherServer ? { ...before, tools: {}, readOnlyTools: [] } : before;
         const changed: McpServer = { ...kept, ...Object.fromEntries(sent) };

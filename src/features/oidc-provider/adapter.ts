@@ -19,6 +19,8 @@ export type AdapterDeps = {
   read: RecordStore;
   /** Milliseconds; null = never. See AccountStore. */
   signedOutAt: (subject: string) => Promise<number | null>;
+  /** When a person ended this session of the provider, in milliseconds; null = never. */
+  sessionEndedAt: (uid: string) => Promise<number | null>;
   tx: Tx<Stores>;
   encryption: Encryption;
   clock: Clock;
@@ -138,16 +140,23 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
     });
   }
 
-  /** Drops a payload whose sign-in happened before the account was signed out everywhere. */
-  async function current(payload: AdapterPayload | undefined): Promise<AdapterPayload | undefined> {
+  /**
+   * Drops a payload whose sign-in happened before the account was signed out everywhere, or before the provider's session was
+   * ended. By its uid a session is found for its tokens, which stay.
+   */
+  async function current(
+    payload: AdapterPayload | undefined,
+    by: 'id' | 'uid' = 'id',
+  ): Promise<AdapterPayload | undefined> {
     if (payload === undefined || !carriesSignIn.has(model)) return payload;
     const { login } = (payload['result'] ?? {}) as { login?: { accountId?: string; ts?: number } };
     const accountId = login?.accountId ?? payload.accountId;
     if (accountId === undefined) return payload;
-    const provedAt = login?.ts ?? payload['loginTs'] ?? payload['authTime'];
-    return isAuthenticationValid(await deps.signedOutAt(accountId), Math.round(Number(provedAt) * 1_000))
-      ? payload
-      : undefined;
+    const provedAt = Math.round(Number(login?.ts ?? payload['loginTs'] ?? payload['authTime']) * 1_000);
+    if (!isAuthenticationValid(await deps.signedOutAt(accountId), provedAt)) return undefined;
+    const uid = by === 'uid' ? undefined : sessionOf(model, payload);
+    if (uid === undefined) return payload;
+    return isAuthenticationValid(await deps.sessionEndedAt(uid), provedAt) ? payload : undefined;
   }
 
   const open = (record: ProviderRecord | undefined): AdapterPayload | undefined => {
@@ -181,7 +190,7 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
       const idHash = secretDigest(id);
       return await usableAgain(await current(open(await read.find(model, idHash))), idHash);
     },
-    findByUid: async (uid) => await current(open(await read.findByUid(model, uid))),
+    findByUid: async (uid) => await current(open(await read.findByUid(model, uid)), 'uid'),
     findByUserCode: async (userCode) =>
       await current(open(await read.findByUserCode(model, secretDigest(userCode)))),
     async consume(id) {
@@ -207,6 +216,12 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
 
 /** The models that carry a sign-in before tokens are issued. Tokens need no check: they end with their grant. */
 const carriesSignIn = new Set(['Session', 'Interaction', 'AuthorizationCode', 'DeviceCode']);
+
+/** The uid of the provider's session that a payload belongs to. */
+function sessionOf(model: string, payload: AdapterPayload): string | undefined {
+  const { session } = payload as { session?: { uid?: string } };
+  return model === 'Session' ? payload.uid : (payload.sessionUid ?? session?.uid);
+}
 
 /** The models that a browser uses during a sign-in, and can get again by starting it again. */
 const beginsAnew = new Set(['Session', 'Interaction']);

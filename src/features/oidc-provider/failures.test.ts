@@ -60,6 +60,7 @@ beforeAll(async () => {
     findEnabledAccount: async () => undefined,
     views,
     random: systemRandom,
+    freshProofMinutes: () => 0,
     log: {
       debug: () => undefined,
       info: () => undefined,

@@ -82,6 +82,8 @@ export type ProviderDeps = {
   views: ProviderViews;
   log: Log;
   random: Random;
+  /** A person allows a client something only with a sign-in that is at most this old; 0 = any. */
+  freshProofMinutes: () => number;
 };
 
 /** Seconds. Contract 3: access token 5 minutes, offline grant 30 days idle and 60 days absolute. */
@@ -109,7 +111,7 @@ export function createProvider(deps: ProviderDeps): Provider {
       short: { httpOnly: true, sameSite: 'lax', signed: true },
     },
     scopes: providerScopes,
-    claims: { openid: ['sub'], profile: ['name'], email: ['email'] },
+      claims: { openid: ['sub', 'sid'], profile: ['name'], email: ['email'] },
     responseTypes: ['code'],
     conformIdTokenClaims: false,
     clockTolerance: 5,
@@ -137,16 +139,21 @@ export function createProvider(deps: ProviderDeps): Provider {
         ? { postern_grant: grantName(token.grantId) }
         : undefined,
     loadExistingGrant,
-    findAccount: async (_ctx, subject) => {
+    findAccount: async (_ctx, subject, token) => {
       const account = await deps.findEnabledAccount(subject);
       if (account === undefined) return undefined;
       return {
         accountId: account.subject,
-        claims: () => ({ sub: account.subject, name: account.name, email: account.email }),
+        claims: () => ({
+          sub: account.subject,
+          name: account.name,
+          email: account.email,
+          ...sessionClaim(token),
+        }),
       };
     },
     interactions: {
-      policy: interactionSteps(),
+      policy: interactionSteps(deps.freshProofMinutes),
       url: (_ctx, interaction) => `${uiOrigin}/identity/interaction/${interaction.uid}`,
     },
     renderError: (ctx, out) => {
@@ -167,6 +174,12 @@ export function createProvider(deps: ProviderDeps): Provider {
   return provider;
 }
 
+/** Only for the web app, which stops accepting what an ended session of the provider proved. */
+function sessionClaim(token: unknown): { sid?: string } {
+  const { clientId, sessionUid } = (token ?? {}) as { clientId?: string; sessionUid?: string };
+  return clientId === webClientId && sessionUid !== undefined ? { sid: sessionUid } : {};
+}
+
 class HardenedProvider extends Provider {
   override createContext(request: IncomingMessage, response: ServerResponse) {
     const ctx = super.createContext(request, response);
@@ -177,12 +190,23 @@ class HardenedProvider extends Provider {
 }
 
 /** The library's steps, and one more: when the account is deleted or disabled, ask for a sign-in instead of failing. */
-function interactionSteps() {
+function interactionSteps(freshProofMinutes: () => number) {
   const policy = interactionPolicy.base();
   policy.get('login')?.checks.add(
     new interactionPolicy.Check('account_gone', 'the account is gone', 'login_required', (ctx) => {
       const isGone = ctx.oidc.session?.accountId !== undefined && ctx.oidc.account === undefined;
       return isGone ? interactionPolicy.Check.REQUEST_PROMPT : interactionPolicy.Check.NO_NEED_TO_PROMPT;
+    }),
+  );
+  // A client that a person allows something acts for up to 60 days, so a session that was left open allows nothing.
+  policy.get('login')?.checks.add(
+    new interactionPolicy.Check('stale', 'the sign-in is too old', 'login_required', (ctx) => {
+      const { session, client } = ctx.oidc;
+      const seconds = 60 * freshProofMinutes();
+      const isAsked = client?.clientId !== webClientId && session?.accountId !== undefined && seconds > 0;
+      return isAsked && session.past(seconds)
+        ? interactionPolicy.Check.REQUEST_PROMPT
+        : interactionPolicy.Check.NO_NEED_TO_PROMPT;
     }),
   );
   return policy;
@@ -197,6 +221,10 @@ async function loadExistingGrant(ctx: KoaContextWithOIDC) {
   const consented = result?.consent?.grantId;
   if (consented !== undefined) return await provider.Grant.find(consented);
   if (client?.clientId !== webClientId || session?.accountId === undefined) return undefined;
+  // The grant of a session stays the same: a sign-in that the person does not finish must not unbind the tokens in use.
+  const before = session.grantIdFor(client.clientId);
+  const known = before === undefined ? undefined : await provider.Grant.find(before);
+  if (known !== undefined) return known;
   const grant = new provider.Grant({ accountId: session.accountId, clientId: client.clientId });
   grant.addOIDCScope('openid profile email');
   await grant.save();

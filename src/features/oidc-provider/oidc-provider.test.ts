@@ -461,11 +461,17 @@ describe('strangers', () => {
     expect(await sessionsKept()).toBeLessThanOrEqual(before);
   });
 
-  test('a person’s own sign-in at the provider still lasts seven days', async () => {
+  test('a person allows a client something only with a fresh sign-in', async () => {
     await browser.signIn(admin.email, admin.password);
-    clock.advance(6 * day);
-    const { answer } = await authorize('openid sites:read', { ...admin, password: 'not asked for' });
-    expect(answer.searchParams.has('code')).toBe(true);
+    const allowed = async (password: string) => {
+      const { answer } = await authorize('openid sites:read', { ...admin, password });
+      return answer.searchParams.has('code');
+    };
+    clock.advance(119 * minute);
+    expect(await allowed('not asked for')).toBe(true);
+    clock.advance(2 * minute);
+    expect(await allowed('not the password')).toBe(false);
+    expect(await allowed(admin.password)).toBe(true);
   });
 
   test.each(['/session/end', '/device', '/device/auth', `/auth/${'a'.repeat(43)}`, '/session/end/success'])(
@@ -710,12 +716,13 @@ describe('what was proved before an account was signed out everywhere', () => {
           accessExpiresAt: clock.now() + minute,
           authenticatedAt,
           methods: null,
+          providerSession: null,
         },
         undefined,
       );
-    expect(await begin(provedAt)).toBeUndefined();
+    expect(await begin(provedAt)).toEqual({ refused: 'signed_out' });
     clock.advance(1);
-    expect(await begin(clock.now())).toBeDefined();
+    expect(await begin(clock.now())).toHaveProperty('cookieValue');
   });
 
   test('signing in again works, and others are not concerned', async () => {

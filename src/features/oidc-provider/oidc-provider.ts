@@ -10,7 +10,7 @@ import type { Encryption } from '../../platform/encryption.ts';
 import type { Fetch } from '../../platform/fetch.ts';
 import type { Log } from '../../platform/log.ts';
 import type { AuditWriter } from '../audit/audit.ts';
-import type { ConnectedClients, EndAtProvider, UserStore } from '../people/people.ts';
+import type { ConnectedClients, UserStore } from '../people/people.ts';
 import { type AdapterDeps, providerAdapter } from './adapter.ts';
 import { hasDocument, isRegistered } from './clients.ts';
 import { createConnectedClients } from './connected-clients.ts';
@@ -46,8 +46,6 @@ export type OidcProvider = {
   removeClient(clientId: string): Promise<void>;
   /** Reaches the endpoints without a network. */
   readonly fetch: Fetch;
-  /** Detaches every browser from the provider session that these tokens belong to. */
-  detachSessionOf: EndAtProvider;
   /** Detaches the browser from its provider session, so that its cookie there does not sign the person in again. */
   endProviderSession(request: IncomingMessage, response: ServerResponse): Promise<void>;
   /** Returns how many keys verify after each process has restarted. @throws SigningKeysUnreadable */
@@ -78,6 +76,8 @@ export type OidcProviderDeps = {
   emailOf: InteractionsDeps['emailOf'];
   findEnabledAccount: FindEnabledAccount;
   signedOutAt: AdapterDeps['signedOutAt'];
+  sessionEndedAt: AdapterDeps['sessionEndedAt'];
+  freshProofMinutes: () => number;
   views: ProviderViews;
 };
 
@@ -92,6 +92,7 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
     issuer,
     read: read.records,
     signedOutAt: deps.signedOutAt,
+    sessionEndedAt: deps.sessionEndedAt,
     tx,
     encryption,
     clock,
@@ -159,15 +160,6 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
       const path = (request.url ?? '/').replace(/^\/identity(?=\/)/, '');
       serveProvider(request, response, { path, address: '127.0.0.1' });
     }),
-    async detachSessionOf({ accessToken, refreshToken }) {
-      const { AccessToken, RefreshToken, Session } = provider();
-      const token =
-        (refreshToken === null ? undefined : await RefreshToken.find(refreshToken)) ??
-        (await AccessToken.find(accessToken));
-      const session = token?.sessionUid === undefined ? undefined : await Session.findByUid(token.sessionUid);
-      await detach(session);
-      return { kind: session === undefined ? 'refused' : 'ended' };
-    },
     endProviderSession: (request, response) => endProviderSession(provider(), request, response),
     rotateSigningKeys: (auditContext) =>
       rotateSigningKeys(auditContext, { read: read.signingKeys, tx, encryption }),
@@ -182,6 +174,7 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
         views: deps.views,
         log,
         random: deps.random,
+        freshProofMinutes: deps.freshProofMinutes,
       });
     },
   };
@@ -191,7 +184,11 @@ function hostsOf(addresses: readonly string[]): string[] {
   return [...new Set(addresses.map((uri) => new URL(uri).host))];
 }
 
-/** Detaches the browser of this request from its provider session. */
+/**
+ * Detaches the browser of this request from its provider session: its cookie, and every copy of it, no longer finds the session.
+ * The session itself continues under a new, unknown id, because online tokens end with it, and signing out of the web app
+ * revokes no token (contract 3).
+ */
 async function endProviderSession(
   provider: Provider,
   request: IncomingMessage,
@@ -200,14 +197,6 @@ async function endProviderSession(
   const { cookies } = provider.createContext(request, response);
   const id = cookies.get(cookieNames.session, { signed: true });
   const session = id === undefined ? undefined : await provider.Session.find(id);
-  await detach(session);
-}
-
-/**
- * The browser's cookie, and every copy of it, no longer finds the session. The session itself continues under a new, unknown
- * id, because online tokens end with it, and signing out of the web app revokes no token (contract 3).
- */
-async function detach(session: InstanceType<Provider['Session']> | undefined): Promise<void> {
   if (session === undefined) return;
   session.resetIdentifier();
   await session.persist();

@@ -8,8 +8,14 @@ import type { Fetch } from '../../platform/fetch.ts';
  * other. An answer that takes longer than two seconds counts as no answer (contract 5).
  */
 export type OidcClient = {
-  /** Rejects with `identity_unavailable`. `loginHint`: the e-mail address of the person who signs in again. */
-  authorizationUrl(attempt: LoginAttempt, loginHint?: string): Promise<URL>;
+  /**
+   * Rejects with `identity_unavailable`. `loginHint`: the e-mail address of the person who signs in again. `mustAsk`: the
+   * provider asks the person, whatever it knows.
+   */
+  authorizationUrl(
+    attempt: LoginAttempt,
+    options?: { readonly loginHint?: string | undefined; readonly mustAsk?: boolean },
+  ): Promise<URL>;
   /** Rejects with a protocol error when the answer does not belong to this attempt. */
   exchange(callback: URL, attempt: LoginAttempt): Promise<LoginResult>;
   refresh(refreshToken: string): Promise<RefreshResult>;
@@ -45,6 +51,8 @@ export type LoginResult = {
   readonly authenticatedAt: number | null;
   /** How the person signed in (`amr`, RFC 8176). Null when the provider does not say. */
   readonly methods: readonly string[] | null;
+  /** The provider's session (`sid`, OpenID Connect Front-Channel Logout). Null when the provider does not say. */
+  readonly providerSession: string | null;
   readonly tokens: ProviderTokens;
 };
 
@@ -101,7 +109,7 @@ export function createOidcClient(deps: OidcClientDeps): OidcClient {
   }
 
   return {
-    async authorizationUrl({ state, nonce, pkceVerifier, maxAgeSeconds }, loginHint) {
+    async authorizationUrl({ state, nonce, pkceVerifier, maxAgeSeconds }, { loginHint, mustAsk } = {}) {
       return client.buildAuthorizationUrl(await configurationOr503(), {
         redirect_uri: redirectUri,
         scope: 'openid profile email',
@@ -111,6 +119,7 @@ export function createOidcClient(deps: OidcClientDeps): OidcClient {
         code_challenge_method: 'S256',
         max_age: String(maxAgeSeconds),
         ...(loginHint === undefined ? {} : { login_hint: loginHint }),
+        ...(mustAsk === true ? { prompt: 'login' } : {}),
       });
     },
     async exchange(callback, attempt) {
@@ -136,6 +145,7 @@ export function createOidcClient(deps: OidcClientDeps): OidcClient {
         email: email?.slice(0, 320) ?? null,
         authenticatedAt: authenticatedAt(claims.auth_time, clock.now()),
         methods: methodsIn(claims['amr']),
+        providerSession: textIn(claims['sid']),
         tokens: tokensOf(answer, null),
       };
     },
@@ -195,6 +205,10 @@ function authenticatedAt(authTime: unknown, now: number): number | null {
   const at = Math.round(authTime * 1_000);
   if (at > now + maxClockSkewMs) throw new Error('The auth_time of the ID token lies in the future.');
   return Math.min(at, now);
+}
+
+function textIn(claim: unknown): string | null {
+  return typeof claim === 'string' && claim !== '' && claim.length <= 200 ? claim : null;
 }
 
 function methodsIn(amr: unknown): string[] | null {

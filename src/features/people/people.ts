@@ -9,8 +9,8 @@ import { createLoginFlow, type LoginFlow } from './login/login.ts';
 import type { OidcClient } from './oidc-client.ts';
 import type { Encryption } from '../../platform/encryption.ts';
 import { createOwnSessions, type OwnSessions } from './sessions/own-sessions.ts';
-import { createSessionEnd, type EndAtProvider, type EndSession } from './sessions/session-end.ts';
-import { createFreshProof, type FreshProof } from './sessions/fresh-proof.ts';
+import { createSessionEnd, type EndAtProvider, type EndSessions } from './sessions/session-end.ts';
+import { createFreshProof, type FreshProof, type FreshProofMinutes } from './sessions/fresh-proof.ts';
 import { createAccessTokens, type SessionToken } from './sessions/session-token.ts';
 import type { SessionStore } from './sessions/session-store.ts';
 import { createSessions, type Sessions, type SessionsDeps } from './sessions/sessions.ts';
@@ -30,8 +30,7 @@ export type People = {
   readonly known: KnownPeople;
   readonly freshProof: FreshProof;
   readonly ownSessions: OwnSessions;
-  /** Ends a session and then the session at the provider behind it. */
-  readonly endSession: EndSession;
+  readonly endSessions: EndSessions;
   /** The token that authorises this session now (contract 10.1). */
   accessTokenFor(sessionId: string): Promise<SessionToken>;
   findUser(id: string): Promise<UserRef | undefined>;
@@ -63,9 +62,9 @@ export type PeopleDeps = {
   holder: string;
   /** Sign-ins that one address may start in any 60 seconds. */
   signInsPerMinute: () => number;
-  /** Minutes for which a sign-in counts as fresh; 0 = off. */
-  freshProofMinutes: () => number;
-  endAtProvider: EndAtProvider;
+  freshProofMinutes: FreshProofMinutes;
+  /** Null: the provider is part of Postern. */
+  endAtProvider: EndAtProvider | null;
 };
 
 export function createPeople(deps: PeopleDeps): People {
@@ -88,9 +87,8 @@ export function createPeople(deps: PeopleDeps): People {
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
     endSession: sessions.end,
   });
-  const endSession = createSessionEnd({
-    read: read.sessions,
-    endSession: sessions.end,
+  const endSessions = createSessionEnd({
+    endWithProvider: sessions.endWithProvider,
     endAtProvider: deps.endAtProvider,
     encryption,
     log: deps.log,
@@ -104,7 +102,7 @@ export function createPeople(deps: PeopleDeps): People {
       users: read.users,
       sessions,
       encryption,
-      freshProofMinutes: deps.freshProofMinutes,
+      freshProofMinutes: deps.freshProofMinutes.last,
       clock,
       random,
       log: deps.log,
@@ -120,12 +118,12 @@ export function createPeople(deps: PeopleDeps): People {
       return await read.users.learn({ newId: newId(random, 'usr'), issuer, subject, name });
     },
     freshProof: createFreshProof({ minutes: deps.freshProofMinutes, uiOrigin: deps.uiOrigin, clock }),
-    endSession,
+    endSessions,
     ownSessions: createOwnSessions({
       read: read.sessions,
       users: read.users,
-      flushLastSeen: sessions.flushLastSeen,
-      endSession,
+      lastSeenHere: sessions.lastSeenHere,
+      endSessions,
     }),
     known: createKnownPeople({ issuer: deps.issuer, users: read.users, directory }),
     limitSignIn: createSignInLimit({ clock, signInsPerMinute: deps.signInsPerMinute }),
@@ -144,7 +142,6 @@ export { ownId } from './own-id.ts';
 export type { PersonState } from './person-state.ts';
 export { roleSchema } from './schemas.ts';
 export { isAuthenticationValid } from './sessions/authentication-validity.ts';
-export type { EndAtProvider } from './sessions/session-end.ts';
-export type { FreshProof } from './sessions/fresh-proof.ts';
+export type { FreshProof, FreshProofMinutes } from './sessions/fresh-proof.ts';
 export type { SessionStore } from './sessions/session-store.ts';
 export type { UserStore } from './user-store.ts';

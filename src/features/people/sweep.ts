@@ -8,10 +8,14 @@ const endedSessionsKeptMs = 30 * day;
 
 /** Removes sign-ins that were not finished in time, and sessions that ended long ago, in batches until none is left. */
 export async function sweepSignIns(
-  read: { attempts: Pick<LoginAttemptStore, 'removeExpired'>; sessions: Pick<SessionStore, 'removeEnded'> },
+  read: {
+    attempts: Pick<LoginAttemptStore, 'removeExpired'>;
+    sessions: Pick<SessionStore, 'removeEnded' | 'removeEndedAtProvider'>;
+  },
   clock: Clock,
 ): Promise<void> {
   const before = clock.now() - endedSessionsKeptMs;
   await inBatches(batch, (limit) => read.attempts.removeExpired(limit));
   await inBatches(batch, (limit) => read.sessions.removeEnded(before, limit));
+  await inBatches(batch, (limit) => read.sessions.removeEndedAtProvider(before, limit));
 }

@@ -45,11 +45,13 @@ export function documentRoutes<T extends object, Shown extends object, Impact>(
   const { operation, tag, title, document, example, toShown, errors = [] } = spec;
   const { policy, widens } = spec;
   const changing: RoutePolicy = widens === undefined ? policy : { ...policy, freshProof: 'sometimes' };
-  const judgedBy =
-    (requireFreshProof: () => void): Judge<T> =>
-    (before, after) => {
-      if (widens?.(before, after) === true) requireFreshProof();
+  const judgedBy = async (staleProof: () => Promise<Error | null>): Promise<Judge<T> | undefined> => {
+    const stale = widens === undefined ? null : await staleProof();
+    if (stale === null) return undefined;
+    return (before, after) => {
+      if (widens?.(before, after) === true) throw stale;
     };
+  };
   // Parsed JSON has no field that is undefined.
   const onto = (before: T, body: object) => ({ ...before, ...body }) as T;
   const path = `/config/${spec.path}`;
@@ -86,7 +88,7 @@ export function documentRoutes<T extends object, Shown extends object, Impact>(
       errors: ['precondition_required', 'precondition_failed', ...errors],
       success: { status: 200, data: spec.change, etag: true },
       example: { body: example.body, data: { ...example.data, dryRun: null } },
-      async handle({ auditContext, body, query, header, requireFreshProof }) {
+      async handle({ auditContext, body, query, header, staleProof }) {
         if (query.dryRun) {
           const next = onto((await document.read()).value, body);
           const { current, impact } = await spec.dryRun(header('if-match'), next);
@@ -94,7 +96,7 @@ export function documentRoutes<T extends object, Shown extends object, Impact>(
           return { data, headers: { etag: current.etag } };
         }
         const next = (before: T) => onto(before, body);
-        const judge = judgedBy(requireFreshProof);
+        const judge = await judgedBy(staleProof);
         const { data, headers } = withEtag(await document.put(auditContext, header('if-match'), next, judge));
         return { data: { ...data, dryRun: null }, headers };
       },
@@ -128,8 +130,8 @@ export function documentRoutes<T extends object, Shown extends object, Impact>(
       errors: ['not_found', 'precondition_required', 'precondition_failed', ...errors],
       success,
       example: { body: { version: 0 }, data: { ...example.data, version: 2 } },
-      async handle({ auditContext, body, header, requireFreshProof }) {
-        const judge = judgedBy(requireFreshProof);
+      async handle({ auditContext, body, header, staleProof }) {
+        const judge = await judgedBy(staleProof);
         return withEtag(await document.revert(auditContext, header('if-match'), body.version, judge));
       },
     }),

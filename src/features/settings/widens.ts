@@ -1,6 +1,6 @@
 /**
  * Whether a document allows more after a change than before: a boolean became true, a number rose, a list has a new entry,
- * or any other value changed. What only allows less needs no fresh sign-in, because an alarm must not wait for one.
+ * or any other value changed. A change that only allows less needs no fresh sign-in, so that nothing delays it in an emergency.
  */
 export function widens(before: unknown, after: unknown): boolean {
   if (typeof before === 'boolean' && typeof after === 'boolean') return after && !before;

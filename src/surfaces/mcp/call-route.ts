@@ -69,7 +69,7 @@ export function routeCaller(deps: {
         ),
         budget: null,
         upload: file === undefined ? null : uploadOf(file, authorize),
-        requireFreshProof: () => deps.authorization.requireFreshProof(caller),
+        staleProof: () => deps.authorization.staleProof(caller),
         header: (name) => (name === 'if-match' ? input.ifMatch : undefined),
       });
       if ('stream' in reply) throw new Error(`The route ${operationId} answers a stream.`);

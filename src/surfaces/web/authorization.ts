@@ -8,14 +8,14 @@ import type { IdentityCheck } from '../../features/people/identity-check.ts';
 export type Authorization = {
   /** Rejects with the error of the first rule that fails, and with 503 when the directory cannot say. */
   authorize(caller: Caller, policy: RoutePolicy): Promise<void>;
-  /** For a handler that decides by the body. @throws `fresh_authentication_required` */
-  requireFreshProof(caller: Caller): void;
+  /** For a handler that decides by the body: the error to throw, or null when the sign-in is fresh. */
+  staleProof(caller: Caller): Promise<AppError | null>;
 };
 
 type Issued = Pick<UserRef, 'issuer' | 'subject'>;
 
 export type AuthorizationDeps = {
-  readonly freshProof: Pick<FreshProof, 'require'>;
+  readonly freshProof: Pick<FreshProof, 'refusal'>;
   readonly identityCheck: Pick<IdentityCheck, 'ofCaller'>;
   /** The token that authorises a session now, and the person it names (contract 10.1). */
   readonly tokenOfSession: (
@@ -53,9 +53,10 @@ export function createAuthorization({
         const { code, ...said } = denial;
         throw new AppError(code, said);
       }
-      if (policy.freshProof === 'always') freshProof.require(caller);
+      const stale = policy.freshProof === 'always' ? await freshProof.refusal(caller) : null;
+      if (stale !== null) throw stale;
     },
-    requireFreshProof: freshProof.require,
+    staleProof: freshProof.refusal,
   };
 }
 

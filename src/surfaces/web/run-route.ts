@@ -99,8 +99,8 @@ class ApiRequest implements RouteRequest<unknown, unknown, unknown> {
     return budgetOf(this.#request.keyUse);
   }
 
-  get requireFreshProof(): () => void {
-    return () => this.#authorization.requireFreshProof(this.caller);
+  get staleProof(): () => Promise<AppError | null> {
+    return () => this.#authorization.staleProof(this.caller);
   }
 
   /** A getter, because handlers take it out of the request and call it alone. */

@@ -19,17 +19,19 @@ type SessionListProps = {
   /** The sentence for a person without a session. */
   readonly none: string;
   readonly onEnd: (session: Session) => Promise<unknown>;
-  /** Ends all but the current one. */
+  /** Ends all but the current one, unless `endsCurrent`. */
   readonly onEndAll: () => Promise<unknown>;
   readonly endAll: string;
+  /** True: also the current one. */
+  readonly endsCurrent?: boolean;
 };
 
 /** The browsers in which a person is signed in, each with a button to sign out there. */
-export function SessionList({ found, refresh, none, onEnd, onEndAll, endAll }: SessionListProps) {
+export function SessionList({ found, refresh, none, onEnd, onEndAll, endAll, ...props }: SessionListProps) {
   const [leaving, setLeaving] = useState<Session | 'all'>();
   const list = useRef<HTMLDivElement>(null);
   const now = useNow();
-  const others = found.data?.filter(({ isCurrent }) => !isCurrent) ?? [];
+  const ending = found.data?.filter(({ isCurrent }) => props.endsCurrent === true || !isCurrent) ?? [];
   return (
     <div ref={list} tabIndex={-1}>
       <List what="sessions" found={found} empty={<Text size="sm">{none}</Text>}>
@@ -68,7 +70,7 @@ export function SessionList({ found, refresh, none, onEnd, onEndAll, endAll }: S
           </ul>
         )}
       </List>
-      {others.length > 1 && (
+      {ending.length > 1 && (
         <Button variant="default" mt="md" onClick={() => setLeaving('all')}>
           {endAll}
         </Button>
@@ -81,7 +83,7 @@ export function SessionList({ found, refresh, none, onEnd, onEndAll, endAll }: S
         {leaving !== undefined && (
           <Confirm
             act={() => (leaving === 'all' ? onEndAll() : onEnd(leaving))}
-            said={leaving === 'all' ? 'The other browsers are signed out.' : 'The browser is signed out.'}
+            said={leaving === 'all' ? 'The browsers are signed out.' : 'The browser is signed out.'}
             refresh={refresh}
             confirm="Sign out"
             keep="Keep signed in"
@@ -89,7 +91,7 @@ export function SessionList({ found, refresh, none, onEnd, onEndAll, endAll }: S
             onDone={() => focusIfLost(list.current)}
           >
             <Text size="sm">
-              {leaving === 'all' ? `${others.length} browsers lose` : <b>{nameOf(leaving)}</b>}
+              {leaving === 'all' ? `${ending.length} browsers lose` : <b>{nameOf(leaving)}</b>}
               {leaving === 'all' ? '' : ' loses'} access immediately. API keys, connected clients and links to
               private sites that are open there stay.
             </Text>
@@ -101,5 +103,5 @@ export function SessionList({ found, refresh, none, onEnd, onEndAll, endAll }: S
 }
 
 function nameOf({ agent }: Session): string {
-  return agent === null ? 'A browser' : browserWords(agent);
+  return agent === null ? 'Unknown browser' : browserWords(agent);
 }

@@ -5,15 +5,16 @@ import { type ReactNode, useState } from 'react';
 import { whoAmI } from '../api/queries.ts';
 
 /**
- * A form that gives access. Asks the user to sign in again before they fill it in, unless they signed in a short time ago.
- * A form that is open stays open: if the sign-in gets too old meanwhile, the server says so.
+ * A form that gives access. Asks the user to sign in again before they fill it in, unless their sign-in is fresh. A form that
+ * is open stays open: if the sign-in gets too old meanwhile, the server says so.
  */
 export function FreshSignIn({ children }: { children: ReactNode }) {
-  const { data: me } = useQuery(whoAmI);
+  const { data: me, isStale } = useQuery(whoAmI);
   const [isOpen, setOpen] = useState(false);
-  const isFresh = me !== undefined && me.freshUntil !== null;
-  if (isFresh && !isOpen) setOpen(true);
-  return me === undefined || isFresh || isOpen ? children : <SignInFirst>This gives access.</SignInFirst>;
+  const isFresh = me === undefined || me.freshUntil !== null;
+  // An answer from an earlier page may be too old to rely on.
+  if (isFresh && !isStale && !isOpen) setOpen(true);
+  return isFresh || isOpen ? children : <SignInFirst>This gives access.</SignInFirst>;
 }
 
 /** For a form in which only some changes need a fresh sign-in. */
@@ -27,7 +28,7 @@ function SignInFirst({ children }: { children: ReactNode }) {
   const { href } = useLocation();
   return (
     <Alert title="Sign in again first" mb="md">
-      <Text size="sm">{children} Your last sign-in is too old for that, so Postern asks who you are.</Text>
+      <Text size="sm">{children} Your last sign-in is too old for it.</Text>
       <Button component="a" href={freshSignIn(href)} size="xs" mt="sm">
         Sign in again
       </Button>

@@ -36,6 +36,8 @@ export type LoginFlow = {
 
 export type LoginOutcome =
   | { kind: 'signed_in'; returnTo: string; cookieValue: string; expiresAt: number; user: UserRef }
+  /** The provider must ask the person, because the session that it knows was ended here. */
+  | { kind: 'prove_again'; redirect: URL }
   | { kind: 'refused'; reason: 'no_attempt' | 'denied' | 'failed' };
 
 /**
@@ -81,10 +83,40 @@ export function createLoginFlow(deps: {
         accessExpiresAt: result.tokens.accessExpiresAt,
         authenticatedAt: result.authenticatedAt,
         methods: result.methods,
+        providerSession: result.providerSession,
       },
       previousSession,
     );
     return { user, session };
+  }
+
+  /** Stores an attempt and returns the address of the provider. */
+  async function ask({
+    browser,
+    returnTo,
+    maxAgeMinutes,
+    options,
+  }: {
+    browser: string;
+    returnTo: string;
+    maxAgeMinutes: number;
+    options: Parameters<OidcClient['authorizationUrl']>[1];
+  }): Promise<URL> {
+    const maxAgeSeconds = 60 * maxAgeMinutes;
+    const attempt = { state: secret(), nonce: secret(), pkceVerifier: secret(), maxAgeSeconds };
+    const redirect = await client.authorizationUrl(attempt, options);
+    const stateHash = secretDigest(attempt.state);
+    await attempts.insert(
+      {
+        stateHash,
+        browserHash: secretDigest(browser),
+        encrypted: encryption.encrypt(JSON.stringify(attempt), `login:${stateHash}`),
+        returnTo,
+        expiresAt: clock.now() + attemptMs,
+      },
+      attemptsPerBrowser,
+    );
+    return redirect;
   }
 
   /** Undefined: the attempt was encrypted under a removed key, so the person must start the sign-in again. */
@@ -105,21 +137,13 @@ export function createLoginFlow(deps: {
       const browser =
         browserSecret !== undefined && secretShape.test(browserSecret) ? browserSecret : secret();
       const minutes = fresh === null ? 0 : deps.freshProofMinutes();
-      const maxAgeSeconds = 60 * (minutes === 0 ? longestMaxAgeMinutes : minutes);
-      const attempt = { state: secret(), nonce: secret(), pkceVerifier: secret(), maxAgeSeconds };
       const person = fresh?.person && (await users.findPerson(fresh.person.id));
-      const redirect = await client.authorizationUrl(attempt, person?.email ?? undefined);
-      const stateHash = secretDigest(attempt.state);
-      await attempts.insert(
-        {
-          stateHash,
-          browserHash: secretDigest(browser),
-          encrypted: encryption.encrypt(JSON.stringify(attempt), `login:${stateHash}`),
-          returnTo: safeReturnTo(returnTo, deps.uiOrigin),
-          expiresAt: clock.now() + attemptMs,
-        },
-        attemptsPerBrowser,
-      );
+      const redirect = await ask({
+        browser,
+        returnTo: safeReturnTo(returnTo, deps.uiOrigin),
+        maxAgeMinutes: minutes === 0 ? longestMaxAgeMinutes : minutes,
+        options: { loginHint: person?.email ?? undefined },
+      });
       return { redirect, browserSecret: browser };
     },
     async finish(auditContext, { callback, browserSecret, previousSession }) {
@@ -141,8 +165,18 @@ export function createLoginFlow(deps: {
         return { kind: 'refused', reason: 'failed' };
       }
       const { user, session } = await begin(auditContext, result, previousSession);
-      // The account was signed out everywhere after the password was typed, so this sign-in is no longer valid.
-      if (session === undefined) return { kind: 'refused', reason: 'failed' };
+      if ('refused' in session) {
+        // The account was signed out everywhere after the password was typed.
+        if (session.refused === 'signed_out') return { kind: 'refused', reason: 'failed' };
+        // The provider still knows a session that was ended here.
+        const redirect = await ask({
+          browser: browserSecret,
+          returnTo: found.returnTo,
+          maxAgeMinutes: longestMaxAgeMinutes,
+          options: { loginHint: result.email ?? undefined, mustAsk: true },
+        });
+        return { kind: 'prove_again', redirect };
+      }
       return {
         kind: 'signed_in',
         returnTo: found.returnTo,

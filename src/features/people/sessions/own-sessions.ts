@@ -1,7 +1,7 @@
 import type { AuditContext } from '../../../core/caller.ts';
 import { AppError } from '../../../core/errors.ts';
 import type { UserStore } from '../user-store.ts';
-import type { EndSession } from './session-end.ts';
+import type { EndSessions } from './session-end.ts';
 import type { ListedSession, SessionStore } from './session-store.ts';
 
 /** The browser sessions of one person, for that person and for administrators. */
@@ -21,11 +21,11 @@ const maxListed = 100;
 export function createOwnSessions(deps: {
   read: Pick<SessionStore, 'listOf'>;
   users: Pick<UserStore, 'find'>;
-  /** Writes when sessions were last used, so that the list shows it. */
-  flushLastSeen: () => Promise<void>;
-  endSession: EndSession;
+  /** When this process last saw a session, in milliseconds; 0 = not since it wrote that. */
+  lastSeenHere: (sessionId: string) => number;
+  endSessions: EndSessions;
 }): OwnSessions {
-  const { read, users, endSession } = deps;
+  const { read, users, lastSeenHere, endSessions } = deps;
 
   async function requirePerson(userId: string): Promise<void> {
     if ((await users.find(userId)) === undefined) throw new AppError('not_found');
@@ -34,23 +34,22 @@ export function createOwnSessions(deps: {
   return {
     async list(userId) {
       await requirePerson(userId);
-      await deps.flushLastSeen();
-      return await read.listOf(userId, maxListed);
+      const found = await read.listOf(userId, maxListed);
+      return found
+        .map((session) => ({
+          ...session,
+          lastSeenAt: Math.max(session.lastSeenAt, lastSeenHere(session.id)),
+        }))
+        .toSorted((one, other) => other.lastSeenAt - one.lastSeenAt);
     },
     async end(auditContext, by, userId, sessionId) {
       const [found] = await read.listOf(userId, 1, sessionId);
       if (found === undefined) throw new AppError('not_found', { message: 'There is no such session.' });
-      await endSession(auditContext, sessionId, `ended_by_${by}`);
+      await endSessions(auditContext, { id: sessionId }, `ended_by_${by}`);
     },
     async endAll(auditContext, by, userId, spared) {
       await requirePerson(userId);
-      let ended = 0;
-      for (;;) {
-        const rest = (await read.listOf(userId, maxListed)).filter(({ id }) => id !== spared);
-        if (rest.length === 0) return ended;
-        for (const { id } of rest) await endSession(auditContext, id, `ended_by_${by}`);
-        ended += rest.length;
-      }
+      return await endSessions(auditContext, { userId, spared }, `ended_by_${by}`);
     },
   };
 }

@@ -1,9 +1,12 @@
 import type { UserRef } from '../../../core/caller.ts';
-import { type Clock, hour } from '../../../core/clock.ts';
+import { type Clock, hour, minute } from '../../../core/clock.ts';
 import { type Sql, sql } from '../../../platform/database/sql.ts';
 
 /** A session that was not used for this long no longer works (contract 3). */
 export const sessionIdleMs = 12 * hour;
+
+/** Each process writes the last use of sessions every 30 seconds. */
+const writtenLateMs = minute;
 
 export type SessionRecord = {
   readonly id: string;
@@ -24,6 +27,14 @@ export type ListedSession = {
   readonly lastSeenAt: number;
   readonly authenticatedAt: number | null;
   readonly methods: string[] | null;
+};
+
+export type EndedSession = {
+  readonly id: string;
+  readonly userId: string;
+  readonly providerSession: string | null;
+  /** The provider's tokens, still encrypted. */
+  readonly encrypted: string;
 };
 
 /** The provider's tokens of a session, still encrypted. */
@@ -47,11 +58,21 @@ export type SessionStore = {
     methods: readonly string[] | null;
     address: string | null;
     agent: string | null;
+    providerSession: string | null;
   }): Promise<void>;
   /** Sessions that still work, the one used last first; with `id`, that one alone. */
   listOf(userId: string, limit: number, id?: string): Promise<ListedSession[]>;
-  /** Returns the user whose session it was, or undefined when it had ended before. */
-  end(id: string): Promise<{ userId: string } | undefined>;
+  /** Until the transaction ends, no session of this person begins, and none of them ends with the others. */
+  hold(userId: string): Promise<void>;
+  /** Returns the session, or undefined when it had ended before. */
+  end(id: string): Promise<EndedSession | undefined>;
+  /** Ends the sessions of a person, without `spared`. */
+  endRest(userId: string, spared: string | null): Promise<EndedSession[]>;
+  /** From now on, what this session of the provider proved before no longer counts. */
+  endAtProvider(providerSession: string): Promise<void>;
+  /** When a session of the provider was ended here, in milliseconds; null = never. */
+  providerSessionEndedAt(providerSession: string): Promise<number | null>;
+  removeEndedAtProvider(before: number, limit: number): Promise<number>;
   /** Returns the ids that were ended. */
   endAllOf(userId: string): Promise<string[]>;
   touch(id: string, lastSeenAt: number): Promise<void>;
@@ -76,6 +97,7 @@ type SessionRow = Omit<SessionRecord, 'user'> & Omit<UserRef, 'id'> & { readonly
 
 export function sessionStore(db: Sql, clock: Clock): SessionStore {
   const now = () => new Date(clock.now());
+  const ended = sql`id, user_id, provider_session, tokens_sealed as encrypted`;
   return {
     async findByDigest(digest) {
       const row = await sql<SessionRow>`
@@ -88,26 +110,52 @@ export function sessionStore(db: Sql, clock: Clock): SessionStore {
       return { ...session, user: { id: userId, issuer, subject, name } };
     },
     async insert({ id, digest, userId, expiresAt, encryptedTokens, accessExpiresAt, ...signIn }) {
-      const { authenticatedAt, methods, address, agent } = signIn;
+      const { authenticatedAt, methods, address, agent, providerSession } = signIn;
       await sql`
         insert into browser_sessions (id, digest, user_id, created_at, last_seen_at, expires_at, tokens_sealed,
-                                      access_expires_at, authenticated_at, methods, address, agent)
+                                      access_expires_at, authenticated_at, methods, address, agent,
+                                      provider_session)
         values (${id}, ${digest}, ${userId}, ${now()}, ${now()}, ${new Date(expiresAt)}, ${encryptedTokens},
                 ${new Date(accessExpiresAt)}, ${authenticatedAt === null ? null : new Date(authenticatedAt)},
-                ${methods}, ${address}, ${agent})`.run(db);
+                ${methods}, ${address}, ${agent}, ${providerSession})`.run(db);
     },
     listOf: (userId, limit, id) =>
       sql<ListedSession>`
         select id, agent, address, created_at, last_seen_at, authenticated_at, methods from browser_sessions
          where user_id = ${userId} and ended_at is null and expires_at > ${now()}
-           and last_seen_at > ${new Date(clock.now() - sessionIdleMs)}
+           and last_seen_at > ${new Date(clock.now() - sessionIdleMs - writtenLateMs)}
            and (${id ?? null}::text is null or id = ${id ?? null})
          order by last_seen_at desc, id limit ${limit}`.all(db),
-    async end(id) {
-      return await sql<{ userId: string }>`
-        update browser_sessions set ended_at = ${now()} where id = ${id} and ended_at is null
-        returning user_id`.first(db);
+    async hold(userId) {
+      await sql`select 1 from users where id = ${userId} for no key update`.run(db);
     },
+    end: (id) =>
+      sql<EndedSession>`
+        update browser_sessions set ended_at = ${now()} where id = ${id} and ended_at is null
+        returning ${ended}`.first(db),
+    endRest: (userId, spared) =>
+      sql<EndedSession>`
+        update browser_sessions set ended_at = ${now()}
+         where user_id = ${userId} and ended_at is null and expires_at > ${now()} and id is distinct from ${spared}
+        returning ${ended}`.all(db),
+    async endAtProvider(providerSession) {
+      await sql`
+        insert into ended_provider_sessions (id, ended_at) values (${providerSession}, ${now()})
+        on conflict (id) do update set ended_at = greatest(ended_provider_sessions.ended_at, excluded.ended_at)`.run(
+        db,
+      );
+    },
+    async providerSessionEndedAt(providerSession) {
+      const row = await sql<{ endedAt: number }>`
+        select ended_at from ended_provider_sessions where id = ${providerSession}`.first(db);
+      return row?.endedAt ?? null;
+    },
+    removeEndedAtProvider: (before, limit) =>
+      sql`
+        delete from ended_provider_sessions where id in (
+          select id from ended_provider_sessions where ended_at < ${new Date(before)} limit ${limit})`.run(
+        db,
+      ),
     async endAllOf(userId) {
       const rows = await sql<{ id: string }>`
         update browser_sessions set ended_at = ${now()} where user_id = ${userId} and ended_at is null

@@ -6,7 +6,7 @@ import type { Tx } from '../../../platform/database/database.ts';
 import type { AuditWriter } from '../../audit/audit.ts';
 import { isAuthenticationValid, type SignOuts } from './authentication-validity.ts';
 import { digestOfSessionValue, generateSessionValue } from './session-value.ts';
-import { sessionIdleMs, type SessionRecord, type SessionStore } from './session-store.ts';
+import { type EndedSession, sessionIdleMs, type SessionRecord, type SessionStore } from './session-store.ts';
 
 /**
  * Browser sessions: 12 hours idle, 7 days absolute (contract 3). A look-up is cached for at most one second, and only
@@ -34,8 +34,8 @@ export type Sessions = {
   /** Finds the session of this cookie value. Rejects with `store_unavailable` when the database does not answer. */
   authenticate(cookieValue: string): Promise<SessionAnswer>;
   /**
-   * Begins a new session with a new id, whatever cookie the browser had (CS-04). Undefined when the account was signed out
-   * everywhere since `authenticatedAt`, the time of the sign-in at the provider (milliseconds; null = not known).
+   * Begins a new session with a new id, whatever cookie the browser had (CS-04). Not when, since `authenticatedAt`, the
+   * account was signed out everywhere (`signed_out`), or the provider's session was ended here (`ended`).
    */
   begin(
     auditContext: AuditContext,
@@ -46,11 +46,24 @@ export type Sessions = {
       authenticatedAt: number | null;
       /** How the person signed in (`amr`, RFC 8176); null = not known. */
       methods: readonly string[] | null;
+      /** The provider's session; null = not known. */
+      providerSession: string | null;
     },
     previousCookie: string | undefined,
-  ): Promise<{ id: string; cookieValue: string; expiresAt: number } | undefined>;
+  ): Promise<{ id: string; cookieValue: string; expiresAt: number } | { refused: 'signed_out' | 'ended' }>;
   /** Idempotent. Ends the UI session only: no token or grant is revoked (contract 3). */
   readonly end: (auditContext: AuditContext, sessionId: string, reason: string) => Promise<void>;
+  /**
+   * Ends these sessions of a person, and what their sessions at the provider proved until now. `spared`: ends all the others.
+   * Returns those that it ended.
+   */
+  readonly endWithProvider: (
+    auditContext: AuditContext,
+    which: { readonly id: string } | { readonly userId: string; readonly spared: string | null },
+    reason: string,
+  ) => Promise<EndedSession[]>;
+  /** When a session was last used, as far as this process knows and has not written yet. */
+  readonly lastSeenHere: (sessionId: string) => number;
   /** Writes when each session was last used. Called by a job and at an orderly stop. */
   readonly flushLastSeen: () => Promise<void>;
 };
@@ -116,8 +129,13 @@ export function createSessions(deps: SessionsDeps): Sessions {
       const id = newId(random, 'ses');
       const { value, digest } = generateSessionValue(secrets, random);
       const expiresAt = clock.now() + sessionAbsoluteMs;
-      const isBegun = await tx(async ({ sessions, accounts, audit, changes }) => {
-        if (!(await isStillGood(accounts, user, tokens.authenticatedAt))) return false;
+      const refused = await tx(async ({ sessions, accounts, audit, changes }) => {
+        await sessions.hold(user.id);
+        if (!(await isStillGood(accounts, user, tokens.authenticatedAt))) return 'signed_out' as const;
+        const { providerSession, authenticatedAt } = tokens;
+        const endedAt =
+          providerSession === null ? null : await sessions.providerSessionEndedAt(providerSession);
+        if (!isAuthenticationValid(endedAt, authenticatedAt ?? 0)) return 'ended' as const;
         const previous =
           previousDigest === undefined ? undefined : await sessions.findByDigest(previousDigest);
         if (previous !== undefined) {
@@ -138,10 +156,11 @@ export function createSessions(deps: SessionsDeps): Sessions {
           expiresAt,
           encryptedTokens: tokens.encryptedFor(id),
           accessExpiresAt: tokens.accessExpiresAt,
-          authenticatedAt: tokens.authenticatedAt,
+          authenticatedAt,
           methods: tokens.methods,
           address: auditContext.origin.address,
           agent: auditContext.origin.agent,
+          providerSession,
         });
         await audit.append({
           event: 'session.started',
@@ -150,9 +169,9 @@ export function createSessions(deps: SessionsDeps): Sessions {
           outcome: 'success',
           details: { userId: user.id },
         });
-        return true;
+        return null;
       });
-      return isBegun ? { id, cookieValue: value, expiresAt } : undefined;
+      return refused === null ? { id, cookieValue: value, expiresAt } : { refused };
     },
     async end(auditContext, sessionId, reason) {
       await tx(async ({ sessions, audit, changes }) => {
@@ -169,6 +188,28 @@ export function createSessions(deps: SessionsDeps): Sessions {
         });
       });
     },
+    async endWithProvider(auditContext, which, reason) {
+      return await tx(async ({ sessions, audit, changes }) => {
+        if ('userId' in which) await sessions.hold(which.userId);
+        const one = 'id' in which ? await sessions.end(which.id) : undefined;
+        const ended = 'userId' in which ? await sessions.endRest(which.userId, which.spared) : [one];
+        const found = ended.filter((session) => session !== undefined);
+        for (const { id, userId, providerSession } of found) {
+          if (providerSession !== null) await sessions.endAtProvider(providerSession);
+          await changes.publish({ topic: 'session', subject: id });
+          await audit.append({
+            event: 'session.ended',
+            auditContext,
+            target: { kind: 'session', id },
+            outcome: 'success',
+            reason,
+            details: { userId },
+          });
+        }
+        return found;
+      });
+    },
+    lastSeenHere: (sessionId) => lastSeen.get(sessionId) ?? 0,
     async flushLastSeen() {
       const batch = [...lastSeen];
       if (batch.length === 0) return;

@@ -31,9 +31,10 @@ export function needsInWords(policy: RoutePolicy): string[] {
   if (policy.tokenScope !== undefined && policy.callers.includes('access_token')) {
     needs.push(`Access tokens need the OAuth scope \`${policy.tokenScope}\`.`);
   }
-  if (policy.freshProof === 'always') needs.push('The person must have signed in a short time ago.');
+  if (policy.freshProof === 'always')
+    needs.push('The person must have signed in within `freshProofMinutes`.');
   if (policy.freshProof === 'sometimes')
-    needs.push('For a change that gives more access, the person must have signed in a short time ago.');
+    needs.push('A change that gives more access needs a sign-in within `freshProofMinutes`.');
   return needs;
 }
 

@@ -77,6 +77,7 @@ export function authPages(deps: {
         browserSecret: cookieValue(request.headers.cookie, loginCookie),
         previousSession: sessionOf(request),
       });
+      if (outcome.kind === 'prove_again') return reply.redirect(outcome.redirect.href, 303);
       if (outcome.kind === 'refused') {
         // The Back button opens the answer of a finished sign-in.
         if (outcome.reason === 'no_attempt' && (await isSignedIn(request, identity.sessions)))

@@ -140,7 +140,7 @@ describe('signing in', () => {
     expect(right.status).toBe(403);
     expect(right.text).toContain('disabled');
     const wrong = await new Browser(open.app).signIn(person.email, 'not the password');
-    expect(wrong.text).not.toContain('disabled');
+    expect(wrong.text).not.toContain('is disabled');
     expect(browser.cookies.has(session)).toBe(false);
   });
 
@@ -386,7 +386,7 @@ describe('sessions', () => {
     expect(await sessionKind()).toBe('none');
   });
 
-  test('signing in afresh asks for the password when it is two hours old, with the address of the person', async () => {
+  test('a fresh sign-in asks for the password when it is two hours old, with the address of the person', async () => {
     await browser.signIn(admin.email, admin.password);
     const signedInAt = clock.now();
     const authenticatedAt = async () => {
@@ -472,6 +472,66 @@ describe('the list of sessions', () => {
     expect(await sessionKind()).toBe('active');
     expect(open.audit.at(-1)).toMatchObject({ event: 'session.ended', reason: 'ended_by_person' });
     expect((await browser.api('DELETE', `/me/sessions/${String(lost?.['id'])}`)).status).toBe(404);
+  });
+
+  /** Another browser of the person, and what ends its session from the first. */
+  async function lostBrowser() {
+    const { email, password } = await makePerson();
+    const lost = new Browser(open.app);
+    await lost.signIn(email, password);
+    clock.advance(1_000);
+    await browser.signIn(email, password);
+    const [other] = (await listed()).filter(({ isCurrent }) => isCurrent === false);
+    const end = () => browser.api('DELETE', `/me/sessions/${String(other?.['id'])}`);
+    return { lost, end };
+  }
+  const asksForPassword = async (who: Browser, path = '/auth/login') =>
+    (await who.follow(await who.get(path))).text.includes('type="password"');
+
+  test('an ended browser must type the password, whatever it has begun before', async () => {
+    const { lost, end } = await lostBrowser();
+    // A sign-in that was begun and dropped, and a code of the provider that was not used yet.
+    await lost.get((await lost.get('/auth/login')).location ?? '');
+    let step = await lost.get('/auth/login?returnTo=/kept');
+    while (step.location !== undefined && !step.location.includes('/auth/callback')) {
+      const { pathname, search } = new URL(step.location, 'http://localhost:3000');
+      step = await lost.get(pathname + search);
+    }
+    const { pathname, search } = new URL(step.location ?? '', 'http://localhost:3000');
+    clock.advance(1_000);
+    expect((await end()).status).toBe(200);
+    expect((await lost.follow(await lost.get(pathname + search))).status).toBe(400);
+    expect((await lost.api('GET', '/me/sessions')).status).toBe(401);
+    expect(await asksForPassword(lost)).toBe(true);
+  });
+
+  test('a copy of the cookies of an ended browser signs nobody in', async () => {
+    const { lost, end } = await lostBrowser();
+    const copy = new Browser(open.app);
+    for (const [name, value] of lost.cookies) copy.cookies.set(name, value);
+    clock.advance(1_000);
+    expect((await end()).status).toBe(200);
+    expect(await asksForPassword(copy)).toBe(true);
+  });
+
+  test('the ended browser signs in again with the password', async () => {
+    const { email, password } = await makePerson();
+    await browser.signIn(email, password);
+    const lost = new Browser(open.app);
+    await lost.signIn(email, password);
+    clock.advance(1_000);
+    expect((await browser.api('DELETE', '/me/sessions')).json()).toMatchObject({ data: { ended: 1 } });
+    clock.advance(1_000);
+    await lost.signIn(email, password);
+    expect((await lost.api('GET', '/me/sessions')).status).toBe(200);
+  });
+
+  test('a fresh sign-in that the person does not finish changes nothing', async () => {
+    const { email, password } = await makePerson({ roles: ['user', 'admin'] });
+    await browser.signIn(email, password);
+    clock.advance(121 * minute);
+    expect(await asksForPassword(browser, '/auth/login?fresh=true')).toBe(true);
+    expect((await browser.api('GET', '/users')).status).toBe(200);
   });
 
   test('ends every other one of the person, and none of anybody else', async () => {

@@ -66,7 +66,6 @@ export function ReplaceKey({ of: key, onClose }: { of: Key; onClose: () => void 
           expires, no key can.
         </Alert>
         <FreshSignIn>
-          {' '}
           {error !== undefined && <Problem error={error} />}
           <Group justify="flex-end" gap="sm">
             <Button variant="default" onClick={onClose} disabled={isBusy}>
@@ -76,7 +75,7 @@ export function ReplaceKey({ of: key, onClose }: { of: Key; onClose: () => void 
               Create the successor
             </Button>
           </Group>
-        </FreshSignIn>{' '}
+        </FreshSignIn>
       </div>
     </Modal>
   );

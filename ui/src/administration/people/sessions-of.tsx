@@ -20,6 +20,7 @@ export function SessionsOf({ id }: { id: string }) {
         }
         onEndAll={() => unwrap(api.DELETE('/users/{id}/sessions', { params: { path: { id } } }))}
         endAll="Sign out everywhere"
+        endsCurrent
       />
     </section>
   );

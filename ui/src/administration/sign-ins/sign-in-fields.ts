@@ -17,7 +17,7 @@ export const signInSections = sectionsOf(bounds.AccessConfig, [
   },
   {
     title: 'Fresh sign-ins',
-    says: 'A browser that was left open, or a stolen session, cannot make itself a key.',
+    says: 'A browser that was left open, or a stolen session, cannot create a key.',
     fields: [
       {
         path: 'freshProofMinutes',

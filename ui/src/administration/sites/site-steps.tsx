@@ -4,6 +4,7 @@ import { api, unwrap } from '../../api/client.ts';
 import { Confirm } from '../../shell/confirm.tsx';
 import common from '../admin.module.css';
 import { ReasonField } from '../reason-field.tsx';
+import { FreshSignIn } from '../../shell/fresh-sign-in.tsx';
 
 /** Takes down or reinstates a site, without showing its content. */
 export type Stopping = { readonly id: string; readonly name: string | null };
@@ -50,34 +51,36 @@ export function TakeDown({ of: site, onClose, onDone }: StepProps & { of: Stoppi
 export function PutBack({ id, onClose, onDone }: StepProps & { id: string }) {
   const [reason, setReason] = useState('');
   return (
-    <Confirm
-      act={() =>
-        unwrap(
-          api.POST('/sites/{id}/put-back', { params: { path: { id } }, body: { reason: reason.trim() } }),
-        )
-      }
-      said="The site is served again."
-      refresh={['admin', 'sites']}
-      confirm="Serve it again"
-      keep="Not yet"
-      isHarmless
-      isReady={reason.trim() !== ''}
-      onClose={onClose}
-      onDone={onDone}
-    >
-      <div className={common['stack']}>
-        <Text size="sm">
-          <code>{id}</code> is served again at the same address. If it is private, browsers need new grants.
-        </Text>
-        <ReasonField
-          description="Recorded in the audit log."
-          placeholder="The page was removed"
-          isRequired
-          isFirst
-          value={reason}
-          onChange={setReason}
-        />
-      </div>
-    </Confirm>
+    <FreshSignIn>
+      <Confirm
+        act={() =>
+          unwrap(
+            api.POST('/sites/{id}/put-back', { params: { path: { id } }, body: { reason: reason.trim() } }),
+          )
+        }
+        said="The site is served again."
+        refresh={['admin', 'sites']}
+        confirm="Serve it again"
+        keep="Not yet"
+        isHarmless
+        isReady={reason.trim() !== ''}
+        onClose={onClose}
+        onDone={onDone}
+      >
+        <div className={common['stack']}>
+          <Text size="sm">
+            <code>{id}</code> is served again at the same address. If it is private, browsers need new grants.
+          </Text>
+          <ReasonField
+            description="Recorded in the audit log."
+            placeholder="The page was removed"
+            isRequired
+            isFirst
+            value={reason}
+            onChange={setReason}
+          />
+        </div>
+      </Confirm>
+    </FreshSignIn>
   );
 }
