@@ -12,6 +12,7 @@ import { generateSetupToken } from '../src/features/accounts/setup-token.ts';
 import { groupRoutes } from '../src/features/accounts/group-routes.ts';
 import { userRoutes } from '../src/features/accounts/routes.ts';
 import { clientRoutes } from '../src/features/people/client-routes.ts';
+import { passkeyRoutes } from '../src/features/passkeys/routes.ts';
 import { sessionRoutes } from '../src/features/people/sessions/session-routes.ts';
 import { peopleRoutes } from '../src/features/people/routes.ts';
 import { announcing, type ChangeFeed, createChangeFeed } from '../src/platform/database/change-feed.ts';
@@ -133,6 +134,7 @@ export async function openIdentityApp(
       ...clientRoutes(identity),
       ...peopleRoutes(identity),
       ...sessionRoutes(identity),
+      ...passkeyRoutes(identity),
     ],
     pages: [
       authPages({ identity, uiOrigin, clock, ...nobody }),

@@ -68,6 +68,7 @@ test('the document has no inline code, a policy that would refuse it, and is not
     '/settings/refusals',
     '/settings/password',
     '/settings/sessions',
+    '/settings/passkeys',
   ];
   for (const path of [
     '/',

@@ -25,6 +25,11 @@ export const errorRegistry = {
     'The repository selection is not valid.',
     'Send {"mode":"all"} or {"mode":"selected","repositories":[…]} with 1 to 50 names.',
   ],
+  invalid_passkey: [
+    400,
+    'The passkey could not be verified.',
+    'Try again, or use another authenticator that verifies the person by a PIN, a fingerprint or a face.',
+  ],
   repo_not_found: [
     400,
     'A named repository is not registered.',

@@ -30,6 +30,7 @@ export type IdPrefix =
   | 'grp'
   | 'repo'
   | 'evt'
+  | 'psk'
   | 'ses'
   | 'agd'
   | 'agp'

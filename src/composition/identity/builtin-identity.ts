@@ -4,6 +4,7 @@ import { builtinDirectory } from '../../features/accounts/builtin-directory.ts';
 import { createFirstAdministrator } from '../../features/accounts/first-administrator.ts';
 import { createGroups } from '../../features/accounts/groups.ts';
 import { createKnownDevices, type KnownDevices } from '../../features/accounts/known-devices.ts';
+import { createPasskeys, relyingPartyOf } from '../../features/passkeys/passkeys.ts';
 import { createPasswordCheck, type SignInRefusal } from '../../features/accounts/password-check.ts';
 import { createPasswords, type PasswordCost } from '../../features/accounts/passwords.ts';
 import { createSignInThrottle } from '../../features/accounts/sign-in-throttle.ts';
@@ -51,6 +52,23 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
     throttle: createSignInThrottle({ clock }),
     refused: deps.signInRefused,
   });
+  const accounts = createAccounts({
+    issuer: `${uiOrigin}/identity`,
+    read,
+    tx,
+    passwords,
+    checkPassword,
+    random,
+  });
+  const passkeys = createPasskeys({
+    party: relyingPartyOf(uiOrigin),
+    read,
+    tx,
+    accounts,
+    clock,
+    random,
+    refused: (origin, userId) => deps.signInRefused('passkey_refused', origin, userId),
+  });
   const provider = createOidcProvider({
     uiOrigin,
     mcp: deps.mcp,
@@ -61,6 +79,7 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
     log,
     encryption,
     sessionSecrets,
+    passkeys,
     checkPassword,
     async emailOf(subject) {
       const account = subject === undefined ? undefined : await read.accounts.findBySubject(subject);
@@ -129,7 +148,8 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
     rotateSigningKeys: provider.rotateSigningKeys,
     connectedClients: provider.connectedClients,
     knownDevices,
-    accounts: createAccounts({ issuer, read, tx, passwords, checkPassword, random }),
+    accounts,
+    passkeys,
     groups: createGroups({ read, tx, random }),
     firstAdministrator: createFirstAdministrator({
       issuer,

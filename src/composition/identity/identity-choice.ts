@@ -13,6 +13,7 @@ import { userRoutes } from '../../features/accounts/routes.ts';
 import { groupRoutes } from '../../features/accounts/group-routes.ts';
 import { clientRoutes } from '../../features/people/client-routes.ts';
 import { personStates } from '../../features/people/person-state.ts';
+import { passkeyRoutes } from '../../features/passkeys/routes.ts';
 import { sessionRoutes } from '../../features/people/sessions/session-routes.ts';
 import { peopleRoutes } from '../../features/people/routes.ts';
 import { networkFetch } from '../../platform/fetch.ts';
@@ -60,6 +61,7 @@ export function createIdentityPart(deps: IdentityPartDeps) {
       ...clientRoutes(identity),
       ...peopleRoutes(identity),
       ...sessionRoutes(identity),
+      ...passkeyRoutes(identity),
     ],
     jobs: identity.jobs,
     pages({ records }: PageSteps) {

@@ -3,6 +3,7 @@ import type { AuditContext } from '../../core/caller.ts';
 import { type Clock, minute, second } from '../../core/clock.ts';
 import type { Random } from '../../core/ids.ts';
 import type { Accounts } from '../../features/accounts/accounts.ts';
+import type { Passkeys } from '../../features/passkeys/passkeys.ts';
 import type { FirstAdministrator } from '../../features/accounts/first-administrator.ts';
 import type { Groups } from '../../features/accounts/groups.ts';
 import type { ConnectedClients } from '../../features/people/connected-clients.ts';
@@ -25,6 +26,7 @@ export type Identity = People & {
   readonly directory: Directory;
   /** Accounts, groups and the first administrator: refused where another provider keeps them. */
   readonly accounts: Accounts;
+  readonly passkeys: Passkeys;
   readonly groups: Groups;
   readonly connectedClients: ConnectedClients;
   readonly firstAdministrator: FirstAdministrator;

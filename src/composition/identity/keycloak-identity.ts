@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import { externalAccounts } from '../../features/accounts/external-accounts.ts';
 import { createKeycloak, withoutOwnSignOuts } from '../../features/keycloak/keycloak.ts';
 import { createOidcClient } from '../../features/people/oidc-client.ts';
+import { externalPasskeys } from '../../features/passkeys/passkeys.ts';
 import { createPeople } from '../../features/people/people.ts';
 import type { Fetch } from '../../platform/fetch.ts';
 import { type Identity, type IdentityDeps, identityJobs } from './identity.ts';
@@ -58,6 +59,7 @@ export function createKeycloakIdentity(
   return {
     ...people,
     ...externalAccounts(issuer),
+    passkeys: externalPasskeys(issuer),
     issuer,
     directory: keycloak.directory,
     connectedClients: keycloak.connectedClients,

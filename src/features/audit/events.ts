@@ -22,6 +22,8 @@ export const auditEvents = {
   'session.started': 'A person signed in.',
   'session.ended':
     'A session ended by a sign-out, by a new sign-in, or from the list of sessions. A session that expires leaves no event.',
+  'user.passkey_added': 'A person created a passkey.',
+  'user.passkey_removed': 'A person removed a passkey.',
   'audit.exported': 'The audit log, or a part of it, was downloaded.',
   'client.connected': 'A client got access to an account beyond the browser session.',
   'client.revoked':

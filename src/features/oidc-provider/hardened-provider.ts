@@ -111,7 +111,7 @@ export function createProvider(deps: ProviderDeps): Provider {
       short: { httpOnly: true, sameSite: 'lax', signed: true },
     },
     scopes: providerScopes,
-      claims: { openid: ['sub', 'sid'], profile: ['name'], email: ['email'] },
+    claims: { openid: ['sub', 'amr', 'sid'], profile: ['name'], email: ['email'] },
     responseTypes: ['code'],
     conformIdTokenClaims: false,
     clockTolerance: 5,

@@ -7,7 +7,8 @@ import type { PasswordAnswer } from '../accounts/accounts.ts';
 import { isMcpClient, isUnverified, webClientId } from './clients.ts';
 import { grantName } from './connected-clients.ts';
 import { cookieNames } from './cookies.ts';
-import type { DefinitionOffer, McpResource } from './hardened-provider.ts';
+import type { Passkeys, RequestOptions } from '../passkeys/passkeys.ts';
+import type { DefinitionOffer, FindEnabledAccount, McpResource } from './hardened-provider.ts';
 
 /**
  * What a sign-in or consent page shows and does. An interaction belongs to the browser that has its cookie. `gone`
@@ -19,6 +20,8 @@ export type Interaction =
       readonly uid: string;
       readonly clientName: string | null;
       readonly emailHint: string;
+      /** What the browser needs for a sign-in with a passkey. Null: there are no passkeys at this address. */
+      readonly passkey: RequestOptions | null;
       /** Where the form may redirect besides this origin, for the page's form-action (contract 10.11). */
       readonly formTarget: string | null;
     }
@@ -48,6 +51,12 @@ export type Interactions = {
   ): Promise<
     Exclude<PasswordAnswer, { kind: 'right' }> | { kind: 'continue'; location: string } | { kind: 'gone' }
   >;
+  /** `response`: the JSON of the browser's answer. */
+  signInByPasskey(
+    request: IncomingMessage,
+    response: ServerResponse,
+    input: { answer: string; origin: RequestOrigin },
+  ): Promise<{ kind: 'wrong' | 'disabled' | 'gone' } | { kind: 'continue'; location: string }>;
   decide(
     request: IncomingMessage,
     response: ServerResponse,
@@ -64,6 +73,8 @@ export type ConsentAnswer = {
 
 export type InteractionsDeps = {
   provider: () => Provider;
+  passkeys: Pick<Passkeys, 'beginSignIn' | 'signIn'>;
+  findEnabledAccount: FindEnabledAccount;
   checkPassword: (email: string, password: string, origin: RequestOrigin) => Promise<PasswordAnswer>;
   /** Empty when there is no such account. */
   emailOf: (subject: string | undefined) => Promise<string>;
@@ -129,6 +140,7 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
           uid: interaction.uid,
           clientName: isOurs ? null : clientName,
           emailHint: text(interaction.params['login_hint']).slice(0, 320),
+          passkey: await deps.passkeys.beginSignIn(interaction.uid),
           formTarget,
         };
       }
@@ -152,6 +164,18 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
       // Store the time of the sign-in, because the browser may continue much later. In milliseconds, to distinguish
       // it from a sign-out in the same second (a NumericDate may have a fraction, RFC 7519 section 2).
       const login = { accountId: answer.subject, amr: ['pwd'], ts: clock.now() / 1_000 };
+      return await finish(request, response, interaction.uid, { login });
+    },
+    async signInByPasskey(request, response, { answer, origin }) {
+      const interaction = await details(request, response);
+      if (interaction?.prompt.name !== 'login') return { kind: 'gone' };
+      const signedIn = await deps.passkeys.signIn(interaction.uid, answer, origin);
+      if (signedIn === undefined) return { kind: 'wrong' };
+      const { subject, isSynced } = signedIn;
+      if ((await deps.findEnabledAccount(subject)) === undefined) return { kind: 'disabled' };
+      // A key in hardware or in software, with a verified user: two factors (RFC 8176).
+      const amr = [isSynced ? 'swk' : 'hwk', 'user', 'mfa'];
+      const login = { accountId: subject, amr, ts: clock.now() / 1_000 };
       return await finish(request, response, interaction.uid, { login });
     },
     async decide(request, response, { decision, definitionId, origin }) {

@@ -71,6 +71,7 @@ export type OidcProviderDeps = {
   encryption: Encryption;
   /** SESSION_SECRET: first signs, all verify. Client secrets and cookie keys derive from it. */
   sessionSecrets: readonly string[];
+  passkeys: InteractionsDeps['passkeys'];
   checkPassword: InteractionsDeps['checkPassword'];
   /** Empty when there is no such account. */
   emailOf: InteractionsDeps['emailOf'];
@@ -119,6 +120,8 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
     issuer,
     interactions: createInteractions({
       provider,
+      passkeys: deps.passkeys,
+      findEnabledAccount: deps.findEnabledAccount,
       checkPassword: deps.checkPassword,
       emailOf: deps.emailOf,
       async keepClient(clientId) {

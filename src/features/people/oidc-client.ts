@@ -2,6 +2,7 @@ import * as client from 'openid-client';
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Fetch } from '../../platform/fetch.ts';
+import { authenticatedAt, methodsIn, textIn } from './id-token.ts';
 
 /**
  * The relying party's side of OpenID Connect, with openid-client: the same code for the built-in provider and any
@@ -194,26 +195,6 @@ export function createOidcClient(deps: OidcClientDeps): OidcClient {
       }
     },
   };
-}
-
-/** Provider and server may differ by this much. */
-const maxClockSkewMs = 60_000;
-
-/** @throws Error when the time lies in the future, because such a proof would stay fresh for too long */
-function authenticatedAt(authTime: unknown, now: number): number | null {
-  if (typeof authTime !== 'number') return null;
-  const at = Math.round(authTime * 1_000);
-  if (at > now + maxClockSkewMs) throw new Error('The auth_time of the ID token lies in the future.');
-  return Math.min(at, now);
-}
-
-function textIn(claim: unknown): string | null {
-  return typeof claim === 'string' && claim !== '' && claim.length <= 200 ? claim : null;
-}
-
-function methodsIn(amr: unknown): string[] | null {
-  if (!Array.isArray(amr)) return null;
-  return amr.filter((method) => typeof method === 'string' && /^[\w.-]{1,40}$/.test(method)).slice(0, 10);
 }
 
 /** True for refused, slow and broken connections; false for an error that the provider answered. */

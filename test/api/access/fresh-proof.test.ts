@@ -38,9 +38,13 @@ async function put(document: string, as: Person, body: object, query = {}) {
 test('these routes always need it', async () => {
   const routes = h.app.routes.filter(({ policy }) => policy.freshProof === 'always');
   expect(routes.map(nameOf).toSorted()).toEqual([
+    'DELETE /me/passkeys/{id}',
     'PATCH /groups/{id}',
+    'PATCH /me/passkeys/{id}',
     'POST /config/mcp/servers',
     'POST /groups',
+    'POST /me/passkeys',
+    'POST /me/passkeys/options',
     'POST /me/tokens',
     'POST /me/tokens/{id}/rotate',
     'POST /sites/{id}/put-back',

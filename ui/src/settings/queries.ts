@@ -32,6 +32,11 @@ export const myClients = queryOptions({
   queryFn: ({ signal }) => dataOf(api.GET('/me/clients', { signal })),
 });
 
+export const myPasskeys = queryOptions({
+  queryKey: ['passkeys'],
+  queryFn: ({ signal }) => dataOf(api.GET('/me/passkeys', { signal })),
+});
+
 export const mySessions = queryOptions({
   queryKey: ['sessions'],
   queryFn: ({ signal }) => dataOf(api.GET('/me/sessions', { signal })),

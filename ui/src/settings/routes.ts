@@ -111,6 +111,12 @@ const sessions = createRoute({
   component: lazyRouteComponent(() => import('./sessions/sessions-page.tsx'), 'SessionsPage'),
 });
 
+const passkeys = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/passkeys',
+  component: lazyRouteComponent(() => import('./passkeys/passkeys-page.tsx'), 'PasskeysPage'),
+});
+
 export const settingsRoutes = [
   keys,
   newKey,
@@ -127,4 +133,5 @@ export const settingsRoutes = [
   refusals,
   password,
   sessions,
+  passkeys,
 ] as const;

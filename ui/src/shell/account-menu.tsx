@@ -35,6 +35,7 @@ export function AccountMenu({ onHelp }: { onHelp: () => void }) {
           Command line
         </Menu.Item>
         <Menu.Divider />
+        <Menu.Item renderRoot={(props) => <Link to="/settings/passkeys" {...props} />}>Passkeys</Menu.Item>
         <Menu.Item renderRoot={(props) => <Link to="/settings/sessions" {...props} />}>Sessions</Menu.Item>
         <Menu.Item renderRoot={(props) => <Link to="/settings/password" {...props} />}>
           Change password

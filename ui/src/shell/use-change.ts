@@ -3,7 +3,7 @@ import { flushSync } from 'react-dom';
 import { queryClient } from '../api/queries.ts';
 import { announce, type Undo } from './announce.tsx';
 
-type Own = 'agents' | 'clients' | 'connections' | 'environments' | 'keys' | 'sessions' | 'sites';
+type Own = 'agents' | 'clients' | 'connections' | 'environments' | 'keys' | 'passkeys' | 'sessions' | 'sites';
 type Administered =
   | 'keys'
   | 'sites'

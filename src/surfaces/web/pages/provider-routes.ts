@@ -60,6 +60,20 @@ export function interactionPages({ identity, uiOrigin, records }: Deps): (scope:
       return show(request, reply, interaction);
     });
 
+    async function signInByPasskey(request: FastifyRequest, reply: FastifyReply, answer: string) {
+      const { origin } = request;
+      const outcome = await interactions.signInByPasskey(request.raw, reply.raw, { answer, origin });
+      if (outcome.kind === 'gone') return showGone(request, reply);
+      if (outcome.kind === 'continue') return reply.redirect(outcome.location, 303);
+      const interaction = await interactions.read(request.raw, reply.raw);
+      const isDisabled = outcome.kind === 'disabled';
+      return show(request, reply.code(isDisabled ? 403 : 401), interaction, {
+        email: '',
+        problem: isDisabled ? accountDisabled : 'Postern does not know this passkey. Use your password.',
+        needsHelp: false,
+      });
+    }
+
     scope.post('/identity/interaction/:uid', { config: access }, async (request, reply) => {
       checkOwnOrigin(request, uiOrigin);
       const decision = field(request, 'decision', 20);
@@ -72,6 +86,8 @@ export function interactionPages({ identity, uiOrigin, records }: Deps): (scope:
         if (outcome.kind === 'gone') return showGone(request, reply);
         return leaveForm(request, reply, { title: 'Your answer was sent', to: outcome.location });
       }
+      const answer = field(request, 'passkey', 12_000);
+      if (decision === 'passkey') return await signInByPasskey(request, reply, answer);
       const email = field(request, 'email', 320).trim();
       const origin: SignInOrigin = {
         ...request.origin,
@@ -101,9 +117,7 @@ export function interactionPages({ identity, uiOrigin, records }: Deps): (scope:
         });
       }
       const problem =
-        outcome.kind === 'disabled'
-          ? 'This account is disabled. Ask an administrator to enable it.'
-          : 'The e-mail and password do not match an account.';
+        outcome.kind === 'disabled' ? accountDisabled : 'The e-mail and password do not match an account.';
       return show(request, reply.code(outcome.kind === 'disabled' ? 403 : 401), interaction, {
         email,
         problem,
@@ -112,6 +126,8 @@ export function interactionPages({ identity, uiOrigin, records }: Deps): (scope:
     });
   };
 }
+
+const accountDisabled = 'This account is disabled. Ask an administrator to enable it.';
 
 type Retry = { readonly email: string; readonly problem: string; readonly needsHelp: boolean };
 
@@ -122,6 +138,7 @@ function interactionPage(interaction: Exclude<Interaction, { kind: 'gone' }>, re
     action,
     clientName: interaction.clientName,
     email: retry?.email ?? interaction.emailHint,
+    passkey: interaction.passkey,
     problem: retry?.problem,
     needsHelp: retry?.needsHelp ?? false,
     formTarget: interaction.formTarget,

@@ -34,6 +34,7 @@ const settingsPaths = [
   '/settings/refusals',
   '/settings/password',
   '/settings/sessions',
+  '/settings/passkeys',
 ];
 const sitesPaths = ['/sites', '/sites/new', '/sites/:id'];
 const environmentsPaths = [

@@ -16,6 +16,8 @@ export const eventWords: Readonly<Record<EventName, string>> = {
   'auth.denied': 'Refused',
   'auth.throttled': 'Address throttled',
   'session.started': 'Signed in',
+  'user.passkey_added': 'Passkey created',
+  'user.passkey_removed': 'Passkey removed',
   'session.ended': 'Signed out',
   'audit.exported': 'Audit log exported',
   'client.connected': 'Client connected',
