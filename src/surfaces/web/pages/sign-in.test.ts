@@ -411,6 +411,22 @@ describe('sessions', () => {
     expect(await authenticatedAt()).toBe(clock.now());
   });
 
+  test('another person at a fresh sign-in is signed in instead, and the first session ends', async () => {
+    const { email, password } = await makePerson();
+    await browser.signIn(admin.email, admin.password);
+    const before = browser.cookies.get(session);
+    clock.advance(121 * minute);
+    const page = await browser.follow(await browser.get('/auth/login?fresh=true'));
+    const action = /<form method="post" action="([^"]+)"/.exec(page.text)?.[1] ?? '';
+    await browser.follow(await browser.post(action, { email, password, decision: 'sign-in' }));
+    const found = await open.identity.sessions.authenticate(browser.cookies.get(session) ?? '');
+    expect(found).toMatchObject({
+      kind: 'active',
+      session: { user: { name: expect.stringContaining('Person') } },
+    });
+    expect(await sessionKind(before)).toBe('none');
+  });
+
   test('use keeps a session alive across a restart once it was written down', async () => {
     await browser.signIn(admin.email, admin.password);
     const value = browser.cookies.get(session) ?? '';
