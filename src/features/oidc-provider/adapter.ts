@@ -177,7 +177,7 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
         model,
         idHash,
         payload: encryption.encrypt(JSON.stringify(payload), contextOf(model, idHash)),
-        grantId: model === 'Grant' ? id : (payload.grantId ?? null),
+        grantId: grantOf(model, id, payload),
         uid: payload.uid ?? null,
         userCodeHash: payload.userCode === undefined ? null : secretDigest(payload.userCode),
         accountId: payload.accountId ?? null,
@@ -216,6 +216,15 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
 
 /** The models that carry a sign-in before tokens are issued. Tokens need no check: they end with their grant. */
 const carriesSignIn = new Set(['Session', 'Interaction', 'AuthorizationCode', 'DeviceCode']);
+
+/**
+ * The grant that a record ends with. An interaction names the grant of the browser's session, but outlives it: another person
+ * who signs in there ends that session, and continues with the interaction.
+ */
+function grantOf(model: string, id: string, { grantId }: AdapterPayload): string | null {
+  if (model === 'Grant') return id;
+  return model === 'Interaction' ? null : (grantId ?? null);
+}
 
 /** The uid of the provider's session that a payload belongs to. */
 function sessionOf(model: string, payload: AdapterPayload): string | undefined {
