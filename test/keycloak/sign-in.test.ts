@@ -105,8 +105,13 @@ describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
     const page = await browser.open(`${uiUrl}/auth/login?returnTo=/api/v2/docs`);
     expect(page.text).toContain('name="password"');
     expect((await browser.api('GET', '/auth/context')).status).toBe(401);
-    const back = await browser.submit(page, { password });
-    expect(back).toMatchObject({ status: 200, url: { pathname: '/api/v2/docs' } });
+    // Keycloak gives the time of a proof in whole seconds, so one within the second of the sign-out is refused.
+    let shown = page;
+    const submit = async () => {
+      shown = await browser.submit(shown, { password });
+      return shown.url.pathname;
+    };
+    await expect.poll(submit, { interval: 200, timeout: 10_000 }).toBe('/api/v2/docs');
   });
 
   test('a session that a person or an administrator ends must be signed in at Keycloak again', async () => {

@@ -1,7 +1,7 @@
 import type { KeycloakSettings } from '../../config/read.ts';
 import type { Clock } from '../../core/clock.ts';
 import { externalAccounts } from '../../features/accounts/external-accounts.ts';
-import { createKeycloak, withoutOwnSignOuts } from '../../features/keycloak/keycloak.ts';
+import { createKeycloak } from '../../features/keycloak/keycloak.ts';
 import { createOidcClient } from '../../features/people/oidc-client.ts';
 import { externalPasskeys } from '../../features/passkeys/passkeys.ts';
 import { createPeople } from '../../features/people/people.ts';
@@ -40,7 +40,7 @@ export function createKeycloakIdentity(
   const people = createPeople({
     uiOrigin,
     issuer,
-    client: withoutOwnSignOuts(client),
+    client,
     directory: keycloak.directory,
     encryption,
     read,

@@ -2,7 +2,7 @@ import { type Clock, minute } from '../../core/clock.ts';
 import type { Fetch } from '../../platform/fetch.ts';
 import type { Job } from '../../platform/jobs.ts';
 import type { Log } from '../../platform/log.ts';
-import type { ConnectedClients, Directory, OidcClient, UserStore } from '../people/people.ts';
+import type { ConnectedClients, Directory, UserStore } from '../people/people.ts';
 import { type ClientCredentials, createKeycloakClient } from './keycloak-client.ts';
 import { keycloakDirectory } from './keycloak-directory.ts';
 import { knownSubjects } from './known-subjects.ts';
@@ -74,16 +74,5 @@ export function createKeycloak(deps: KeycloakDeps): Keycloak {
       const result = await selfTestState.check();
       if (result.kind === 'refused') throw new KeycloakRefused(result);
     },
-  };
-}
-
-/** The provider tracks who was signed out everywhere, and refuses the code itself. Postern stores nothing about it. */
-export function withoutOwnSignOuts(client: OidcClient): OidcClient {
-  return {
-    ...client,
-    exchange: async (callback, attempt) => ({
-      ...(await client.exchange(callback, attempt)),
-      authenticatedAt: null,
-    }),
   };
 }

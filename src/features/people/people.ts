@@ -63,7 +63,7 @@ export type PeopleDeps = {
   /** Sign-ins that one address may start in any 60 seconds. */
   signInsPerMinute: () => number;
   freshProofMinutes: FreshProofMinutes;
-  /** Null: the provider is part of Postern. */
+  /** Null: the provider and its accounts are part of Postern. */
   endAtProvider: EndAtProvider | null;
 };
 
@@ -72,6 +72,7 @@ export function createPeople(deps: PeopleDeps): People {
   const sessions = createSessions({
     read: read.sessions,
     tx,
+    hasOwnAccounts: deps.endAtProvider === null,
     feed,
     clock,
     random,

@@ -76,6 +76,8 @@ export type SessionsDeps = {
     audit: AuditWriter;
     changes: ChangeStore;
   }>;
+  /** False: the provider knows who was signed out everywhere, and refuses the code itself. */
+  hasOwnAccounts: boolean;
   feed: ChangeFeed;
   clock: Clock;
   random: Random;
@@ -131,7 +133,8 @@ export function createSessions(deps: SessionsDeps): Sessions {
       const expiresAt = clock.now() + sessionAbsoluteMs;
       const refused = await tx(async ({ sessions, accounts, audit, changes }) => {
         await sessions.hold(user.id);
-        if (!(await isStillGood(accounts, user, tokens.authenticatedAt))) return 'signed_out' as const;
+        const isGood = !deps.hasOwnAccounts || (await isStillGood(accounts, user, tokens.authenticatedAt));
+        if (!isGood) return 'signed_out' as const;
         const { providerSession, authenticatedAt } = tokens;
         const endedAt =
           providerSession === null ? null : await sessions.providerSessionEndedAt(providerSession);
