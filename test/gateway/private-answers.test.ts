@@ -53,6 +53,8 @@ function advance(ms: number): void {
   storeClock.advance(ms);
 }
 
+const passkeysOff = 'publickey-credentials-get=(), publickey-credentials-create=()';
+
 const files = {
   'index.html': '<!doctype html><title>secret</title>the secret page',
   'notes.txt': 'twelve bytes',
@@ -141,6 +143,7 @@ describe('GW-08 the same check precedes every form of a request', () => {
         'cross-origin-resource-policy': 'same-origin',
         'cross-origin-opener-policy': 'same-origin',
         'x-robots-tag': 'noindex',
+        'permissions-policy': expect.stringContaining(passkeysOff),
         'content-security-policy': expect.stringContaining('frame-ancestors'),
       });
       const open = Object.keys(headers).filter((name) => /^(?:access-control|service-worker)/.test(name));
@@ -431,6 +434,7 @@ test('T30 for every probe of a foreign page a private site answers byte for byte
           'cross-origin-resource-policy': 'same-origin',
           'cross-origin-opener-policy': 'same-origin',
           'content-security-policy': expect.stringContaining("frame-ancestors 'none'"),
+          'permissions-policy': expect.stringContaining(passkeysOff),
         });
         expect(Object.keys(none.rest).filter((name) => name.startsWith('access-control'))).toEqual([]);
       }

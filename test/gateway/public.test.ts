@@ -265,7 +265,8 @@ test('T45 T46 redirects stay on the site and headers only tighten; other rules r
   expect((await h.open(`${url}docs/`)).headers).toMatchObject({
     'content-security-policy': "default-src 'self'",
     'x-robots-tag': 'noindex',
-    'permissions-policy': 'gamepad=(), camera=(), microphone=(), geolocation=(), usb=(), payment=()',
+    'permissions-policy':
+      'gamepad=(), camera=(), microphone=(), geolocation=(), usb=(), payment=(), publickey-credentials-get=(), publickey-credentials-create=()',
   });
 });
 

@@ -1,3 +1,5 @@
+import { permissionsPolicy } from './response-headers.ts';
+
 /** A response without site content: small, and complete before it is sent. */
 export type GatewayAnswer = {
   readonly status: number;
@@ -13,6 +15,7 @@ const plain = {
   'referrer-policy': 'no-referrer',
   'cross-origin-resource-policy': 'same-origin',
   'cross-origin-opener-policy': 'same-origin',
+  'permissions-policy': permissionsPolicy,
 } as const;
 
 function plainAnswer(status: number, text: string, headers: Record<string, string> = {}): GatewayAnswer {

@@ -2,6 +2,7 @@ import { type LabelledEnvironment, type ServedService } from '../../features/env
 import { type Html, html } from '../web/html.ts';
 import { page } from '../web/pages/layout.ts';
 import type { GatewayAnswer } from './answer.ts';
+import { permissionsPolicy } from './response-headers.ts';
 
 /** Pages at the host of an Environment, for a person who may open it. */
 const refreshSeconds = 5;
@@ -85,6 +86,7 @@ function shown(status: number, made: { title: string; body: Html }): GatewayAnsw
       'referrer-policy': 'no-referrer',
       'cross-origin-resource-policy': 'same-origin',
       'cross-origin-opener-policy': 'same-origin',
+      'permissions-policy': permissionsPolicy,
     },
     body: document,
   };

@@ -21,7 +21,8 @@ function sent(name: string, isPrivate: boolean, ...written: readonly Written[]):
   return list.filter((_, at) => at % 2 === 1 && list[at - 1] === name);
 }
 
-const off = 'camera=(), microphone=(), geolocation=(), usb=(), payment=()';
+const off =
+  'camera=(), microphone=(), geolocation=(), usb=(), payment=(), publickey-credentials-get=(), publickey-credentials-create=()';
 
 test.each([true, false])(
   'T45 one Permissions-Policy is sent, and what is off on every site stays off (private: %s)',

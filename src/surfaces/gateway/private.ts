@@ -15,6 +15,7 @@ import { secretDigest } from '../../platform/encrypted-text.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { bindingCookie, browserOf, newBrowserId } from './browser-binding.ts';
 import { valuesOf } from './request-headers.ts';
+import { permissionsPolicy } from './response-headers.ts';
 import { type PrivateAt, type PrivateSteps, reservedPaths, type Verdict } from './access.ts';
 import type { Page } from '../web/pages/layout.ts';
 import { cookiesBlockedPage, refusedPage, tooManyCookiesPage } from './private-pages.ts';
@@ -50,6 +51,7 @@ const always = {
   'cross-origin-opener-policy': 'same-origin',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'origin-agent-cluster': '?1',
+  'permissions-policy': permissionsPolicy,
   'x-robots-tag': 'noindex',
 } as const;
 

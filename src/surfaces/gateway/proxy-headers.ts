@@ -32,6 +32,16 @@ const claims = new Set([
   'content-length',
 ]);
 
+/** Last, because the last member of a name decides (RFC 9651 section 3.2). */
+const passkeysOff = 'publickey-credentials-get=(), publickey-credentials-create=()';
+
+const feature = '[*a-z][-_.*a-z0-9]*';
+const item = String.raw`(?:[*A-Za-z][-!#$%&'*+.^_|~:/\w]*|"[ !#-\[\]-~]*")`;
+const list = String.raw`\( *(?:${item}(?: +${item})*)? *\)`;
+const member = `${feature}=(?:${list}|${item})(?:; *${feature}(?:=${item})?)*`;
+/** What browsers can read. One member that they cannot read discards the whole header, including ours. */
+const permissions = new RegExp(String.raw`^ *${member}(?:[ \t]*,[ \t]*${member})* *$`);
+
 /** They concern the host as a whole, or its connections, which are ours; or the gateway sets them. */
 const notFromTenants = new Set([
   'clear-site-data',
@@ -95,6 +105,7 @@ export function answerHeaders(
   const sent: string[] = [];
   forEachKept(rawHeaders, (name, value, lower) => {
     if (notFromTenants.has(lower) || toProxies.test(lower)) return;
+    if (lower === 'permissions-policy' && !permissions.test(value)) return;
     if (isPrivate && onlyWhenPublic.has(lower)) return;
     // RFC 9110 section 8.6: a 204 has no length.
     if (status === 204 && lower === 'content-length') return;
@@ -102,7 +113,7 @@ export function answerHeaders(
     if (kept !== undefined) sent.push(name, kept);
   });
   // nginx passes on what it gets at once, and does not send X-Accel-Buffering on.
-  sent.push('X-Robots-Tag', 'noindex', 'X-Accel-Buffering', 'no');
+  sent.push('X-Robots-Tag', 'noindex', 'X-Accel-Buffering', 'no', 'Permissions-Policy', passkeysOff);
   if (isPrivate) sent.push('Cache-Control', 'private, no-store', 'CDN-Cache-Control', 'no-store');
   if (isHttps) sent.push('Strict-Transport-Security', 'max-age=31536000');
   return sent;

@@ -6,6 +6,8 @@ import type { Form } from './representation.ts';
 const always = ['x-content-type-options', 'nosniff', 'origin-agent-cluster', '?1'];
 
 const turnedOff = featuresOff.map((feature) => `${feature}=()`);
+/** The Permissions-Policy of every response of a content host that has no author. */
+export const permissionsPolicy = turnedOff.join(', ');
 
 /** Limits of the author's headers in one response, names included; proxies turn a larger response into an error. */
 const maxOwnHeaders = 50;
@@ -42,7 +44,7 @@ export type Kind = {
 /** Headers of every response of a kind, also of one without content. */
 export function siteHeaders(
   { isPrivate, isUnlisted, isHttps }: Kind,
-  permissions = turnedOff.join(', '),
+  permissions = permissionsPolicy,
 ): string[] {
   return [
     ...(isPrivate ? whenPrivate : whenPublic),

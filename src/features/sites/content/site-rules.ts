@@ -210,7 +210,16 @@ function anything(): undefined {
 }
 
 /** Disabled on every site, whatever its author sets. */
-export const featuresOff: readonly string[] = ['camera', 'microphone', 'geolocation', 'usb', 'payment'];
+export const featuresOff: readonly string[] = [
+  'camera',
+  'microphone',
+  'geolocation',
+  'usb',
+  'payment',
+  // The host of the web app can be a parent of a content host, and then its passkeys would be offered there.
+  'publickey-credentials-get',
+  'publickey-credentials-create',
+];
 
 /**
  * Parsed strictly: a browser discards the whole header, including our own directives, when it does not recognise a
