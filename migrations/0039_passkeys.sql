@@ -26,8 +26,12 @@ create table passkey_handles (
 create table passkey_challenges (
   digest text primary key,
   bound_to text not null,
+  -- The account of a registration. Null: a sign-in, which names no account.
+  subject text references accounts (subject) on delete cascade,
   expires_at timestamptz not null
 );
+create index passkey_challenges_by_binding on passkey_challenges (bound_to);
+create index passkey_challenges_by_subject on passkey_challenges (subject);
 create index passkey_challenges_by_expiry on passkey_challenges (expires_at);
 
 -- SHA-256 of 80 random bits each. A used code stays, so that the person sees how many are left.
@@ -38,3 +42,11 @@ create table recovery_codes (
   used_at timestamptz,
   primary key (subject, digest)
 );
+
+-- Notices about passkeys. Their subject is the id of the user.
+alter table notices drop constraint notices_kind_check;
+alter table notices add constraint notices_kind_check check (kind in (
+  'key_expires_7d', 'key_expires_1d', 'key_expired', 'key_exposed', 'key_dead_use', 'key_suspended',
+  'site_expires_7d', 'site_expires_1d', 'site_expired', 'site_taken_down', 'site_put_back',
+  'environment_expires_1d', 'environment_expires_1h', 'environment_expired', 'environment_deploy_failed',
+  'passkey_added', 'passkey_removed', 'passkey_copied', 'passkeys_reset'));

@@ -7,6 +7,7 @@ import { systemRandom } from '../src/core/ids.ts';
 import type { AuditEntry, AuditWriter } from '../src/features/audit/audit.ts';
 import { createEncryption } from '../src/platform/encryption.ts';
 import { type BuiltinIdentity, createBuiltinIdentity } from '../src/composition/identity/builtin-identity.ts';
+import { noticeStores } from '../src/composition/notices.ts';
 import { identityStores } from '../src/composition/identity/identity-stores.ts';
 import { generateSetupToken } from '../src/features/accounts/setup-token.ts';
 import { groupRoutes } from '../src/features/accounts/group-routes.ts';
@@ -68,15 +69,16 @@ export async function openIdentityApp(
 ): Promise<IdentityApp> {
   const db = database ?? (await openTestDatabase());
   const encryption = createEncryption(secrets.encryptionKeys ?? encryptionKeys, systemRandom);
+  const log = createLog({ level: 'silent' });
   const storesOn = lazyStores({
     ...identityStores(clock),
+    ...noticeStores({ clock, random: systemRandom, log }),
     audit: () => auditLog ?? { append: async (entry: AuditEntry) => void audit.push(entry) },
   });
   if (database === undefined) await shareSigningKeys(storesOn(db.sql).signingKeys, encryption);
   const feed = createChangeFeed({ database: db, clock });
   const audit: AuditEntry[] = [];
   const refusals: IdentityApp['refusals'] = [];
-  const log = createLog({ level: 'silent' });
   const identity = createBuiltinIdentity({
     uiOrigin,
     read: storesOn(db.sql),

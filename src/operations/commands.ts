@@ -1,6 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { createApp } from '../composition/app.ts';
+import type { Account } from '../features/accounts/account-store.ts';
+import type { Accounts } from '../features/accounts/accounts.ts';
 import { productionCost } from '../features/accounts/passwords.ts';
 import { appSettingsOf } from '../composition/app-settings.ts';
 import { ConfigError } from '../config/config-error.ts';
@@ -37,7 +39,7 @@ export async function printLoginLink(config: Config): Promise<number> {
 }
 
 function refuseAccounts({ issuer, roleNames }: KeycloakSettings): number {
-  console.error(`postern: Keycloak (${issuer}) manages the accounts and passwords.`);
+  console.error(`postern: Keycloak (${issuer}) manages the accounts, passwords and passkeys.`);
   console.error(`Users with its realm role ${roleNames.admin} are administrators.`);
   return 1;
 }
@@ -94,6 +96,29 @@ export async function runImport(config: Config, file: string): Promise<number> {
  * the account changes, so a disabled account stays disabled.
  */
 export async function runResetPassword(config: Config, email: string): Promise<number> {
+  return await withAccount(config, email, async (accounts, account) => {
+    const { generatedPassword } = await accounts.resetPassword(systemAuditContext, account.userId);
+    console.log(generatedPassword);
+    console.error(
+      `The new password of ${account.email} is shown only once. The account is signed out everywhere.`,
+    );
+  });
+}
+
+/** For an account whose authenticators are lost or copied. The password stays. */
+export async function runResetPasskeys(config: Config, email: string): Promise<number> {
+  return await withAccount(config, email, async (accounts, account) => {
+    await accounts.resetPasskeys(systemAuditContext, account.userId);
+    console.log(`The account ${account.email} has no passkeys and no recovery codes now.`);
+    console.error('It is signed out everywhere. Its password stays.');
+  });
+}
+
+async function withAccount(
+  config: Config,
+  email: string,
+  change: (accounts: Accounts, account: Account) => Promise<void>,
+): Promise<number> {
   if (config.keycloak !== null) return refuseAccounts(config.keycloak);
   return await withBackends(config, async (backends) => {
     await applyMigrations(config, backends);
@@ -109,12 +134,8 @@ export async function runResetPassword(config: Config, email: string): Promise<n
       console.error('Nothing was changed. Check the e-mail address, and DATA_DIR or DATABASE_URL.');
       return 1;
     }
-    const { generatedPassword } = await accounts.resetPassword(systemAuditContext, account.userId);
+    await change(accounts, account);
     await app.settled();
-    console.log(generatedPassword);
-    console.error(
-      `The new password of ${account.email} is shown only once. The account is signed out everywhere.`,
-    );
     if (!account.isEnabled)
       console.error('The account is disabled: it cannot sign in until an administrator enables it.');
     return 0;

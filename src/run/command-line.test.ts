@@ -90,6 +90,7 @@ test.each([
   [['admin', 'reset-password', 'ada@example.com', '--password', 'geheim']],
   [['admin', 'reset-password', 'ada@example.com', '--password=geheim']],
   [['admin', 'reset-password', '-geheim']],
+  [['admin', 'reset-passkeys', 'ada@example.com', 'geheim']],
   [['secrets', 'rotate', 'geheim']],
   [['secrets', 'rotate', `geheim' is invalid for argument 'NAME'. geheim`]],
   [['audit', 'verify', 'geheim\n(Did you mean geheim?)']],

@@ -124,7 +124,7 @@ export function createCommandLine({ onSettings, onExit }: Hooks): Command {
   const group = (name: string, description: string) =>
     program.command(name).description(description).usage('<command>');
   program.commandsGroup('Data and access:');
-  const admin = group('admin', 'Print a login link, reset a password, rotate signing keys.');
+  const admin = group('admin', 'Print a login link, reset a password or passkeys, rotate signing keys.');
   admin
     .command('login-link')
     .summary('Print a one-time link that creates the first administrator.')
@@ -141,6 +141,16 @@ export function createCommandLine({ onSettings, onExit }: Hooks): Command {
     .argument('<EMAIL>', 'the e-mail address of the account', notEmpty)
     .action(
       run(async (email: string) => (await commands()).runResetPassword(await settings(), email.trim())),
+    );
+  admin
+    .command('reset-passkeys')
+    .summary('Remove the passkeys of an account.')
+    .description(
+      `Remove all passkeys and recovery codes of an account, and sign the account out everywhere. The password stays. ${stopFirst}`,
+    )
+    .argument('<EMAIL>', 'the e-mail address of the account', notEmpty)
+    .action(
+      run(async (email: string) => (await commands()).runResetPasskeys(await settings(), email.trim())),
     );
   admin
     .command('rotate-signing-keys')

@@ -492,6 +492,10 @@ test('a new account’s password is shown once and remains nowhere; the account 
   await press(page, 'Enable now');
   await closed(page);
   await page.getByText('Enabled', { exact: true }).waitFor();
+  await press(page, 'Reset passkeys');
+  await dialog(page).getByText('The password stays.').waitFor();
+  await press(page, 'Remove all passkeys');
+  await closed(page);
   await press(page, 'Delete account');
   await page.getByLabel('Type its name to confirm').fill('Nora');
   await press(page, 'Delete for good');

@@ -38,6 +38,12 @@ test('admin reset-password sets a working password, ends the sessions, and is in
   const done = await runCommand(installation, reset);
   expect([done.code, done.stdout]).toEqual([0, expect.stringMatching(/^[0-9A-Za-z]{20}\n$/)]);
 
+  const passkeys = await runCommand(installation, ['admin', 'reset-passkeys', 'Ada@Example.com']);
+  expect([passkeys.code, passkeys.stdout]).toEqual([
+    0,
+    `The account ${administrator.email} has no passkeys and no recovery codes now.\n`,
+  ]);
+
   const second = await startProgram(installation);
   expect(second.output()).toContain('BOOTSTRAP_ADMIN_PASSWORD were ignored');
   expect(second.output()).not.toContain('Created the administrator');
@@ -52,6 +58,8 @@ test('admin reset-password sets a working password, ends the sessions, and is in
   expect(events.data).toMatchObject([
     { actor: { kind: 'system' }, target: { kind: 'user' }, outcome: 'success' },
   ]);
+  const resets = await after.api('GET', '/audit/events?event=user.passkeys_reset');
+  expect(resets.data).toMatchObject([{ actor: { kind: 'system' }, details: { passkeys: 0 } }]);
   expect((await second.end('SIGTERM')).code).toBe(0);
   for (const browser of [before, after]) browser.disconnect();
 });
@@ -99,6 +107,7 @@ test('a command on a folder without a database says so and creates none', async 
   const installation = { dataDir: join(folder, 'mistyped'), ports: await freePorts() };
   for (const args of [
     ['admin', 'reset-password', administrator.email],
+    ['admin', 'reset-passkeys', administrator.email],
     ['audit', 'verify'],
   ]) {
     const done = await runCommand(installation, args);
@@ -138,6 +147,7 @@ test.each([
   [['frobnicate', 'now'], 'there is no such command.'],
   [['audit', 'verfy'], 'there is no such command. Did you mean verify?'],
   [['admin', 'reset-password'], 'EMAIL is missing.'],
+  [['admin', 'reset-passkeys'], 'EMAIL is missing.'],
   [['admin', 'reset-password', 'ada@example.com', 'geheim'], 'too many arguments: the command takes 1.'],
   [['migrate', 'geheim'], 'too many arguments: the command takes none.'],
 ])('the command line %j is refused with the error and a pointer to the help', async (args, mistake) => {

@@ -61,7 +61,7 @@ fuzz() (
   venv/bin/schemathesis --config-file "$settings" run "$base/api/v2/openapi.json" --url "$base" \
     --checks all --exclude-checks positive_data_acceptance,allow_header_conformance \
     --max-examples "${EXAMPLES:-60}" --no-shrink --continue-on-failure --request-timeout 20 \
-    --seed "${SEED:-1}" --exclude-path-regex 'sign-out|reset-password|/blobs$|/config/api-keys' \
+    --seed "${SEED:-1}" --exclude-path-regex 'sign-out|reset-password|reset-passkeys|/blobs$|/config/api-keys' \
     --exclude-operation-id sendEnvironmentFiles "$@"
 )
 

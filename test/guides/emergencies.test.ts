@@ -30,6 +30,17 @@ describe.skipIf(missingTools().length > 0)('the samples of the guides', () => {
     expect(JSON.parse(now)).toMatchObject({ data: { rateLimit: { requestsPerMinute: 600 } } });
   });
 
+  test('reset the passkeys of another person', async () => {
+    const page = 'how-to/sign-in-with-a-passkey.md';
+    const [script = ''] = await samplesOf(page, '## Reset the passkeys of another person');
+    await bash(
+      `curl -sf -b jar -H 'Origin: ${origin}' --json '{"email":"grace@example.com","name":"Grace"}' '${origin}/api/v2/users'`,
+    );
+    expect(JSON.parse(await bash(script))).toMatchObject({ email: 'grace@example.com', enabled: true });
+    const read = await bash(`curl -s -b jar '${origin}/api/v2/audit/events?event=user.passkeys_reset'`);
+    expect(JSON.parse(read)).toMatchObject({ data: [{ details: { passkeys: 0 } }] });
+  });
+
   test('raise the limit of sign-ins from one address', async () => {
     const [script = ''] = await samplesOf('how-to/reset-a-password.md', '## Too many sign-ins');
     const printed = await bash(script);

@@ -329,10 +329,17 @@ describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
     expect((await second.api('GET', '/auth/context')).data.principal.id).toBe(before);
   });
 
-  test('Keycloak manages accounts and groups: a request for them names it', async () => {
+  test('Keycloak manages accounts, groups and passkeys: a request for them names it', async () => {
     const { browser } = await signedIn(['user', 'admin']);
-    for (const path of ['/users', '/groups']) {
-      expect(await browser.api('GET', path)).toMatchObject({
+    for (const [method, path] of [
+      ['GET', '/users'],
+      ['GET', '/groups'],
+      ['POST', '/users/usr_none/reset-passkeys'],
+      ['GET', '/me/passkeys'],
+      ['POST', '/me/passkeys/options'],
+      ['DELETE', '/me/passkeys/psk_none'],
+    ] as const) {
+      expect(await browser.api(method, path)).toMatchObject({
         status: 409,
         error: { code: 'state_conflict', hint: expect.stringContaining(realm.issuer) },
       });

@@ -58,6 +58,7 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
     tx,
     passwords,
     checkPassword,
+    clock,
     random,
   });
   const passkeys = createPasskeys({
@@ -67,7 +68,7 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
     accounts,
     clock,
     random,
-    refused: (origin, userId) => deps.signInRefused('passkey_refused', origin, userId),
+    refused: deps.signInRefused,
   });
   const provider = createOidcProvider({
     uiOrigin,

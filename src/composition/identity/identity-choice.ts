@@ -122,13 +122,15 @@ function chooseIdentity(deps: IdentityPartDeps): { identity: Identity; provider:
         await deps.mcp.chooseAtConsent({ actor, origin }, { ...grant, issuer }, definitionId);
       },
     },
-    signInRefused: (reason, origin, userId) =>
+    signInRefused(reason, origin, userId) {
+      const ofPasskey = reason === 'passkey_refused' && userId !== null;
       denials.record({
-        event: 'auth.denied',
-        reason,
+        event: ofPasskey ? 'user.passkey_refused' : 'auth.denied',
+        reason: ofPasskey ? 'not_verified' : reason,
         auditContext: { actor: { kind: 'anonymous', id: null, name: null, credential: null }, origin },
         target: userId === null ? { kind: 'route', id: 'sign-in' } : { kind: 'user', id: userId },
-      }),
+      });
+    },
   });
   return { identity: watched(provider), provider };
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import type { AuditWriter } from '../../features/audit/audit.ts';
+import type { NoticeWriter } from '../../features/notices/notices.ts';
 import { accountStore } from '../../features/accounts/account-store.ts';
 import { groupStore } from '../../features/accounts/group-store.ts';
 import { setupLinkStore } from '../../features/accounts/setup-link-store.ts';
@@ -16,8 +17,12 @@ import type { StoresOf } from '../../platform/database/stores.ts';
 /** Every table of people, accounts and the built-in provider, one store each, over one connection or one transaction. */
 export type IdentityStores = StoresOf<ReturnType<typeof identityStores>>;
 
-/** The stores of a transaction: these tables, the audit log and the change feed. */
-export type IdentityTx = IdentityStores & { audit: AuditWriter; changes: ChangeStore };
+/** The stores of a transaction: these tables, the audit log, notices and the change feed. */
+export type IdentityTx = IdentityStores & {
+  audit: AuditWriter;
+  notices: NoticeWriter;
+  changes: ChangeStore;
+};
 
 export function identityStores(clock: Clock) {
   return {

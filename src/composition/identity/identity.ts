@@ -12,6 +12,7 @@ import type { FreshProofMinutes, People } from '../../features/people/people.ts'
 import { createIdentityCheck } from '../../features/people/identity-check.ts';
 import { createRechecks } from '../../features/people/rechecks.ts';
 import { sweepSignIns } from '../../features/people/sweep.ts';
+import { sweepChallenges } from '../../features/passkeys/passkey-store.ts';
 import { sweepRecords } from '../../features/oidc-provider/record-store.ts';
 import type { ChangeFeed } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
@@ -79,6 +80,7 @@ export function identityJobs(
       async run() {
         await sweepRecords(read.records);
         await sweepSignIns(read, clock);
+        await sweepChallenges(read.passkeys);
       },
     },
   ];

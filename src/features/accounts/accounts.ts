@@ -1,4 +1,5 @@
 import type { AuditContext, Role } from '../../core/caller.ts';
+import { type Clock, timestamp } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { newId, randomBase62, type Random } from '../../core/ids.ts';
 import { isUniqueViolation, type Tx } from '../../platform/database/database.ts';
@@ -49,6 +50,11 @@ export type Accounts = {
     password?: string,
   ): Promise<{ generatedPassword: string | null }>;
   /**
+   * Removes the passkeys and recovery codes, and signs the account out everywhere, with a notice to the person. The password
+   * stays.
+   */
+  resetPasskeys(auditContext: AuditContext, userId: string): Promise<AccountView>;
+  /**
    * Changes the person's own password. Requires the current one, and signs the account out everywhere as a reset does. Wrong
    * guesses count as failed sign-ins. Throws `invalid_body` that names the field, `rate_limited`.
    */
@@ -65,11 +71,12 @@ export type AccountsDeps = {
   tx: Tx<AccountsTx>;
   passwords: Passwords;
   checkPassword: PasswordCheck;
+  clock: Clock;
   random: Random;
 };
 
 export function createAccounts(deps: AccountsDeps): Accounts {
-  const { read, tx, passwords, checkPassword, random } = deps;
+  const { read, tx, passwords, checkPassword, clock, random } = deps;
 
   const changing = <T>(work: (stores: AccountsTx) => Promise<T>) =>
     tx((stores) => keepingAnAdministrator(stores, () => work(stores)));
@@ -78,8 +85,8 @@ export function createAccounts(deps: AccountsDeps): Accounts {
   async function changingOne(
     auditContext: AuditContext,
     userId: string,
-    event: `user.${'deleted' | 'signed_out' | 'password_reset' | 'password_changed'}`,
-    work: (stores: AccountsTx, account: Account) => Promise<{ before: object } | void>,
+    event: `user.${'deleted' | 'signed_out' | 'password_reset' | 'password_changed' | 'passkeys_reset'}`,
+    work: (stores: AccountsTx, account: Account) => Promise<{ before: object } | { passkeys: number } | void>,
   ): Promise<void> {
     await changing(async (stores) => {
       const account = await locked(stores, userId);
@@ -181,6 +188,21 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       const { generated, hash } = await password(given);
       await setPassword('user.password_reset', auditContext, userId, hash);
       return { generatedPassword: generated };
+    },
+    async resetPasskeys(auditContext, userId) {
+      await changingOne(auditContext, userId, 'user.passkeys_reset', async (stores, account) => {
+        const passkeys = await stores.passkeys.removeAllOf(account.subject);
+        await endEverything(stores, account);
+        await stores.notices.add({
+          recipient: { kind: 'user', userId },
+          kind: 'passkeys_reset',
+          userId,
+          occasion: timestamp(clock.now()),
+          fields: {},
+        });
+        return { passkeys };
+      });
+      return await view(read, userId);
     },
     async changePassword(auditContext, userId, { current, wanted }) {
       const { email } = await view(read, userId);

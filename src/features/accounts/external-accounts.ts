@@ -29,6 +29,7 @@ export function externalAccounts(issuer: string): {
       remove: refuse,
       signOut: refuse,
       resetPassword: refuse,
+      resetPasskeys: refuse,
       changePassword: refuse,
     },
     groups: { list: refuse, get: refuse, create: refuse, change: refuse, remove: refuse },

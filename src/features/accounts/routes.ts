@@ -164,6 +164,23 @@ export function userRoutes({ accounts }: { accounts: Accounts }): Route[] {
     }),
     defineRoute({
       method: 'POST',
+      path: '/users/{id}/reset-passkeys',
+      operationId: 'resetUserPasskeys',
+      tag,
+      summary: 'Remove the passkeys of an account',
+      description:
+        'Removes all passkeys and recovery codes of the account, and signs it out everywhere. Its password stays. The person gets a notice.',
+      policy: { ...administratorSession, freshProof: 'always' },
+      params: shapes.userIdParams,
+      success: { status: 200, data: shapes.userResponse },
+      errors: ['not_found', 'state_conflict'],
+      example: { data: userExample },
+      handle: async ({ auditContext, params }) => ({
+        data: toUser(await accounts.resetPasskeys(auditContext, params.id)),
+      }),
+    }),
+    defineRoute({
+      method: 'POST',
       path: '/me/password',
       operationId: 'changeMyPassword',
       tag,

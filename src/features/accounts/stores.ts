@@ -1,5 +1,6 @@
 import type { ChangeStore } from '../../platform/database/change-feed.ts';
 import type { AuditWriter } from '../audit/audit.ts';
+import type { NoticeWriter } from '../notices/notices.ts';
 import type { SetupLinkStore } from './setup-link-store.ts';
 import type { SessionStore, UserStore } from '../people/people.ts';
 import type { AccountStore } from './account-store.ts';
@@ -21,6 +22,9 @@ export type AccountsTx = AccountsStores & {
     removeSessionsOf(subject: string): Promise<void>;
     removeAllOf(subject: string): Promise<void>;
   };
+  /** The passkeys and recovery codes of a person. Resolves with the number of passkeys. */
+  passkeys: { removeAllOf(subject: string): Promise<number> };
+  notices: NoticeWriter;
   audit: AuditWriter;
   changes: ChangeStore;
 };

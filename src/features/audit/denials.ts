@@ -14,6 +14,7 @@ export type Refusal = {
   readonly event:
     | 'auth.denied'
     | 'auth.throttled'
+    | 'user.passkey_refused'
     | 'api_key.dead_use'
     | 'api_key.exposed'
     | 'site.grant_refused'

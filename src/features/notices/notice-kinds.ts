@@ -10,6 +10,8 @@ export type SiteExpiryNoticeKind = 'site_expires_7d' | 'site_expires_1d' | 'site
 export type SiteOversightNoticeKind = 'site_taken_down' | 'site_put_back';
 export type LeaseNoticeKind = 'environment_expires_1d' | 'environment_expires_1h' | 'environment_expired';
 type SiteNoticeKind = SiteExpiryNoticeKind | SiteOversightNoticeKind;
+/** Notices about how a person signs in. `passkey_copied`: there is a copy of the authenticator. */
+export type AccountNoticeKind = 'passkey_added' | 'passkey_removed' | 'passkey_copied' | 'passkeys_reset';
 
 /** A person, or all administrators: service keys belong to no particular person. */
 export type NoticeRecipient =
@@ -42,6 +44,20 @@ export type NewEnvironmentNotice = EnvironmentNotice & {
   readonly recipient: NoticeRecipient;
   /** See `occasion` of keys. */
   readonly occasion: string;
+};
+
+export type NewAccountNotice = {
+  readonly recipient: NoticeRecipient;
+  readonly kind: AccountNoticeKind;
+  readonly userId: string;
+  /** See `occasion` of keys. */
+  readonly occasion: string;
+  readonly fields: AccountNoticeFields;
+};
+
+export type AccountNoticeFields = {
+  /** Absent: the notice is about all passkeys. */
+  readonly passkeyName?: string;
 };
 
 /** The values in the notice's text. Never a key value. */
@@ -85,10 +101,11 @@ type EnvironmentNotice = { readonly environmentId: string } & (
     }
 );
 
-/** The key, site or Environment that the notice is about, and the values for its text. */
+/** The key, site, Environment or account that the notice is about, and the values for its text. */
 export type NoticeSubject =
   | { readonly kind: KeyNoticeKind; readonly keyId: string; readonly fields: NoticeFields }
   | { readonly kind: SiteNoticeKind; readonly siteId: string; readonly fields: SiteNoticeFields }
+  | { readonly kind: AccountNoticeKind; readonly userId: string; readonly fields: AccountNoticeFields }
   | EnvironmentNotice;
 
 export type Notice = NoticeSubject & {
@@ -99,7 +116,9 @@ export type Notice = NoticeSubject & {
 };
 
 /** The part that other features need: writes a notice in their own transaction. */
-export type NoticeWriter = { add(notice: NewNotice | NewSiteNotice | NewEnvironmentNotice): Promise<void> };
+export type NoticeWriter = {
+  add(notice: NewNotice | NewSiteNotice | NewEnvironmentNotice | NewAccountNotice): Promise<void>;
+};
 
 export type NoticeQuery = {
   readonly page: number;

@@ -51,7 +51,8 @@ export function noticeStore(
 
 function subjectOf(notice: Parameters<NoticeWriter['add']>[0]): Readonly<Record<string, string>> {
   if ('keyId' in notice) return { keyId: notice.keyId };
-  return 'siteId' in notice ? { siteId: notice.siteId } : { environmentId: notice.environmentId };
+  if ('siteId' in notice) return { siteId: notice.siteId };
+  return 'userId' in notice ? { userId: notice.userId } : { environmentId: notice.environmentId };
 }
 
 function belongsTo(recipient: NoticeRecipient) {
@@ -69,8 +70,12 @@ type NoticeRow = Pick<Notice, 'id' | 'createdAt' | 'readAt'> &
   Pick<NoticeSubject, 'kind' | 'fields'> & { readonly subject: string };
 
 function toNotice({ subject: id, ...row }: NoticeRow): Notice {
-  const ofSiteOrKey = row.kind.startsWith('site_') ? { siteId: id } : { keyId: id };
-  const subject = row.kind.startsWith('environment_') ? { environmentId: id } : ofSiteOrKey;
   // A row has the fields of its kind, because add() accepts no others.
-  return { ...row, ...subject } as Notice;
+  return { ...row, [subjectNameOf(row.kind)]: id } as Notice;
+}
+
+function subjectNameOf(kind: Notice['kind']) {
+  if (kind.startsWith('key_')) return 'keyId';
+  if (kind.startsWith('site_')) return 'siteId';
+  return kind.startsWith('environment_') ? 'environmentId' : 'userId';
 }

@@ -3,6 +3,7 @@ import type { NoticeSubject } from './notices.ts';
 /** The text of a notice, with what to do about it. It contains a name that the owner chose; pages must escape it. */
 export function noticeText(subject: NoticeSubject): string {
   if ('environmentId' in subject) return textOfEnvironment(subject);
+  if ('userId' in subject) return textOfAccount(subject);
   return 'siteId' in subject ? textOfSite(subject) : textOfKey(subject);
 }
 
@@ -22,6 +23,20 @@ function textOfEnvironment(subject: Extract<NoticeSubject, { environmentId: stri
       return `${environment} ends within an hour (${fields.expiresAt}). Extend its lease now to keep it.`;
     case 'environment_expired':
       return `The lease of the Environment “${fields.environmentName}” (${environmentId}) ended (${fields.expiresAt}), and it was torn down. Create it again from its branch if you need it.`;
+  }
+}
+
+function textOfAccount({ kind, fields }: Extract<NoticeSubject, { userId: string }>): string {
+  const passkey = `the passkey “${fields.passkeyName}”`;
+  switch (kind) {
+    case 'passkey_added':
+      return `Your account got ${passkey}. If you did not add it, remove it in Settings, Passkeys, and change your password.`;
+    case 'passkey_removed':
+      return `Your account lost ${passkey}. If you did not remove it, change your password.`;
+    case 'passkey_copied':
+      return `Postern refused a sign-in with ${passkey}, because its counter went back. Another device may have a copy. Remove it in Settings, Passkeys, and add a new one.`;
+    case 'passkeys_reset':
+      return 'An administrator removed all your passkeys and recovery codes, and signed you out everywhere. You can add new ones in Settings, Passkeys.';
   }
 }
 

@@ -5,12 +5,13 @@ import type { Notice, NoticeQuery, NoticeRecipient } from './notice-kinds.ts';
 import type { NoticeStore } from './notice-store.ts';
 
 /**
- * The public interface of notices: messages to people about keys, sites and Environments (contract 10.14). Promises: a notice written
+ * The public interface of notices: messages to people about keys, sites, Environments and their account (contract 10.14). Promises: a notice written
  * through a transaction's store commits with the change, and one occasion causes one notice. The features that write
  * notices decide when to send one. Mail and webhooks will read the same table.
  */
 export type {
   LeaseNoticeKind,
+  NewAccountNotice,
   NewEnvironmentNotice,
   NewNotice,
   NewSiteNotice,

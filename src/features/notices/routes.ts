@@ -13,7 +13,7 @@ export function noticeRoutes({ notices }: { notices: Notices }): Route[] {
     ...routesFor(notices, {
       path: '/me/notices',
       operations: ['listMyNotices', 'readMyNotice'],
-      whose: 'your keys, sites and Environments',
+      whose: 'your keys, sites, Environments and account',
       policy: { callers: ['session'], identity: 'live' },
       recipientOf: personBehind,
     }),

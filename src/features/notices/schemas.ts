@@ -23,6 +23,10 @@ export const noticeResponse = z
       'environment_expires_1h',
       'environment_expired',
       'environment_deploy_failed',
+      'passkey_added',
+      'passkey_removed',
+      'passkey_copied',
+      'passkeys_reset',
     ]),
     keyId: z.string().nullable().describe('Null when the notice is not about a key'),
     keyName: z.string().nullable(),
@@ -70,6 +74,7 @@ function subjectOf(notice: Notice) {
     const environmentExpiresAt = 'expiresAt' in fields ? fields.expiresAt : null;
     return { ...none, environmentId, environmentName: fields.environmentName, environmentExpiresAt };
   }
+  if ('userId' in notice) return none;
   if ('siteId' in notice) {
     const { siteId, fields } = notice;
     return { ...none, siteId, siteName: fields.siteName, siteExpiresAt: fields.expiresAt ?? null };

@@ -169,14 +169,15 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
     async signInByPasskey(request, response, { answer, origin }) {
       const interaction = await details(request, response);
       if (interaction?.prompt.name !== 'login') return { kind: 'gone' };
+      // Before the check, so that a reset of the passkeys meanwhile is later than the sign-in.
+      const ts = clock.now() / 1_000;
       const signedIn = await deps.passkeys.signIn(interaction.uid, answer, origin);
       if (signedIn === undefined) return { kind: 'wrong' };
       const { subject, isSynced } = signedIn;
       if ((await deps.findEnabledAccount(subject)) === undefined) return { kind: 'disabled' };
       // A key in hardware or in software, with a verified user: two factors (RFC 8176).
       const amr = [isSynced ? 'swk' : 'hwk', 'user', 'mfa'];
-      const login = { accountId: subject, amr, ts: clock.now() / 1_000 };
-      return await finish(request, response, interaction.uid, { login });
+      return await finish(request, response, interaction.uid, { login: { accountId: subject, amr, ts } });
     },
     async decide(request, response, { decision, definitionId, origin }) {
       const interaction = await details(request, response);

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { AuditContext, RequestOrigin } from '../../core/caller.ts';
-import { type Clock, minute } from '../../core/clock.ts';
+import { actorOf, anonymous, type AuditContext, type RequestOrigin } from '../../core/caller.ts';
+import { type Clock, minute, timestamp } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { newId, type Random } from '../../core/ids.ts';
 import { isUniqueViolation, type Tx } from '../../platform/database/database.ts';
@@ -8,7 +8,8 @@ import { secretDigest } from '../../platform/encrypted-text.ts';
 import type { AccountStore } from '../accounts/account-store.ts';
 import type { Accounts } from '../accounts/accounts.ts';
 import type { AuditWriter } from '../audit/audit.ts';
-import type { Passkey, PasskeyStore } from './passkey-store.ts';
+import type { NewAccountNotice, NoticeWriter } from '../notices/notices.ts';
+import type { Credential, Passkey, PasskeyStore } from './passkey-store.ts';
 import {
   assertionIn,
   challengeIn,
@@ -36,7 +37,7 @@ export type Passkeys = {
   ): Promise<Passkey>;
   list(subject: string): Promise<Passkey[]>;
   /** @throws `not_found` */
-  rename(subject: string, id: string, name: string): Promise<Passkey>;
+  rename(auditContext: AuditContext, person: Owner, id: string, name: string): Promise<Passkey>;
   /** @throws `not_found` */
   remove(auditContext: AuditContext, person: Owner, id: string): Promise<void>;
   /** Null where there are no passkeys. `interaction`: the sign-in that the answer must belong to. */
@@ -56,16 +57,23 @@ export type PasskeysDeps = {
   /** Null: browsers have no passkeys at the address of the web app. */
   readonly party: RelyingParty | null;
   readonly read: { readonly passkeys: PasskeyStore };
-  readonly tx: Tx<{
-    readonly passkeys: PasskeyStore;
-    readonly accounts: Pick<AccountStore, 'findByUserId'>;
-    readonly audit: AuditWriter;
-  }>;
+  readonly tx: Tx<PasskeysTx>;
   readonly accounts: Pick<Accounts, 'get'>;
   readonly clock: Clock;
   readonly random: Random;
-  /** Counts a passkey that proved nothing, for the audit log; must not block. */
-  readonly refused: (origin: RequestOrigin, userId: string | null) => void;
+  /** Counts a refused sign-in for the audit log, with the account when the passkey is known; must not block. */
+  readonly refused: (
+    reason: 'passkey_refused' | 'account_disabled',
+    origin: RequestOrigin,
+    userId: string | null,
+  ) => void;
+};
+
+type PasskeysTx = {
+  readonly passkeys: PasskeyStore;
+  readonly accounts: Pick<AccountStore, 'findByUserId'>;
+  readonly audit: AuditWriter;
+  readonly notices: NoticeWriter;
 };
 
 export function createPasskeys(deps: PasskeysDeps): Passkeys {
@@ -79,47 +87,61 @@ export function createPasskeys(deps: PasskeysDeps): Passkeys {
     });
   }
 
-  const open = (challenge: string, boundTo: string) =>
+  const open = (challenge: string, boundTo: string, subject: string | null) =>
     read.passkeys.addChallenge({
       digest: secretDigest(challenge),
       boundTo,
+      subject,
       expiresAt: clock.now() + challengeMs,
     });
 
-  /** The challenge that the browser answers; undefined when it is not open for `boundTo`. It is used up. */
-  async function take(clientData: string, boundTo: string): Promise<string | undefined> {
-    const challenge = challengeIn(clientData);
-    if (challenge === undefined) return undefined;
-    return (await read.passkeys.takeChallenge(secretDigest(challenge), boundTo)) ? challenge : undefined;
-  }
-
   async function add(
+    { passkeys, audit, notices }: PasskeysTx,
     auditContext: AuditContext,
     { userId, subject }: Owner,
-    name: string,
-    { credentialId, publicKey, counter, transports, isSynced }: NewCredential,
-  ): Promise<void> {
+    { name, isSynced, ...found }: NewCredential & { readonly name: string },
+  ): Promise<Passkey> {
     const id = newId(random, 'psk');
-    await tx(async (stores) => {
-      // Locks the account, so that parallel requests do not exceed the maximum.
-      const account = await stores.accounts.findByUserId(userId, { forUpdate: true });
-      if (account === undefined) throw new AppError('not_found');
-      if ((await stores.passkeys.listOf(subject)).length >= maxPasskeys)
-        throw new AppError('quota_exceeded', {
-          message: `An account has at most ${maxPasskeys} passkeys.`,
-          hint: 'Remove one that you no longer use.',
-        });
-      const passkey = { id, subject, credentialId, publicKey, counter, transports, name, isSynced };
-      await stores.passkeys.insert(passkey).catch((error: unknown) => {
+    const added = await passkeys
+      .insert({ id, subject, name, isSynced, ...found })
+      .catch((error: unknown) => {
         throw isUniqueViolation(error) ? new AppError('invalid_passkey', alreadyKnown) : error;
       });
-      await stores.audit.append({
-        event: 'user.passkey_added',
-        auditContext,
+    await audit.append({
+      event: 'user.passkey_added',
+      auditContext,
+      target: { kind: 'user', id: userId },
+      outcome: 'success',
+      details: { passkeyId: id, isSynced },
+    });
+    await notices.add(noticeOf('passkey_added', userId, { id, name }));
+    return added;
+  }
+
+  /** Uses up the challenge. `not_open`: it was not open for this sign-in, or the passkey was removed meanwhile. */
+  async function use(
+    challenge: string,
+    interaction: string,
+    { id, name, userId }: Credential,
+    counter: number,
+    origin: RequestOrigin,
+  ): Promise<'used' | 'went_back' | 'not_open'> {
+    return await tx(async ({ passkeys, audit, notices }) => {
+      if (!(await passkeys.takeChallenge(secretDigest(challenge), `interaction:${interaction}`)))
+        return 'not_open';
+      const outcome = await passkeys.use(id, counter);
+      if (outcome !== 'went_back') return outcome === 'used' ? 'used' : 'not_open';
+      await audit.append({
+        event: 'user.passkey_refused',
+        auditContext: { actor: actorOf(anonymous), origin },
         target: { kind: 'user', id: userId },
-        outcome: 'success',
-        details: { passkeyId: id, isSynced },
+        outcome: 'denied',
+        reason: 'counter_went_back',
+        details: { passkeyId: id },
       });
+      const today = timestamp(clock.now()).slice(0, 10);
+      await notices.add(noticeOf('passkey_copied', userId, { id, name }, today));
+      return outcome;
     });
   }
 
@@ -133,30 +155,48 @@ export function createPasskeys(deps: PasskeysDeps): Passkeys {
         read.passkeys.credentialsOf(subject),
       ]);
       const options = await creationOptions(party, { handle, email, name, known });
-      await open(options.challenge, `session:${sessionId}`);
+      await open(options.challenge, `session:${sessionId}`, subject);
       return options;
     },
     async register(auditContext, person, sessionId, { name, response }) {
       const party = requireParty();
-      const challenge = await take(response.response.clientDataJSON, `session:${sessionId}`);
-      if (challenge === undefined) throw new AppError('invalid_passkey', tooLate);
-      const found = await verifyRegistration(party, response, challenge);
-      if (found === undefined) throw new AppError('invalid_passkey');
-      await add(auditContext, person, name, found);
-      const passkeys = await read.passkeys.listOf(person.subject);
-      const added = passkeys.at(-1);
-      if (added === undefined) throw new AppError('not_found');
-      return added;
+      const challenge = challengeIn(response.response.clientDataJSON);
+      const found =
+        challenge === undefined ? undefined : await verifyRegistration(party, response, challenge);
+      if (challenge === undefined || found === undefined) throw new AppError('invalid_passkey');
+      return await tx(async (stores) => {
+        // Locks the account, so that parallel requests do not exceed the maximum, and a reset removes what they add.
+        const account = await stores.accounts.findByUserId(person.userId, { forUpdate: true });
+        if (account === undefined) throw new AppError('not_found');
+        if (!(await stores.passkeys.takeChallenge(secretDigest(challenge), `session:${sessionId}`)))
+          throw new AppError('invalid_passkey', tooLate);
+        if ((await stores.passkeys.listOf(person.subject)).length >= maxPasskeys)
+          throw new AppError('quota_exceeded', {
+            message: `An account has at most ${maxPasskeys} passkeys.`,
+            hint: 'Remove one that you no longer use.',
+          });
+        return await add(stores, auditContext, person, { name, ...found });
+      });
     },
     list: read.passkeys.listOf,
-    async rename(subject, id, name) {
-      const renamed = await read.passkeys.rename(subject, id, name);
-      if (renamed === undefined) throw new AppError('not_found', noSuchPasskey);
-      return renamed;
+    async rename(auditContext, { userId, subject }, id, name) {
+      return await tx(async (stores) => {
+        const renamed = await stores.passkeys.rename(subject, id, name);
+        if (renamed === undefined) throw new AppError('not_found', noSuchPasskey);
+        await stores.audit.append({
+          event: 'user.passkey_renamed',
+          auditContext,
+          target: { kind: 'user', id: userId },
+          outcome: 'success',
+          details: { passkeyId: id },
+        });
+        return renamed;
+      });
     },
     async remove(auditContext, { userId, subject }, id) {
       await tx(async (stores) => {
-        if (!(await stores.passkeys.remove(subject, id))) throw new AppError('not_found', noSuchPasskey);
+        const name = await stores.passkeys.remove(subject, id);
+        if (name === undefined) throw new AppError('not_found', noSuchPasskey);
         await stores.audit.append({
           event: 'user.passkey_removed',
           auditContext,
@@ -164,32 +204,58 @@ export function createPasskeys(deps: PasskeysDeps): Passkeys {
           outcome: 'success',
           details: { passkeyId: id },
         });
+        await stores.notices.add(noticeOf('passkey_removed', userId, { id, name }));
       });
     },
     async beginSignIn(interaction) {
       if (deps.party === null) return null;
       const options = await requestOptions(deps.party);
-      await open(options.challenge, `interaction:${interaction}`);
+      await open(options.challenge, `interaction:${interaction}`, null);
       return options;
     },
     async signIn(interaction, answer, origin) {
       const response = assertionIn(answer);
-      if (deps.party === null || response === undefined) return undefined;
-      const challenge = await take(response.response.clientDataJSON, `interaction:${interaction}`);
-      const credential = await read.passkeys.findCredential(response.id);
-      const found =
-        challenge === undefined || credential === undefined
-          ? undefined
-          : await verifyAssertion(deps.party, response, credential, challenge);
-      if (found === undefined || credential === undefined) {
-        deps.refused(origin, null);
+      const credential =
+        response === undefined ? undefined : await read.passkeys.findCredential(response.id);
+      if (deps.party === null || response === undefined || credential === undefined) {
+        deps.refused('passkey_refused', origin, null);
         return undefined;
       }
-      const { id, subject } = credential;
-      if (await read.passkeys.use(id, found.counter)) return { subject, isSynced: found.isSynced };
-      deps.refused(origin, null);
-      return undefined;
+      const { subject, userId, isEnabled } = credential;
+      const challenge = challengeIn(response.response.clientDataJSON);
+      const found =
+        challenge === undefined
+          ? undefined
+          : await verifyAssertion(deps.party, response, credential, challenge);
+      const outcome =
+        challenge === undefined || found === undefined
+          ? 'not_verified'
+          : await use(challenge, interaction, credential, found.counter, origin);
+      if (found === undefined || outcome !== 'used') {
+        // The store has recorded the other refusal.
+        if (outcome !== 'went_back') deps.refused('passkey_refused', origin, userId);
+        return undefined;
+      }
+      // The answer reveals the state of the account only to its owner.
+      if (!isEnabled) deps.refused('account_disabled', origin, userId);
+      return { subject, isSynced: found.isSynced };
     },
+  };
+}
+
+/** A passkey has one notice of each kind, or one for each `day`. */
+function noticeOf(
+  kind: 'passkey_added' | 'passkey_removed' | 'passkey_copied',
+  userId: string,
+  { id, name }: Pick<Passkey, 'id' | 'name'>,
+  day = '',
+): NewAccountNotice {
+  return {
+    recipient: { kind: 'user', userId },
+    kind,
+    userId,
+    occasion: `${id} ${day}`.trim(),
+    fields: { passkeyName: name },
   };
 }
 

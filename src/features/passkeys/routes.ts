@@ -107,8 +107,8 @@ export function passkeyRoutes({ passkeys }: { passkeys: Passkeys }): Route[] {
       success: { status: 200, data: passkeySchema },
       errors: ['not_found', 'state_conflict'],
       example: { body: { name: 'Work laptop' }, data: { ...example, name: 'Work laptop' } },
-      handle: async ({ caller, params: { id }, body }) => ({
-        data: toPasskey(await passkeys.rename(ownerOf(caller).subject, id, body.name)),
+      handle: async ({ auditContext, caller, params: { id }, body }) => ({
+        data: toPasskey(await passkeys.rename(auditContext, ownerOf(caller), id, body.name)),
       }),
     }),
     defineRoute({

@@ -51,6 +51,7 @@ test('these routes always need it', async () => {
     'POST /tokens',
     'POST /tokens/{id}/rotate',
     'POST /users',
+    'POST /users/{id}/reset-passkeys',
     'POST /users/{id}/reset-password',
     'PUT /repositories/{owner}/{name}/credential',
   ]);

@@ -266,6 +266,7 @@ const table: Record<string, Line> = {
   'DELETE /users/{id}': ['an administrator’s session', '404 not_found'],
   'POST /users/{id}/sign-out': ['an administrator’s session', '404 not_found'],
   'POST /users/{id}/reset-password': ['an administrator’s session', '404 not_found', {}],
+  'POST /users/{id}/reset-passkeys': ['an administrator’s session', '404 not_found'],
   'POST /me/password': ['a session', '400 invalid_body', {}],
   'GET /people': ['an administrator’s session', '200'],
   'GET /people/{id}': ['an administrator’s session', '404 not_found'],

@@ -4,6 +4,7 @@ import { systemAuditContext } from '../../../src/core/caller.ts';
 import { defaultMcpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { defaultEnvironmentPolicy } from '../../../src/features/environments/policy/environment-policy.ts';
 import { sql } from '../../../src/platform/database/sql.ts';
+import { createAuthenticator } from '../../fakes/authenticator.ts';
 import type { Answer, Harness, Person, TestKey } from '../../harness.ts';
 import { commandLine, contents, openFrozenHarness } from '../access/cast.ts';
 import { setMcpPolicy } from '../mcp/agent.ts';
@@ -128,6 +129,13 @@ const repository = async () => {
   await h.repository(name);
   return `/repositories/${name}`;
 };
+const passkey = async () => {
+  const { data: options } = await h.call('POST', '/me/passkeys/options', { as: ada });
+  return { name: 'Laptop', response: createAuthenticator('http://localhost:3000').create(options) };
+};
+/** Its path. */
+const newPasskey = async () =>
+  `/me/passkeys/${(await h.call('POST', '/me/passkeys', { as: ada, body: await passkey() })).data.id}`;
 const connect = async () => void (await commandLine(h, `Ada${alone}`).token(['repos:read']));
 
 const ready = (drill: () => Promise<Done>) => async () => drill;
@@ -484,6 +492,34 @@ const drills: Record<string, Drill> = {
       }),
     ),
   },
+  resetUserPasskeys: {
+    event: 'user.passkeys_reset',
+    async prepare() {
+      await newPasskey();
+      return () => send('POST', `/users/${ada.user.id}/reset-passkeys`, root);
+    },
+  },
+  createMyPasskey: {
+    event: 'user.passkey_added',
+    async prepare() {
+      const body = await passkey();
+      return () => send('POST', '/me/passkeys', ada, { body, target: () => ada.user.id });
+    },
+  },
+  renameMyPasskey: {
+    event: 'user.passkey_renamed',
+    async prepare() {
+      const path = await newPasskey();
+      return () => send('PATCH', path, ada, { body: { name: 'Desk' }, target: () => ada.user.id });
+    },
+  },
+  removeMyPasskey: {
+    event: 'user.passkey_removed',
+    async prepare() {
+      const path = await newPasskey();
+      return () => send('DELETE', path, ada, { target: () => ada.user.id });
+    },
+  },
   createGroup: {
     event: 'group.created',
     prepare: ready(() => send('POST', '/groups', root, { body: { name: `Team ${alone}` } })),
@@ -548,10 +584,11 @@ const drills: Record<string, Drill> = {
 };
 
 /**
- * What changes nothing that anyone else could see: a reader's own mark, the check of a file, a hint to ask git, and the output of a
- * build, whose deploy has its events.
+ * What changes nothing that anyone else could see: a reader's own mark, the challenge for a passkey, the check of a file, a hint to
+ * ask git, and the output of a build, whose deploy has its events.
  */
 const unaudited = [
+  'beginMyPasskey',
   'readMyNotice',
   'readNotice',
   'receiveGitWebhook',

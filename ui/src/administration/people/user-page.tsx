@@ -94,6 +94,9 @@ function Account({ of: user }: { of: Schemas['User'] }) {
           <Button variant="default" onClick={() => setStep('reset')}>
             Reset password
           </Button>
+          <Button variant="default" onClick={() => setStep('reset-passkeys')}>
+            Reset passkeys
+          </Button>
           <Button color="red" variant="light" onClick={() => setStep('delete')}>
             Delete account
           </Button>

@@ -6,7 +6,7 @@ import { Confirm } from '../../shell/confirm.tsx';
 import common from '../admin.module.css';
 
 /** Actions on an account, each with its consequences. */
-export type Step = 'disable' | 'enable' | 'sign-out' | 'reset' | 'delete';
+export type Step = 'disable' | 'enable' | 'sign-out' | 'reset' | 'reset-passkeys' | 'delete';
 
 type Words = {
   readonly title: string;
@@ -58,6 +58,17 @@ const words: Readonly<Record<Step, Words>> = {
       'The old password stops working, and the account is signed out everywhere.',
     ],
   },
+  'reset-passkeys': {
+    title: 'Reset the passkeys?',
+    confirm: 'Remove all passkeys',
+    keep: 'Not now',
+    said: 'The passkeys are removed.',
+    follows: [
+      'All passkeys and recovery codes of the account are removed. The password stays.',
+      'Every browser session ends, and every connected client loses its access.',
+      'The user gets a notice, and can add new passkeys after a sign-in with the password.',
+    ],
+  },
   delete: {
     title: 'Delete this account?',
     confirm: 'Delete for good',
@@ -86,6 +97,7 @@ export function UserStep({ step, of: user, onClose, onDone, onPassword }: StepPr
     if (step === 'disable' || step === 'enable')
       await unwrap(api.PATCH('/users/{id}', { params, body: { enabled: step === 'enable' } }));
     if (step === 'sign-out') await unwrap(api.POST('/users/{id}/sign-out', { params }));
+    if (step === 'reset-passkeys') await unwrap(api.POST('/users/{id}/reset-passkeys', { params }));
     if (step === 'delete') {
       await unwrap(api.DELETE('/users/{id}', { params }));
       await navigate({ to: '/admin/users' });

@@ -23,6 +23,10 @@ const titles: Readonly<Record<Kind, { readonly title: string; readonly weight: '
   environment_expires_1h: { title: 'The lease of an Environment ends within an hour', weight: 'warn' },
   environment_expired: { title: 'The lease of an Environment has ended', weight: 'calm' },
   environment_deploy_failed: { title: 'A deploy failed', weight: 'bad' },
+  passkey_added: { title: 'A passkey was added', weight: 'calm' },
+  passkey_removed: { title: 'A passkey was removed', weight: 'calm' },
+  passkey_copied: { title: 'A passkey may have a copy', weight: 'bad' },
+  passkeys_reset: { title: 'Your passkeys were reset', weight: 'warn' },
 };
 
 type ListProps = { notices: readonly Notice[]; now: number; onRead: (id: string) => void };
@@ -48,7 +52,7 @@ export function NoticeList({ notices, now, onRead }: ListProps) {
               <Button
                 variant="default"
                 size="xs"
-                aria-label={`Mark as read: ${titles[notice.kind].title}, ${notice.keyName ?? notice.siteName ?? notice.environmentName ?? ''}`}
+                aria-label={`Mark as read: ${[titles[notice.kind].title, notice.keyName ?? notice.siteName ?? notice.environmentName ?? []].flat().join(', ')}`}
                 onClick={() => onRead(notice.id)}
               >
                 Mark as read
@@ -61,7 +65,14 @@ export function NoticeList({ notices, now, onRead }: ListProps) {
   );
 }
 
-function ToSubject({ of: { keyId, siteId, environmentId } }: { of: Notice }) {
+function ToSubject({ of: { kind, keyId, siteId, environmentId } }: { of: Notice }) {
+  if (kind.startsWith('passkey')) {
+    return (
+      <Anchor size="sm" renderRoot={(props) => <Link to="/settings/passkeys" {...props} />}>
+        Go to your passkeys
+      </Anchor>
+    );
+  }
   if (keyId !== null) {
     return (
       <Anchor

@@ -43,7 +43,7 @@ export function NoticesPage() {
     <>
       <PageHead
         title="Notices"
-        intro="Expiring keys and sites, exposed keys, keys still used after they expired, and failed deploys."
+        intro="Expiring keys and sites, exposed keys, keys still used after they expired, failed deploys, and changes to your passkeys."
         heading={heading}
       >
         {unreadHere.length > 1 && (
