@@ -133,17 +133,20 @@ test('a copy of an authenticator signs nobody in, and the person gets a notice',
   await context.close();
 });
 
-test.each(['light', 'dark'] as const)('in %s, the sign-in page with a passkey is accessible', async (look) => {
-  for (const width of [320, 1280]) {
-    const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme: look });
-    const { page } = await visit(context);
-    await page.goto(`${program.origin}/auth/login`);
-    await page.getByRole('button', { name: 'Sign in with a passkey' }).waitFor();
-    await expect.poll(() => barriersOn(page)).toEqual([]);
-    await expect.poll(() => overflowOf(page)).toBe(0);
-    await context.close();
-  }
-});
+test.each(['light', 'dark'] as const)(
+  'in %s, the sign-in page with a passkey is accessible',
+  async (look) => {
+    for (const width of [320, 1280]) {
+      const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme: look });
+      const { page } = await visit(context);
+      await page.goto(`${program.origin}/auth/login`);
+      await page.getByRole('button', { name: 'Sign in with a passkey' }).waitFor();
+      await expect.poll(() => barriersOn(page)).toEqual([]);
+      await expect.poll(() => overflowOf(page)).toBe(0);
+      await context.close();
+    }
+  },
+);
 
 test('without JavaScript, the password signs in and no passkey is offered', async () => {
   const context = await browser.newContext({ javaScriptEnabled: false });
@@ -152,8 +155,8 @@ test('without JavaScript, the password signs in and no passkey is offered', asyn
   await page.locator('input[name=password]').waitFor();
   await expect.poll(() => page.locator('#passkey').isVisible()).toBe(false);
   await signIn(page, person);
-  await expect.poll(() => context.cookies().then((all) => all.map(({ name }) => name))).toContain(
-    '__Host-postern_session',
-  );
+  await expect
+    .poll(() => context.cookies().then((all) => all.map(({ name }) => name)))
+    .toContain('__Host-postern_session');
   await context.close();
 });

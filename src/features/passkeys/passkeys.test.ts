@@ -136,7 +136,8 @@ test('a new sign-in page replaces the challenge of the page before, so that relo
   const fresh = new Browser(open.app);
   const action = await fresh.openSignIn();
   const count = async () =>
-    (await sql<{ n: number }>`select count(*)::int as n from passkey_challenges`.all(open.database.sql))[0]?.n;
+    (await sql<{ n: number }>`select count(*)::int as n from passkey_challenges`.all(open.database.sql))[0]
+      ?.n;
   const before = await count();
   for (let times = 0; times < 3; times += 1) await fresh.get(action);
   expect(await count()).toBe(before);
@@ -151,7 +152,7 @@ test('challenges that nobody answered are swept', async () => {
     );
   clock.advance(5 * minute);
   expect((await left()).length).toBeGreaterThan(1);
-  await open.identity.jobs.find(({ name }) => name === 'identity-sweep')?.run();
+  await open.identity.jobs.find(({ name }) => name === 'identity-sweep')?.run(new AbortController().signal);
   expect(await left()).toEqual([]);
 });
 
@@ -283,7 +284,6 @@ test('a counter that goes back is a copy of the authenticator, and is refused', 
   const first = await signInPage();
   await first.fresh.follow(await first.send(authenticator.get(first.options, { counter: 8 })));
   expect(await isSignedIn(first.fresh)).toBe(true);
-  const before = await notices();
   for (const counter of [8, 3, 0]) {
     const next = await signInPage();
     expect((await next.send(authenticator.get(next.options, { counter }))).status).toBe(401);
@@ -296,8 +296,9 @@ test('a counter that goes back is a copy of the authenticator, and is refused', 
     });
   }
   // One notice a day.
-  clock.advance(1);
-  expect((await notices()).slice(before.length)).toEqual(['passkey_copied A laptop']);
+  expect((await notices()).filter((one) => one.startsWith('passkey_copied'))).toEqual([
+    'passkey_copied A laptop',
+  ]);
 });
 
 test('an authenticator without a counter always sends 0, and signs in again and again', async () => {

@@ -5,7 +5,6 @@ import { AppError } from '../../core/errors.ts';
 import { newId, type Random } from '../../core/ids.ts';
 import { isUniqueViolation, type Tx } from '../../platform/database/database.ts';
 import { secretDigest } from '../../platform/encrypted-text.ts';
-import type { AccountStore } from '../accounts/account-store.ts';
 import type { Accounts } from '../accounts/accounts.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 import type { NewAccountNotice, NoticeWriter } from '../notices/notices.ts';
@@ -71,7 +70,9 @@ export type PasskeysDeps = {
 
 type PasskeysTx = {
   readonly passkeys: PasskeyStore;
-  readonly accounts: Pick<AccountStore, 'findByUserId'>;
+  readonly accounts: {
+    findByUserId(userId: string, options: { readonly forUpdate: true }): Promise<object | undefined>;
+  };
   readonly audit: AuditWriter;
   readonly notices: NoticeWriter;
 };
@@ -102,11 +103,9 @@ export function createPasskeys(deps: PasskeysDeps): Passkeys {
     { name, isSynced, ...found }: NewCredential & { readonly name: string },
   ): Promise<Passkey> {
     const id = newId(random, 'psk');
-    const added = await passkeys
-      .insert({ id, subject, name, isSynced, ...found })
-      .catch((error: unknown) => {
-        throw isUniqueViolation(error) ? new AppError('invalid_passkey', alreadyKnown) : error;
-      });
+    const added = await passkeys.insert({ id, subject, name, isSynced, ...found }).catch((error: unknown) => {
+      throw isUniqueViolation(error) ? new AppError('invalid_passkey', alreadyKnown) : error;
+    });
     await audit.append({
       event: 'user.passkey_added',
       auditContext,
@@ -215,8 +214,7 @@ export function createPasskeys(deps: PasskeysDeps): Passkeys {
     },
     async signIn(interaction, answer, origin) {
       const response = assertionIn(answer);
-      const credential =
-        response === undefined ? undefined : await read.passkeys.findCredential(response.id);
+      const credential = response === undefined ? undefined : await read.passkeys.findCredential(response.id);
       if (deps.party === null || response === undefined || credential === undefined) {
         deps.refused('passkey_refused', origin, null);
         return undefined;

@@ -64,6 +64,18 @@ export const surfaces: readonly Surface[] = [
     ],
   },
   {
+    id: 'passkeys',
+    change: 'Passkeys of a person',
+    owner: 'Settings → Passkeys',
+    note: 'Each person manages their own; an administrator resets those of a person on the page of the account.',
+    places: [
+      page('Passkeys', '/settings/passkeys'),
+      route('List mine', 'GET /me/passkeys', 'listMyPasskeys'),
+      route('Reset those of a person', 'POST /users/{id}/reset-passkeys', 'resetUserPasskeys'),
+      guide('Sign in with a passkey', 'docs/how-to/sign-in-with-a-passkey.md'),
+    ],
+  },
+  {
     id: 'sessions',
     change: 'Browsers in which a person is signed in',
     owner: 'Settings → Sessions',

@@ -75,5 +75,7 @@ test('without a role, every route but those of one’s own account refuses a ses
       ]);
     }
   }
-  expect(await contents(h)).toEqual(before);
+  // A person without a role may begin to create a passkey.
+  const { passkey_challenges, passkey_handles } = before;
+  expect({ ...(await contents(h)), passkey_challenges, passkey_handles }).toEqual(before);
 });

@@ -69,7 +69,9 @@ export function interactionPages({ identity, uiOrigin, records }: Deps): (scope:
       const isDisabled = outcome.kind === 'disabled';
       return show(request, reply.code(isDisabled ? 403 : 401), interaction, {
         email: '',
-        problem: isDisabled ? accountDisabled : 'Postern did not accept this passkey. Try again, or use your password.',
+        problem: isDisabled
+          ? accountDisabled
+          : 'Postern did not accept this passkey. Try again, or use your password.',
         needsHelp: false,
       });
     }
