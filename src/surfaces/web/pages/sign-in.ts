@@ -18,7 +18,7 @@ document.getElementById('lead').textContent = 'The administrator account was cre
  */
 const passkeyScript = `(function () {
 const options = document.getElementById('passkey-options');
-const button = document.getElementById('passkey');
+const button = document.getElementById('use-passkey');
 if (options === null || !window.PublicKeyCredential || !PublicKeyCredential.parseRequestOptionsFromJSON) return;
 button.hidden = false;
 button.addEventListener('click', async function () {
@@ -87,7 +87,7 @@ function byPasskey(action: string, options: RequestOptions): Html {
   return html`<form method="post" action="${action}" id="passkey-form">
 <input type="hidden" name="passkey">
 <input type="hidden" name="decision" value="passkey">
-<button type="button" class="quiet" id="passkey" hidden>Sign in with a passkey</button>
+<button type="button" class="quiet" id="use-passkey" hidden>Sign in with a passkey</button>
 <p class="hint" id="passkey-problem" role="alert" hidden>The browser did not use a passkey. Try again, or use your password.</p>
 </form>
 <script type="application/json" id="passkey-options">${data}</script>`;
