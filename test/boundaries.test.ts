@@ -100,7 +100,7 @@ test('a part of the composition imports features of its group; from other featur
     'access-config': ['people', 'settings'],
     keys: ['keys', 'settings'],
     repositories: ['repositories'],
-    identity: ['accounts', 'keycloak', 'oidc-provider', 'people'],
+    identity: ['accounts', 'keycloak', 'oidc-provider', 'passkeys', 'people'],
     agents: ['agents', 'connections', 'oidc-provider', 'settings'],
     sites: ['grants', 'settings', 'sites'],
     environments: ['builds', 'engine', 'environments', 'grants', 'settings', 'sites'],
@@ -174,11 +174,11 @@ test('in the command line, imports go down: program → verbs → deploy, enviro
   expect(print(up)).toEqual([]);
 });
 
-test('in the web app, imports go down: router → administration, settings, start → keys, sites, environments, agents → shell, lists → api', () => {
+test('in the web app, imports go down: router → administration, settings, start → keys, sessions, sites, environments, agents → shell, lists → api', () => {
   const rooms = [
     ['api'],
     ['shell', 'lists'],
-    ['keys', 'sites', 'environments', 'agents'],
+    ['keys', 'sessions', 'sites', 'environments', 'agents'],
     ['administration', 'settings', 'start'],
   ];
   const room = (path: string) => path.split('/')[2] ?? '';

@@ -712,7 +712,7 @@ test('a person sees where they are signed in, and signs out elsewhere', { tags: 
   const statuses = await Promise.all(
     others.map(async (as) => (await world.call('GET', '/me/sessions', { as })).status),
   );
-  expect(statuses.toSorted()).toEqual([200, 401]);
+  expect(statuses.toSorted((one, other) => one - other)).toEqual([200, 401]);
   expect(complaints).toEqual([]);
   await context.close();
 });

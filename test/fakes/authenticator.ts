@@ -14,8 +14,6 @@ export type AuthenticatorOptions = {
   readonly type?: string;
 };
 
-export type Authenticator = ReturnType<typeof createAuthenticator>;
-
 const sha256 = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest();
 
 export function createAuthenticator(origin: string) {

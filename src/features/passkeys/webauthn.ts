@@ -23,7 +23,7 @@ const algorithms = [-7, -8, -257];
 
 const text = z.string().max(16_384);
 
-/** As `PublicKeyCredential.toJSON()` sends it; other fields are ignored. */
+/** What `PublicKeyCredential.toJSON()` returns; other fields are ignored. */
 export const registrationSchema = z
   .object({
     id: text,

@@ -14,9 +14,9 @@ export type FreshProof = {
 };
 
 export type FreshProofMinutes = {
-  /** As stored; 0 = off. */
+  /** The stored setting; 0 = off. */
   readonly now: () => Promise<number>;
-  /** As last read. */
+  /** What this process read last. */
   readonly last: () => number;
 };
 

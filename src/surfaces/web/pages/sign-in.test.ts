@@ -554,10 +554,10 @@ describe('the list of sessions', () => {
     expect((await browser.api('GET', '/users')).status).toBe(200);
   });
 
-  test('ends every other one of the person, and none of anybody else', async () => {
+  test('ends every other one of the person, and none of anyone else', async () => {
     const { email, password } = await makePerson();
-    const others = [new Browser(open.app), new Browser(open.app)];
-    for (const other of others) await other.signIn(email, password);
+    const browsers = [new Browser(open.app), new Browser(open.app)];
+    for (const other of browsers) await other.signIn(email, password);
     const neighbour = new Browser(open.app);
     const { email: otherEmail, password: otherPassword } = await makePerson();
     await neighbour.signIn(otherEmail, otherPassword);
