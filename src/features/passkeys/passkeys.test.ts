@@ -1,6 +1,7 @@
 // @module-tag sql
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { minute } from '../../core/clock.ts';
+import { systemRandom } from '../../core/ids.ts';
 import { sql } from '../../platform/database/sql.ts';
 import { type AuthenticatorOptions, createAuthenticator } from '../../../test/fakes/authenticator.ts';
 import {
@@ -11,6 +12,9 @@ import {
   openIdentityApp,
   withAdministrator,
 } from '../../../test/identity.ts';
+
+import { passkeyStore } from './passkey-store.ts';
+import { createPasskeys, relyingPartyOf } from './passkeys.ts';
 
 /** Passkeys through the routes and pages of the built-in provider, with an authenticator in software. */
 const origin = 'http://localhost:3000';
@@ -299,6 +303,21 @@ test('a counter that goes back is a copy of the authenticator, and is refused', 
   expect((await notices()).filter((one) => one.startsWith('passkey_copied'))).toEqual([
     'passkey_copied A laptop',
   ]);
+});
+
+test('at an IP address nobody creates a passkey, and the sign-in page offers none', async () => {
+  const passkeys = createPasskeys({
+    party: relyingPartyOf('http://127.0.0.1:3000'),
+    read: { passkeys: passkeyStore(open.database.sql, clock) },
+    tx: () => Promise.reject(new Error('Nothing changes.')),
+    accounts: open.identity.accounts,
+    clock,
+    random: systemRandom,
+    refused() {},
+  });
+  const person = { userId: 'usr_ada', subject: 'ada' };
+  await expect(passkeys.beginRegistration(person, 'ses_1')).rejects.toMatchObject({ code: 'state_conflict' });
+  expect(await passkeys.beginSignIn('an-interaction')).toBeNull();
 });
 
 test('an authenticator without a counter always sends 0, and signs in again and again', async () => {
