@@ -29,7 +29,9 @@ test.each([
   ['/admin/users', ['Everyone who can sign in, and their roles.', 'New user'], ['New account']],
   [
     '/settings/notices',
-    ['Expiring keys and sites, exposed keys, keys still used after they expired, and failed deploys.'],
+    [
+      'Expiring keys and sites, exposed keys, keys still used after they expired, failed deploys, and changes to your passkeys.',
+    ],
     [],
   ],
   ['/admin', ['Inactive keys'], ['Dead keys', 'Ended keys']],
