@@ -49,4 +49,4 @@ alter table notices add constraint notices_kind_check check (kind in (
   'key_expires_7d', 'key_expires_1d', 'key_expired', 'key_exposed', 'key_dead_use', 'key_suspended',
   'site_expires_7d', 'site_expires_1d', 'site_expired', 'site_taken_down', 'site_put_back',
   'environment_expires_1d', 'environment_expires_1h', 'environment_expired', 'environment_deploy_failed',
-  'passkey_added', 'passkey_removed', 'passkey_copied', 'passkeys_reset'));
+  'passkey_added', 'passkey_removed', 'passkey_copied', 'passkeys_reset', 'recovery_code_used'));

@@ -5,6 +5,7 @@ import { anonymous, type Caller } from '../src/core/caller.ts';
 import { type Clock, minute, second } from '../src/core/clock.ts';
 import { systemRandom } from '../src/core/ids.ts';
 import type { AuditEntry, AuditWriter } from '../src/features/audit/audit.ts';
+import type { SecondFactorLevel } from '../src/features/people/people.ts';
 import { createEncryption } from '../src/platform/encryption.ts';
 import { type BuiltinIdentity, createBuiltinIdentity } from '../src/composition/identity/builtin-identity.ts';
 import { noticeStores } from '../src/composition/notices.ts';
@@ -54,6 +55,8 @@ export type IdentityApp = {
   feed: ChangeFeed;
   audit: AuditEntry[];
   refusals: { reason: string; userId: string | null }[];
+  /** Who must have a second factor: nobody, unless a test changes it. An error: the setting cannot be read. */
+  required: { secondFactor: SecondFactorLevel | Error };
   setupToken(): string;
   /** A second process on the same database; optionally with its own secrets and audit log. */
   another(secrets?: Partial<Secrets>, auditLog?: AuditWriter): Promise<IdentityApp>;
@@ -79,6 +82,7 @@ export async function openIdentityApp(
   const feed = createChangeFeed({ database: db, clock });
   const audit: AuditEntry[] = [];
   const refusals: IdentityApp['refusals'] = [];
+  const required: IdentityApp['required'] = { secondFactor: 'optional' };
   const identity = createBuiltinIdentity({
     uiOrigin,
     read: storesOn(db.sql),
@@ -113,6 +117,10 @@ export async function openIdentityApp(
     holder: `test-${Math.random()}`,
     signInsPerMinute: () => 60,
     freshProofMinutes: { now: async () => 120, last: () => 120 },
+    async secondFactorLevel() {
+      if (required.secondFactor instanceof Error) throw required.secondFactor;
+      return required.secondFactor;
+    },
     signInRefused: (reason, _origin, userId) => void refusals.push({ reason, userId }),
   });
   await identity.start();
@@ -164,6 +172,7 @@ export async function openIdentityApp(
     feed,
     audit,
     refusals,
+    required,
     setupToken: () => generateSetupToken(sessionSecrets, clock),
     another: (own, ownAuditLog) => openIdentityApp(clock, db, own, ownAuditLog),
     async close() {

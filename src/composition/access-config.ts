@@ -18,7 +18,7 @@ import type { Part } from './part.ts';
 /** The configuration documents of all features. */
 export const documentStores = { documents: documentStore };
 
-/** The configuration document `/config/access`: how many sign-ins one network address may start in a minute. */
+/** The configuration document `/config/access`: limits and requirements of sign-ins. */
 export function createAccessConfigPart({
   keycloak,
   read,
@@ -26,9 +26,11 @@ export function createAccessConfigPart({
   feed,
   isFresh,
   clock,
+  secondFactorRefusal,
 }: {
   readonly keycloak: KeycloakSettings | null;
   readonly read: Pick<DocumentStores, 'documents'> & { readonly signIns: SignIns };
+  readonly secondFactorRefusal: Parameters<typeof accessConfigRoutes>[0]['secondFactorRefusal'];
 } & Pick<ConfigDocumentDeps<AccessConfig, DocumentStores>, 'tx' | 'feed' | 'isFresh' | 'clock'>) {
   const accessConfig = createDocument<AccessConfig, DocumentStores>({
     name: 'access',
@@ -49,6 +51,7 @@ export function createAccessConfigPart({
     services: { accessConfig },
     routes: accessConfigRoutes({
       config: accessConfig,
+      secondFactorRefusal,
       peaks: (limit) => read.signIns.peaks(limit, clock.now() - day),
     }),
     start: async () => void (await accessConfig.read()),

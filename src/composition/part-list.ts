@@ -20,6 +20,8 @@ import { createRepositoriesPart } from './repositories.ts';
 import { createGrantsPart } from './sites/grants.ts';
 import { createSitesPart, sitesOfKey } from './sites/sites.ts';
 import { createStores } from './stores.ts';
+import { userOf } from '../core/caller.ts';
+import { AppError } from '../core/errors.ts';
 import { createServerClock } from '../platform/database/server-clock.ts';
 import { createEncryption } from '../platform/encryption.ts';
 import type { Route } from '../platform/http.ts';
@@ -58,7 +60,20 @@ export function createParts(settings: AppSettings, backends: AppBackends, routes
     onFallback: () => metrics.limiterFallback.inc(),
   });
   const { limiter } = rateLimits.services;
-  const access = createAccessConfigPart({ keycloak, read, tx, feed, isFresh, clock });
+  const access = createAccessConfigPart({
+    keycloak,
+    read,
+    tx,
+    feed,
+    isFresh,
+    clock,
+    async secondFactorRefusal(caller) {
+      const user = userOf(caller);
+      // The policy allows only sessions and access tokens, which belong to a person.
+      if (user === null) return new AppError('interactive_auth_required');
+      return await people.services.identity.secondFactor.refusalFor(user.subject);
+    },
+  });
   const mcp = createMcpPart({
     uiUrl,
     isBuiltinProvider: keycloak === null,
@@ -94,6 +109,7 @@ export function createParts(settings: AppSettings, backends: AppBackends, routes
       now: async () => (await access.services.accessConfig.inForce()).value.freshProofMinutes,
       last: () => access.services.accessConfig.lastRead().freshProofMinutes,
     },
+    secondFactorLevel: async () => (await access.services.accessConfig.inForce()).value.secondFactor,
     denials,
     mcp: mcp.resource,
     noteIdentity: metrics.noteIdentity,

@@ -344,6 +344,15 @@ describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
         error: { code: 'state_conflict', hint: expect.stringContaining(realm.issuer) },
       });
     }
+    expect(await browser.api('POST', '/me/recovery-codes')).toMatchObject({
+      status: 409,
+      error: { code: 'state_conflict', hint: expect.stringContaining(realm.issuer) },
+    });
+    const required = { signInsPerAddressPerMinute: 600, secondFactor: 'everyone' };
+    expect(await browser.api('PUT', '/config/access', required, { 'if-match': '*' })).toMatchObject({
+      status: 422,
+      error: { code: 'config_invalid', hint: expect.stringContaining(realm.issuer) },
+    });
     const page = await browser.send('GET', `${uiUrl}/identity/auth`, { accept: 'application/json' });
     expect(page.status).toBe(404);
     expect(page.text).toContain(realm.issuer);

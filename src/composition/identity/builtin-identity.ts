@@ -1,16 +1,19 @@
 import type { RequestOrigin } from '../../core/caller.ts';
+import { AppError } from '../../core/errors.ts';
 import { createAccounts } from '../../features/accounts/accounts.ts';
 import { builtinDirectory } from '../../features/accounts/builtin-directory.ts';
 import { createFirstAdministrator } from '../../features/accounts/first-administrator.ts';
 import { createGroups } from '../../features/accounts/groups.ts';
 import { createKnownDevices, type KnownDevices } from '../../features/accounts/known-devices.ts';
 import { createPasskeys, relyingPartyOf } from '../../features/passkeys/passkeys.ts';
+import { createRecoveryCodes } from '../../features/passkeys/recovery-codes.ts';
+import { createSecondFactor, createSecondFactorRule } from '../../features/passkeys/second-factor.ts';
 import { createPasswordCheck, type SignInRefusal } from '../../features/accounts/password-check.ts';
 import { createPasswords, type PasswordCost } from '../../features/accounts/passwords.ts';
 import { createSignInThrottle } from '../../features/accounts/sign-in-throttle.ts';
 import type { Directory } from '../../features/people/directory/directory.ts';
 import { createOidcClient } from '../../features/people/oidc-client.ts';
-import { createPeople } from '../../features/people/people.ts';
+import { createPeople, type SecondFactorLevel } from '../../features/people/people.ts';
 import { clientSecretFor, principalSyncClientId, webClientId } from '../../features/oidc-provider/clients.ts';
 import type { McpResource } from '../../features/oidc-provider/hardened-provider.ts';
 import { createOidcProvider, type OidcProvider } from '../../features/oidc-provider/oidc-provider.ts';
@@ -32,6 +35,8 @@ export type BuiltinIdentityDeps = IdentityDeps & {
   /** False = this process may have missed a change, so the directory does not use its cache. */
   isFresh: () => boolean;
   passwordCost: PasswordCost;
+  /** Reads who must have a second factor; rejects while that cannot be read. */
+  secondFactorLevel: () => Promise<SecondFactorLevel>;
   views: ProviderViews;
   /** Counts refused sign-ins for the audit log; must not block. */
   signInRefused: (reason: SignInRefusal, origin: RequestOrigin, userId: string | null) => void;
@@ -45,11 +50,12 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
   if (secret === undefined) throw new Error('SESSION_SECRET holds no secret.');
   const passwords = createPasswords(deps.passwordCost);
   const knownDevices = createKnownDevices({ clock, random, secrets: sessionSecrets });
+  const throttle = createSignInThrottle({ clock });
   const checkPassword = createPasswordCheck({
     devices: knownDevices,
     accounts: read.accounts,
     passwords,
-    throttle: createSignInThrottle({ clock }),
+    throttle,
     refused: deps.signInRefused,
   });
   const accounts = createAccounts({
@@ -61,14 +67,38 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
     clock,
     random,
   });
+  const party = relyingPartyOf(uiOrigin);
+  const isSecondFactorRequired = createSecondFactorRule({
+    level: deps.secondFactorLevel,
+    async rolesOf(subject) {
+      const principal = await directory.principal(subject);
+      if (principal.kind === 'unavailable') throw new AppError('identity_unavailable');
+      return principal.kind === 'active' ? principal.roles : [];
+    },
+  });
   const passkeys = createPasskeys({
-    party: relyingPartyOf(uiOrigin),
+    party,
     read,
     tx,
     accounts,
+    isSecondFactorRequired,
     clock,
     random,
     refused: deps.signInRefused,
+  });
+  const recoveryCodes = createRecoveryCodes({
+    party,
+    tx,
+    throttle,
+    random,
+    refused: deps.signInRefused,
+  });
+  const secondFactor = createSecondFactor({
+    party,
+    read,
+    isRequired: isSecondFactorRequired,
+    passkeys,
+    recoveryCodes,
   });
   const provider = createOidcProvider({
     uiOrigin,
@@ -81,6 +111,7 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
     encryption,
     sessionSecrets,
     passkeys,
+    secondFactor,
     checkPassword,
     async emailOf(subject) {
       const account = subject === undefined ? undefined : await read.accounts.findBySubject(subject);
@@ -151,6 +182,8 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
     knownDevices,
     accounts,
     passkeys,
+    recoveryCodes,
+    secondFactor,
     groups: createGroups({ read, tx, random }),
     firstAdministrator: createFirstAdministrator({
       issuer,

@@ -1,7 +1,7 @@
 import type { AuditContext } from '../../core/caller.ts';
 import type { KeycloakSettings } from '../../config/read.ts';
 import type { AppBackends } from '../app-settings.ts';
-import { type BuiltinIdentity, createBuiltinIdentity } from './builtin-identity.ts';
+import { type BuiltinIdentity, type BuiltinIdentityDeps, createBuiltinIdentity } from './builtin-identity.ts';
 import type { Identity, IdentityDeps } from './identity.ts';
 import { createKeycloakIdentity } from './keycloak-identity.ts';
 import type { PasswordCost } from '../../features/accounts/passwords.ts';
@@ -36,6 +36,7 @@ type IdentityPartDeps = Omit<IdentityDeps, 'identityTimeoutMs'> & {
   readonly identityFetch: AppBackends['identityFetch'];
   readonly steady: AppBackends['steady'];
   readonly isFresh: () => boolean;
+  readonly secondFactorLevel: BuiltinIdentityDeps['secondFactorLevel'];
   readonly denials: Denials;
   readonly mcp: Omit<McpResource, 'chosen'> & {
     /** A person allowed a client something under this definition. */
@@ -111,6 +112,7 @@ function chooseIdentity(deps: IdentityPartDeps): { identity: Identity; provider:
     ...common,
     isFresh: deps.isFresh,
     passwordCost: deps.passwordCost,
+    secondFactorLevel: deps.secondFactorLevel,
     directory: deps.directory,
     views: providerViews,
     mcp: {

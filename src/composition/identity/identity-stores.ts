@@ -6,6 +6,7 @@ import { groupStore } from '../../features/accounts/group-store.ts';
 import { setupLinkStore } from '../../features/accounts/setup-link-store.ts';
 import { loginAttemptStore } from '../../features/people/login/login-attempt-store.ts';
 import { passkeyStore } from '../../features/passkeys/passkey-store.ts';
+import { recoveryCodeStore } from '../../features/passkeys/recovery-code-store.ts';
 import { recordStore } from '../../features/oidc-provider/record-store.ts';
 import { signingKeyStore } from '../../features/oidc-provider/signing-key-store.ts';
 import { sessionStore } from '../../features/people/sessions/session-store.ts';
@@ -27,6 +28,7 @@ export type IdentityTx = IdentityStores & {
 export function identityStores(clock: Clock) {
   return {
     passkeys: (sql: Sql) => passkeyStore(sql, clock),
+    recoveryCodes: (sql: Sql) => recoveryCodeStore(sql, clock),
     users: (sql: Sql) => userStore(sql, clock),
     accounts: (sql: Sql) => accountStore(sql, clock),
     groups: (sql: Sql) => groupStore(sql, clock),

@@ -3,7 +3,8 @@ import type { AuditContext } from '../../core/caller.ts';
 import { type Clock, minute, second } from '../../core/clock.ts';
 import type { Random } from '../../core/ids.ts';
 import type { Accounts } from '../../features/accounts/accounts.ts';
-import type { Passkeys } from '../../features/passkeys/passkeys.ts';
+import type { Passkeys, SecondFactor } from '../../features/passkeys/passkeys.ts';
+import type { RecoveryCodes } from '../../features/passkeys/recovery-codes.ts';
 import type { FirstAdministrator } from '../../features/accounts/first-administrator.ts';
 import type { Groups } from '../../features/accounts/groups.ts';
 import type { ConnectedClients } from '../../features/people/connected-clients.ts';
@@ -28,6 +29,8 @@ export type Identity = People & {
   /** Accounts, groups and the first administrator: refused where another provider keeps them. */
   readonly accounts: Accounts;
   readonly passkeys: Passkeys;
+  readonly recoveryCodes: Pick<RecoveryCodes, 'create'>;
+  readonly secondFactor: Pick<SecondFactor, 'refusalFor'>;
   readonly groups: Groups;
   readonly connectedClients: ConnectedClients;
   readonly firstAdministrator: FirstAdministrator;

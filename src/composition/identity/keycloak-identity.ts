@@ -4,6 +4,8 @@ import { externalAccounts } from '../../features/accounts/external-accounts.ts';
 import { createKeycloak } from '../../features/keycloak/keycloak.ts';
 import { createOidcClient } from '../../features/people/oidc-client.ts';
 import { externalPasskeys } from '../../features/passkeys/passkeys.ts';
+import { externalRecoveryCodes } from '../../features/passkeys/recovery-codes.ts';
+import { externalSecondFactor } from '../../features/passkeys/second-factor.ts';
 import { createPeople } from '../../features/people/people.ts';
 import type { Fetch } from '../../platform/fetch.ts';
 import { type Identity, type IdentityDeps, identityJobs } from './identity.ts';
@@ -60,6 +62,8 @@ export function createKeycloakIdentity(
     ...people,
     ...externalAccounts(issuer),
     passkeys: externalPasskeys(issuer),
+    recoveryCodes: externalRecoveryCodes(issuer),
+    secondFactor: externalSecondFactor(issuer),
     issuer,
     directory: keycloak.directory,
     connectedClients: keycloak.connectedClients,

@@ -15,7 +15,12 @@ export type PasswordAnswer =
 /** Where a sign-in comes from: the address, and the device cookie of a browser that signed in before (known-devices.ts). */
 export type SignInOrigin = RequestOrigin & { readonly deviceCookie?: string | undefined };
 
-export type SignInRefusal = 'wrong_password' | 'account_disabled' | 'throttled' | 'passkey_refused';
+export type SignInRefusal =
+  | 'wrong_password'
+  | 'account_disabled'
+  | 'throttled'
+  | 'passkey_refused'
+  | 'wrong_recovery_code';
 
 export type PasswordCheck = (
   email: string,

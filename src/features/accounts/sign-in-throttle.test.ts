@@ -128,3 +128,33 @@ describe('the sign-in throttle', () => {
     expect(fail(throttle, 'd', '2.2.2.2')).toBe('allowed');
   });
 });
+
+describe('recovery codes', () => {
+  const code = (address: string) => throttle.attemptCode(ada, address).kind;
+
+  test('count with the passwords from the same address', () => {
+    for (let count = 0; count < 5; count += 1) {
+      expect(wrong('198.51.100.1')).toBe('allowed');
+      expect(code('198.51.100.1')).toBe('allowed');
+    }
+    expect(code('198.51.100.1')).toBe('refused');
+    expect(wrong('198.51.100.1')).toBe('refused');
+  });
+
+  test('have one limit from all addresses, however many of them the password has made known', () => {
+    for (let address = 1; address <= 10; address += 1)
+      for (let count = 0; count < 10; count += 1) {
+        right(`192.0.2.${address}`);
+        expect(code(`192.0.2.${address}`)).toBe('allowed');
+      }
+    right('192.0.2.100');
+    expect(code('192.0.2.100')).toBe('refused');
+    clock.advance(15 * minute);
+    expect(code('192.0.2.100')).toBe('allowed');
+  });
+
+  test('are not blocked by wrong passwords of strangers', () => {
+    lockOut();
+    expect(code('198.51.100.1')).toBe('allowed');
+  });
+});

@@ -17,6 +17,11 @@ import { canonicalEmail } from './email.ts';
 export type SignInThrottle = {
   /** `account`: the e-mail that was typed. `device`: the known device's name, null for any other browser. */
   attempt(account: string, address: string | null, device?: string | null): Attempt;
+  /**
+   * A recovery code, after the right password. It counts with the passwords from this address. No origin is known: who has the
+   * password could make any number of them known. Only wrong codes count for the account, so that only they can block its codes.
+   */
+  attemptCode(account: string, address: string | null): Attempt;
 };
 
 const knownAddressMs = day;
@@ -77,6 +82,15 @@ export function createSignInThrottle({
           remember(both);
         },
       };
+    },
+    attemptCode(account, address) {
+      const who = canonicalEmail(account);
+      const from = addressBucket(address);
+      return throttle.attempt([
+        { name: `both:${from} ${who}`, limit: perAccountAndAddress },
+        { name: `codes:${who}`, limit: perAccount },
+        { name: `address:${from}`, limit: perAddress },
+      ]);
     },
   };
 }

@@ -11,7 +11,12 @@ export type SiteOversightNoticeKind = 'site_taken_down' | 'site_put_back';
 export type LeaseNoticeKind = 'environment_expires_1d' | 'environment_expires_1h' | 'environment_expired';
 type SiteNoticeKind = SiteExpiryNoticeKind | SiteOversightNoticeKind;
 /** Notices about how a person signs in. `passkey_copied`: there is a copy of the authenticator. */
-export type AccountNoticeKind = 'passkey_added' | 'passkey_removed' | 'passkey_copied' | 'passkeys_reset';
+export type AccountNoticeKind =
+  | 'passkey_added'
+  | 'passkey_removed'
+  | 'passkey_copied'
+  | 'passkeys_reset'
+  | 'recovery_code_used';
 
 /** A person, or all administrators: service keys belong to no particular person. */
 export type NoticeRecipient =
@@ -58,6 +63,8 @@ export type NewAccountNotice = {
 export type AccountNoticeFields = {
   /** Absent: the notice is about all passkeys. */
   readonly passkeyName?: string;
+  /** Recovery codes that still work. */
+  readonly codesLeft?: number;
 };
 
 /** The values in the notice's text. Never a key value. */

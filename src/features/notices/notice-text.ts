@@ -37,7 +37,14 @@ function textOfAccount({ kind, fields }: Extract<NoticeSubject, { userId: string
       return `Postern refused a sign-in with ${passkey}, because its counter went back. Another device may have a copy. Remove it in Settings, Passkeys, and add a new one.`;
     case 'passkeys_reset':
       return 'An administrator removed all your passkeys and recovery codes, and signed you out everywhere. You can add new ones in Settings, Passkeys.';
+    case 'recovery_code_used':
+      return `Someone signed in to your account with your password and a recovery code. ${codesLeft(fields.codesLeft ?? 0)} If it was not you, change your password and create new codes in Settings, Passkeys.`;
   }
+}
+
+function codesLeft(count: number): string {
+  if (count === 0) return 'No code is left.';
+  return count === 1 ? 'One code is left.' : `${count} codes are left.`;
 }
 
 function textOfKey({ kind, keyId, fields }: Extract<NoticeSubject, { keyId: string }>): string {

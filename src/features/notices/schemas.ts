@@ -27,6 +27,7 @@ export const noticeResponse = z
       'passkey_removed',
       'passkey_copied',
       'passkeys_reset',
+      'recovery_code_used',
     ]),
     keyId: z.string().nullable().describe('Null when the notice is not about a key'),
     keyName: z.string().nullable(),

@@ -61,6 +61,7 @@ beforeAll(async () => {
     views,
     random: systemRandom,
     freshProofMinutes: () => 0,
+    isSecondFactorRequired: async () => false,
     log: {
       debug: () => undefined,
       info: () => undefined,

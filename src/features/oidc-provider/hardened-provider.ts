@@ -84,6 +84,8 @@ export type ProviderDeps = {
   random: Random;
   /** A person allows a client something only with a sign-in that is at most this old; 0 = any. */
   freshProofMinutes: () => number;
+  /** Whether the account must sign in with two factors. A rejection fails the request. */
+  isSecondFactorRequired: (subject: string) => Promise<boolean>;
 };
 
 /** Seconds. Contract 3: access token 5 minutes, offline grant 30 days idle and 60 days absolute. */
@@ -153,7 +155,7 @@ export function createProvider(deps: ProviderDeps): Provider {
       };
     },
     interactions: {
-      policy: interactionSteps(deps.freshProofMinutes),
+      policy: interactionSteps(deps),
       url: (_ctx, interaction) => `${uiOrigin}/identity/interaction/${interaction.uid}`,
     },
     renderError: (ctx, out) => {
@@ -189,8 +191,14 @@ class HardenedProvider extends Provider {
   }
 }
 
-/** The library's steps, and one more: when the account is deleted or disabled, ask for a sign-in instead of failing. */
-function interactionSteps(freshProofMinutes: () => number) {
+/**
+ * The library's steps: sign-in, then consent. When the account is deleted or disabled, the first asks again instead of failing.
+ * Between them is the second factor. Each authorization and each approval of a device goes through all of them.
+ */
+function interactionSteps({
+  freshProofMinutes,
+  isSecondFactorRequired,
+}: Pick<ProviderDeps, 'freshProofMinutes' | 'isSecondFactorRequired'>) {
   const policy = interactionPolicy.base();
   policy.get('login')?.checks.add(
     new interactionPolicy.Check('account_gone', 'the account is gone', 'login_required', (ctx) => {
@@ -209,8 +217,39 @@ function interactionSteps(freshProofMinutes: () => number) {
         : interactionPolicy.Check.NO_NEED_TO_PROMPT;
     }),
   );
+  // The provider's session says how its person signed in, also when it began before the requirement.
+  const lacksFactor = async ({ oidc: { session } }: KoaContextWithOIDC) =>
+    session?.accountId !== undefined &&
+    session.amr?.includes('mfa') !== true &&
+    (await isSecondFactorRequired(session.accountId));
+  // Both factors belong to one sign-in: a browser that was left open after the password adds no passkey.
+  policy
+    .get('login')
+    ?.checks.add(
+      new interactionPolicy.Check(
+        'first_factor',
+        'the password was not part of this sign-in',
+        'login_required',
+        async (ctx) => ctx.oidc.result?.login === undefined && (await lacksFactor(ctx)),
+      ),
+    );
+  policy.add(
+    new interactionPolicy.Prompt(
+      { name: secondFactorStep, requestable: false },
+      new interactionPolicy.Check(
+        'second_factor_missing',
+        'a second factor is required',
+        'interaction_required',
+        lacksFactor,
+      ),
+    ),
+    policy.findIndex(({ name }) => name === 'consent'),
+  );
   return policy;
 }
+
+/** The name of the step after the password. */
+export const secondFactorStep = 'second_factor';
 
 /**
  * The web app is part of Postern, so it gets its grant without consent. Any other client gets the grant that its consent

@@ -7,8 +7,21 @@ import type { PasswordAnswer } from '../accounts/accounts.ts';
 import { isMcpClient, isUnverified, webClientId } from './clients.ts';
 import { grantName } from './connected-clients.ts';
 import { cookieNames } from './cookies.ts';
-import type { Passkeys, RequestOptions } from '../passkeys/passkeys.ts';
-import type { DefinitionOffer, FindEnabledAccount, McpResource } from './hardened-provider.ts';
+import {
+  methodsOf,
+  type Passkeys,
+  type RequestOptions,
+  type SecondFactor,
+  type SecondFactorAnswer,
+  type SecondFactorQuestion,
+  type SecondFactorResult,
+} from '../passkeys/passkeys.ts';
+import {
+  type DefinitionOffer,
+  type FindEnabledAccount,
+  type McpResource,
+  secondFactorStep,
+} from './hardened-provider.ts';
 
 /**
  * What a sign-in or consent page shows and does. An interaction belongs to the browser that has its cookie. `gone`
@@ -23,6 +36,15 @@ export type Interaction =
       /** What the browser needs for a sign-in with a passkey. Null: there are no passkeys at this address. */
       readonly passkey: RequestOptions | null;
       /** Where the form may redirect besides this origin, for the page's form-action (contract 10.11). */
+      readonly formTarget: string | null;
+    }
+  | {
+      readonly kind: 'second_factor';
+      readonly uid: string;
+      readonly clientName: string | null;
+      /** E-mail of the account whose password was right. */
+      readonly account: string;
+      readonly question: SecondFactorQuestion;
       readonly formTarget: string | null;
     }
   | {
@@ -57,6 +79,14 @@ export type Interactions = {
     response: ServerResponse,
     input: { answer: string; origin: RequestOrigin },
   ): Promise<{ kind: 'wrong' | 'disabled' | 'gone' } | { kind: 'continue'; location: string }>;
+  /** The step after the password. Counts only for the account whose password was right. */
+  answerSecondFactor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    input: { answer: SecondFactorAnswer; origin: RequestOrigin },
+  ): Promise<
+    Exclude<SecondFactorResult, { kind: 'right' }> | { kind: 'continue'; location: string } | { kind: 'gone' }
+  >;
   decide(
     request: IncomingMessage,
     response: ServerResponse,
@@ -74,6 +104,7 @@ export type ConsentAnswer = {
 export type InteractionsDeps = {
   provider: () => Provider;
   passkeys: Pick<Passkeys, 'beginSignIn' | 'signIn'>;
+  secondFactor: Pick<SecondFactor, 'ask' | 'answer'>;
   findEnabledAccount: FindEnabledAccount;
   checkPassword: (email: string, password: string, origin: RequestOrigin) => Promise<PasswordAnswer>;
   /** Empty when there is no such account. */
@@ -144,12 +175,24 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
           formTarget,
         };
       }
+      const subject = interaction.session?.accountId;
+      if (interaction.prompt.name === secondFactorStep) {
+        if (subject === undefined) return { kind: 'gone' };
+        return {
+          kind: 'second_factor',
+          uid: interaction.uid,
+          clientName: isOurs ? null : clientName,
+          account: await emailOf(subject),
+          question: await deps.secondFactor.ask(interaction.uid, subject),
+          formTarget,
+        };
+      }
       return {
         kind: 'consent',
         uid: interaction.uid,
         clientName,
         isKnown: !isUnverified(clientId),
-        account: await emailOf(interaction.session?.accountId),
+        account: await emailOf(subject),
         redirectHost: redirectUri === '' ? null : (URL.parse(redirectUri)?.host ?? null),
         scopes: scopesFor(clientId, text(interaction.params['scope'])),
         definitions: isMcpClient(clientId) ? await deps.mcp.definitionsFor(clientId) : null,
@@ -175,9 +218,21 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
       if (signedIn === undefined) return { kind: 'wrong' };
       const { subject, isSynced } = signedIn;
       if ((await deps.findEnabledAccount(subject)) === undefined) return { kind: 'disabled' };
-      // A key in hardware or in software, with a verified user: two factors (RFC 8176).
-      const amr = [isSynced ? 'swk' : 'hwk', 'user', 'mfa'];
-      return await finish(request, response, interaction.uid, { login: { accountId: subject, amr, ts } });
+      const login = { accountId: subject, amr: methodsOf({ isSynced }), ts };
+      return await finish(request, response, interaction.uid, { login });
+    },
+    async answerSecondFactor(request, response, { answer, origin }) {
+      const interaction = await details(request, response);
+      const subject = interaction?.session?.accountId;
+      if (interaction?.prompt.name !== secondFactorStep || subject === undefined) return { kind: 'gone' };
+      if ((await deps.findEnabledAccount(subject)) === undefined) return { kind: 'gone' };
+      // Before the check, so that a reset of the passkeys meanwhile is later than the sign-in.
+      const ts = clock.now() / 1_000;
+      const result = await deps.secondFactor.answer(interaction.uid, subject, answer, origin);
+      if (result.kind !== 'right') return result;
+      // The consent, if any, comes after this step.
+      const login = { accountId: subject, amr: ['pwd', ...result.amr], ts };
+      return await finish(request, response, interaction.uid, { login });
     },
     async decide(request, response, { decision, definitionId, origin }) {
       const interaction = await details(request, response);

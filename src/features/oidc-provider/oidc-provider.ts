@@ -10,6 +10,7 @@ import type { Encryption } from '../../platform/encryption.ts';
 import type { Fetch } from '../../platform/fetch.ts';
 import type { Log } from '../../platform/log.ts';
 import type { AuditWriter } from '../audit/audit.ts';
+import type { SecondFactor } from '../passkeys/passkeys.ts';
 import type { ConnectedClients, UserStore } from '../people/people.ts';
 import { type AdapterDeps, providerAdapter } from './adapter.ts';
 import { hasDocument, isRegistered } from './clients.ts';
@@ -72,6 +73,7 @@ export type OidcProviderDeps = {
   /** SESSION_SECRET: first signs, all verify. Client secrets and cookie keys derive from it. */
   sessionSecrets: readonly string[];
   passkeys: InteractionsDeps['passkeys'];
+  secondFactor: InteractionsDeps['secondFactor'] & Pick<SecondFactor, 'isRequired'>;
   checkPassword: InteractionsDeps['checkPassword'];
   /** Empty when there is no such account. */
   emailOf: InteractionsDeps['emailOf'];
@@ -121,6 +123,7 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
     interactions: createInteractions({
       provider,
       passkeys: deps.passkeys,
+      secondFactor: deps.secondFactor,
       findEnabledAccount: deps.findEnabledAccount,
       checkPassword: deps.checkPassword,
       emailOf: deps.emailOf,
@@ -178,6 +181,7 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
         log,
         random: deps.random,
         freshProofMinutes: deps.freshProofMinutes,
+        isSecondFactorRequired: deps.secondFactor.isRequired,
       });
     },
   };

@@ -9,11 +9,13 @@ import type { Accounts } from '../accounts/accounts.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 import type { NewAccountNotice, NoticeWriter } from '../notices/notices.ts';
 import type { Credential, Passkey, PasskeyStore } from './passkey-store.ts';
+import type { RecoveryCodeStore } from './recovery-code-store.ts';
 import {
   assertionIn,
   challengeIn,
   type CreationOptions,
   type NewCredential,
+  noPasskeysHere,
   creationOptions,
   type registrationSchema,
   type RelyingParty,
@@ -26,24 +28,38 @@ import {
 /** Passkeys of the accounts of the built-in provider: created in Settings, and accepted instead of a password. */
 export type Passkeys = {
   /** What the browser needs to create one. @throws `state_conflict` where the address of the web app is an IP address */
-  beginRegistration(person: Owner, sessionId: string): Promise<CreationOptions>;
-  /** @throws `invalid_passkey`, `quota_exceeded` */
+  beginRegistration(person: Owner, boundTo: Binding): Promise<CreationOptions>;
+  /**
+   * `isFirst`: refuses an account that has a passkey or a recovery code.
+   * @throws `invalid_passkey`, `quota_exceeded`, `state_conflict`
+   */
   register(
     auditContext: AuditContext,
     person: Owner,
-    sessionId: string,
-    input: { name: string; response: z.infer<typeof registrationSchema> },
+    boundTo: Binding,
+    input: { name: string; response: z.infer<typeof registrationSchema>; isFirst?: boolean },
   ): Promise<Passkey>;
   list(subject: string): Promise<Passkey[]>;
   /** @throws `not_found` */
   rename(auditContext: AuditContext, person: Owner, id: string, name: string): Promise<Passkey>;
-  /** @throws `not_found` */
+  /** @throws `not_found`; `state_conflict` for the last one while the account must have a second factor */
   remove(auditContext: AuditContext, person: Owner, id: string): Promise<void>;
   /** Null where there are no passkeys. `interaction`: the sign-in that the answer must belong to. */
   beginSignIn(interaction: string): Promise<RequestOptions | null>;
-  /** `answer`: `PublicKeyCredential.toJSON()` of the browser as text. Undefined when it proves nothing. */
-  signIn(interaction: string, answer: string, origin: RequestOrigin): Promise<PasskeySignIn | undefined>;
+  /**
+   * `answer`: `PublicKeyCredential.toJSON()` of the browser as text. `only`: the account that the passkey must belong to.
+   * Undefined when it proves nothing.
+   */
+  signIn(
+    interaction: string,
+    answer: string,
+    origin: RequestOrigin,
+    only?: string,
+  ): Promise<PasskeySignIn | undefined>;
 };
+
+/** The session or the sign-in in which a registration begins and ends. */
+export type Binding = `session:${string}` | `interaction:${string}`;
 
 export type Owner = { readonly userId: string; readonly subject: string };
 
@@ -58,6 +74,7 @@ export type PasskeysDeps = {
   readonly read: { readonly passkeys: PasskeyStore };
   readonly tx: Tx<PasskeysTx>;
   readonly accounts: Pick<Accounts, 'get'>;
+  readonly isSecondFactorRequired: (subject: string) => Promise<boolean>;
   readonly clock: Clock;
   readonly random: Random;
   /** Counts a refused sign-in for the audit log, with the account when the passkey is known; must not block. */
@@ -70,6 +87,7 @@ export type PasskeysDeps = {
 
 type PasskeysTx = {
   readonly passkeys: PasskeyStore;
+  readonly recoveryCodes: Pick<RecoveryCodeStore, 'countUnused'>;
   readonly accounts: {
     findByUserId(userId: string, options: { readonly forUpdate: true }): Promise<object | undefined>;
   };
@@ -82,10 +100,7 @@ export function createPasskeys(deps: PasskeysDeps): Passkeys {
 
   function requireParty(): RelyingParty {
     if (deps.party !== null) return deps.party;
-    throw new AppError('state_conflict', {
-      message: 'Browsers have no passkeys at an IP address.',
-      hint: 'Ask the operator to give the web app a host name (SERVICE_UI_URL).',
-    });
+    throw new AppError('state_conflict', noPasskeysHere);
   }
 
   const open = (challenge: string, boundTo: string, subject: string | null) =>
@@ -145,7 +160,7 @@ export function createPasskeys(deps: PasskeysDeps): Passkeys {
   }
 
   return {
-    async beginRegistration({ userId, subject }, sessionId) {
+    async beginRegistration({ userId, subject }, boundTo) {
       const party = requireParty();
       const { email, name } = await accounts.get(userId);
       const fresh = Buffer.from(random.bytes(32)).toString('base64url');
@@ -154,10 +169,10 @@ export function createPasskeys(deps: PasskeysDeps): Passkeys {
         read.passkeys.credentialsOf(subject),
       ]);
       const options = await creationOptions(party, { handle, email, name, known });
-      await open(options.challenge, `session:${sessionId}`, subject);
+      await open(options.challenge, boundTo, subject);
       return options;
     },
-    async register(auditContext, person, sessionId, { name, response }) {
+    async register(auditContext, person, boundTo, { name, response, isFirst = false }) {
       const party = requireParty();
       const challenge = challengeIn(response.response.clientDataJSON);
       const found =
@@ -167,9 +182,13 @@ export function createPasskeys(deps: PasskeysDeps): Passkeys {
         // Locks the account, so that parallel requests do not exceed the maximum, and a reset removes what they add.
         const account = await stores.accounts.findByUserId(person.userId, { forUpdate: true });
         if (account === undefined) throw new AppError('not_found');
-        if (!(await stores.passkeys.takeChallenge(secretDigest(challenge), `session:${sessionId}`)))
+        if (!(await stores.passkeys.takeChallenge(secretDigest(challenge), boundTo)))
           throw new AppError('invalid_passkey', tooLate);
-        if ((await stores.passkeys.listOf(person.subject)).length >= maxPasskeys)
+        const { length } = await stores.passkeys.listOf(person.subject);
+        // What the account got while the page was open must be used.
+        if (isFirst && (length > 0 || (await stores.recoveryCodes.countUnused(person.subject)) > 0))
+          throw new AppError('state_conflict', notFirst);
+        if (length >= maxPasskeys)
           throw new AppError('quota_exceeded', {
             message: `An account has at most ${maxPasskeys} passkeys.`,
             hint: 'Remove one that you no longer use.',
@@ -193,7 +212,12 @@ export function createPasskeys(deps: PasskeysDeps): Passkeys {
       });
     },
     async remove(auditContext, { userId, subject }, id) {
+      const keepsOne = await deps.isSecondFactorRequired(subject);
       await tx(async (stores) => {
+        // Locks the account, so that parallel requests do not remove the last two.
+        await stores.accounts.findByUserId(userId, { forUpdate: true });
+        const own = await stores.passkeys.listOf(subject);
+        if (keepsOne && own.length === 1 && own[0]?.id === id) throw new AppError('state_conflict', lastOne);
         const name = await stores.passkeys.remove(subject, id);
         if (name === undefined) throw new AppError('not_found', noSuchPasskey);
         await stores.audit.append({
@@ -212,10 +236,11 @@ export function createPasskeys(deps: PasskeysDeps): Passkeys {
       await open(options.challenge, `interaction:${interaction}`, null);
       return options;
     },
-    async signIn(interaction, answer, origin) {
+    async signIn(interaction, answer, origin, only) {
       const response = assertionIn(answer);
       const credential = response === undefined ? undefined : await read.passkeys.findCredential(response.id);
-      if (deps.party === null || response === undefined || credential === undefined) {
+      const isForeign = only !== undefined && credential?.subject !== only;
+      if (deps.party === null || response === undefined || credential === undefined || isForeign) {
         deps.refused('passkey_refused', origin, null);
         return undefined;
       }
@@ -282,6 +307,21 @@ const tooLate = {
   hint: 'Start again on the page.',
 };
 const alreadyKnown = { message: 'This passkey is already registered.' };
+const notFirst = {
+  message: 'Your account already has a second factor.',
+  hint: 'Use it, or ask an administrator to reset your passkeys.',
+};
+const lastOne = {
+  message: 'Your account must have a passkey.',
+  hint: 'Add another passkey before you remove this one.',
+};
 const noSuchPasskey = { message: 'There is no such passkey.' };
 
-export { relyingPartyOf, type RequestOptions } from './webauthn.ts';
+export {
+  methodsOf,
+  type SecondFactor,
+  type SecondFactorAnswer,
+  type SecondFactorQuestion,
+  type SecondFactorResult,
+} from './second-factor.ts';
+export { type CreationOptions, relyingPartyOf, type RequestOptions } from './webauthn.ts';

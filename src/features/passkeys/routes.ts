@@ -7,6 +7,7 @@ import { defineRoute, type Route } from '../../platform/http.ts';
 import { idParams, plainText, timestampSchema } from '../../platform/schemas.ts';
 import { maxPasskeys, type Passkeys } from './passkeys.ts';
 import type { Passkey } from './passkey-store.ts';
+import { codesAtOnce, type RecoveryCodes } from './recovery-codes.ts';
 import { registrationSchema } from './webauthn.ts';
 
 const reading: RoutePolicy = { callers: ['session'], identity: 'live' };
@@ -40,7 +41,13 @@ const params = idParams('The passkey’s id, as in lists', example.id);
 const name = plainText(100);
 
 /** The routes of a person's own passkeys. With Keycloak they answer 409 `state_conflict`. */
-export function passkeyRoutes({ passkeys }: { passkeys: Passkeys }): Route[] {
+export function passkeyRoutes({
+  passkeys,
+  recoveryCodes,
+}: {
+  passkeys: Passkeys;
+  recoveryCodes: Pick<RecoveryCodes, 'create'>;
+}): Route[] {
   const tag = 'Passkeys';
   return [
     defineRoute({
@@ -72,7 +79,7 @@ export function passkeyRoutes({ passkeys }: { passkeys: Passkeys }): Route[] {
       example: { data: { challenge: '…', rp: { id: 'postern.example.com', name: 'Postern' } } },
       async handle({ caller }) {
         const { sessionId, ...owner } = ownerOf(caller);
-        return { data: { ...(await passkeys.beginRegistration(owner, sessionId)) } };
+        return { data: { ...(await passkeys.beginRegistration(owner, `session:${sessionId}`)) } };
       },
     }),
     defineRoute({
@@ -91,7 +98,9 @@ export function passkeyRoutes({ passkeys }: { passkeys: Passkeys }): Route[] {
       example: { data: example },
       async handle({ auditContext, caller, body }) {
         const { sessionId, ...owner } = ownerOf(caller);
-        return { data: toPasskey(await passkeys.register(auditContext, owner, sessionId, body)) };
+        return {
+          data: toPasskey(await passkeys.register(auditContext, owner, `session:${sessionId}`, body)),
+        };
       },
     }),
     defineRoute({
@@ -117,7 +126,8 @@ export function passkeyRoutes({ passkeys }: { passkeys: Passkeys }): Route[] {
       operationId: 'removeMyPasskey',
       tag,
       summary: 'Remove a passkey',
-      description: 'It no longer signs in. The sessions that it began stay.',
+      description:
+        'It no longer signs in. The sessions that it began stay. The last one stays while your account must have a second factor.',
       policy: changing,
       params,
       success: { status: 200, data: z.strictObject({ id: z.string() }) },
@@ -126,6 +136,22 @@ export function passkeyRoutes({ passkeys }: { passkeys: Passkeys }): Route[] {
       async handle({ auditContext, caller, params: { id } }) {
         await passkeys.remove(auditContext, ownerOf(caller), id);
         return { data: { id } };
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/me/recovery-codes',
+      operationId: 'createMyRecoveryCodes',
+      tag,
+      summary: 'Create recovery codes',
+      description:
+        'Each code replaces a passkey once, after the password. The response has the codes, and no later one has. The earlier codes stop working.',
+      policy: changing,
+      success: { status: 200, data: z.strictObject({ codes: z.array(z.string()).length(codesAtOnce) }) },
+      errors: ['state_conflict'],
+      example: { data: { codes: Array<string>(codesAtOnce).fill('XXXX-XXXX-XXXX-XXXX') } },
+      async handle({ auditContext, caller }) {
+        return { data: { codes: await recoveryCodes.create(auditContext, ownerOf(caller)) } };
       },
     }),
   ];

@@ -18,6 +18,12 @@ export function relyingPartyOf(uiOrigin: string): RelyingParty | null {
   return isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? { id: hostname, origin: uiOrigin } : null;
 }
 
+/** What an error says there. */
+export const noPasskeysHere = {
+  message: 'Browsers have no passkeys at an IP address.',
+  hint: 'Ask the operator to give the web app a host name (SERVICE_UI_URL).',
+};
+
 /** COSE algorithms: ES256, EdDSA, RS256. */
 const algorithms = [-7, -8, -257];
 
@@ -52,6 +58,11 @@ export const assertionSchema = z.object({
 /** The answer of a browser in a form; undefined when it is none. */
 export function assertionIn(sent: string): z.infer<typeof assertionSchema> | undefined {
   return assertionSchema.safeParse(parsedOr(sent)).data;
+}
+
+/** A registration of a browser in a form; undefined when it is none. */
+export function registrationIn(sent: string): z.infer<typeof registrationSchema> | undefined {
+  return registrationSchema.safeParse(parsedOr(sent)).data;
 }
 
 const load = () => import('@simplewebauthn/server');

@@ -138,6 +138,7 @@ export type { Directory, Principal, Introspection } from './directory/directory.
 export { readIntrospection } from './directory/introspection.ts';
 export { sharedMs, shareAnswers } from './directory/short-sharing.ts';
 export type { IdentityCheck } from './identity-check.ts';
+export type { SecondFactorLevel } from './login/access-config.ts';
 export { type OidcClient, reasonOf } from './oidc-client.ts';
 export { ownId } from './own-id.ts';
 export type { PersonState } from './person-state.ts';

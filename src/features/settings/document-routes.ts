@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { RoutePolicy } from '../../core/authorize.ts';
+import type { Caller } from '../../core/caller.ts';
 import type { ErrorCode } from '../../core/errors.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
 import { pageQuery, queryFlag } from '../../platform/schemas.ts';
@@ -33,6 +34,8 @@ type DocumentRoutesSpec<T extends object, Shown extends object, Impact> = {
   readonly document: Pick<ConfigDocument<T>, 'read' | 'history' | 'revert' | 'put'>;
   /** Whether a change allows more, and so needs a fresh sign-in. Absent: no change needs one. */
   readonly widens?: (before: T, after: T) => boolean;
+  /** Refuses what this caller cannot change, also in a dry run. Absent: nothing more than the schema. */
+  readonly judge?: (caller: Caller) => Promise<Judge<T>>;
   /** What a change would do now. Throws unless `ifMatch` names the newest version. */
   dryRun(ifMatch: string | undefined, next: T): Promise<{ current: InForce<T>; impact: Impact }>;
   toShown(document: InForce<T>): Shown;
@@ -45,11 +48,12 @@ export function documentRoutes<T extends object, Shown extends object, Impact>(
   const { operation, tag, title, document, example, toShown, errors = [] } = spec;
   const { policy, widens } = spec;
   const changing: RoutePolicy = widens === undefined ? policy : { ...policy, freshProof: 'sometimes' };
-  const judgedBy = async (staleProof: () => Promise<Error | null>): Promise<Judge<T> | undefined> => {
+  const judgedBy = async (caller: Caller, staleProof: () => Promise<Error | null>): Promise<Judge<T>> => {
     const stale = widens === undefined ? null : await staleProof();
-    if (stale === null) return undefined;
+    const judge = await spec.judge?.(caller);
     return (before, after) => {
-      if (widens?.(before, after) === true) throw stale;
+      if (stale !== null && widens?.(before, after) === true) throw stale;
+      judge?.(before, after);
     };
   };
   // Parsed JSON has no field that is undefined.
@@ -88,15 +92,16 @@ export function documentRoutes<T extends object, Shown extends object, Impact>(
       errors: ['precondition_required', 'precondition_failed', ...errors],
       success: { status: 200, data: spec.change, etag: true },
       example: { body: example.body, data: { ...example.data, dryRun: null } },
-      async handle({ auditContext, body, query, header, staleProof }) {
+      async handle({ auditContext, caller, body, query, header, staleProof }) {
         if (query.dryRun) {
           const next = onto((await document.read()).value, body);
           const { current, impact } = await spec.dryRun(header('if-match'), next);
+          (await spec.judge?.(caller))?.(current.value, next);
           const data = { ...toShown({ ...current, value: next }), dryRun: impact };
           return { data, headers: { etag: current.etag } };
         }
         const next = (before: T) => onto(before, body);
-        const judge = await judgedBy(staleProof);
+        const judge = await judgedBy(caller, staleProof);
         const { data, headers } = withEtag(await document.put(auditContext, header('if-match'), next, judge));
         return { data: { ...data, dryRun: null }, headers };
       },
@@ -130,8 +135,8 @@ export function documentRoutes<T extends object, Shown extends object, Impact>(
       errors: ['not_found', 'precondition_required', 'precondition_failed', ...errors],
       success,
       example: { body: { version: 0 }, data: { ...example.data, version: 2 } },
-      async handle({ auditContext, body, header, staleProof }) {
-        const judge = await judgedBy(staleProof);
+      async handle({ auditContext, caller, body, header, staleProof }) {
+        const judge = await judgedBy(caller, staleProof);
         return withEtag(await document.revert(auditContext, header('if-match'), body.version, judge));
       },
     }),

@@ -111,7 +111,8 @@ export const surfaces: readonly Surface[] = [
   },
   {
     id: 'access',
-    change: 'Sign-ins from one address, and how old a sign-in may be for a change that gives access',
+    change:
+      'Sign-ins from one address, how old a sign-in may be for a change that gives access, and who needs a second factor',
     owner: 'Administration → Access controls, Sign-in limits',
     note: 'One document with history. Behind a proxy, TRUSTED_PROXIES decides which requests count as one address.',
     places: [

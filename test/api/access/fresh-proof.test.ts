@@ -45,6 +45,7 @@ test('these routes always need it', async () => {
     'POST /groups',
     'POST /me/passkeys',
     'POST /me/passkeys/options',
+    'POST /me/recovery-codes',
     'POST /me/tokens',
     'POST /me/tokens/{id}/rotate',
     'POST /sites/{id}/put-back',
@@ -105,7 +106,11 @@ test('the requirement itself: shorter without it, longer or off only with it; an
   expect(outcome(await change(stale, 0))).toBe(refused);
   expect(outcome(await change(stale, 60))).toBe('200');
   expect(outcome(await put('access', stale, { signInsPerAddressPerMinute: 59 }))).toBe('200');
-  expect(await minutes()).toEqual({ signInsPerAddressPerMinute: 59, freshProofMinutes: 60 });
+  expect(await minutes()).toEqual({
+    signInsPerAddressPerMinute: 59,
+    freshProofMinutes: 60,
+    secondFactor: 'optional',
+  });
   expect(outcome(await change(fresh, 0))).toBe('200');
   // Off: every sign-in counts, also one whose age nobody knows.
   const created = await h.call('POST', '/groups', { as: unknown, body: { name: 'Team', roles: [] } });

@@ -285,6 +285,7 @@ const table: Record<string, Line> = {
   'POST /me/passkeys': ['a session', '400 invalid_name', {}],
   'PATCH /me/passkeys/{id}': ['a session', '404 not_found', { name: 'x' }],
   'DELETE /me/passkeys/{id}': ['a session', '404 not_found'],
+  'POST /me/recovery-codes': ['a session', '200'],
   'GET /me/sessions': ['a session', '200'],
   'DELETE /me/sessions': ['a session', '200'],
   'DELETE /me/sessions/{id}': ['a session', '404 not_found'],
@@ -498,8 +499,12 @@ describe('who may call what', () => {
         expect([caller, outcomeOf(await ask(name, cast[caller]))]).toEqual([caller, admitted]);
       }
       const unchanged = await contents(h);
-      // Each export of the audit log leaves an event in it, and each beginning of a passkey a challenge.
-      const leavesTraces = ['GET /audit/export', 'POST /me/passkeys/options'].includes(name);
+      // Each export of the audit log leaves an event in it, each beginning of a passkey a challenge, and new codes are new.
+      const leavesTraces = [
+        'GET /audit/export',
+        'POST /me/passkeys/options',
+        'POST /me/recovery-codes',
+      ].includes(name);
       expect(unchanged).toEqual(leavesTraces ? unchanged : before);
       const refused: [CallerName, string][] = [];
       for (const caller of asking.filter((one) => wantedFor(one) !== 'in')) {

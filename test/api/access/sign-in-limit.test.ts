@@ -50,12 +50,13 @@ test('an installation starts with 60 a minute, with Keycloak with 600', async ()
     version: 0,
     changedAt: null,
     changedBy: null,
-    config: { signInsPerAddressPerMinute: 60, freshProofMinutes: 120 },
+    config: { signInsPerAddressPerMinute: 60, freshProofMinutes: 120, secondFactor: 'optional' },
   });
   expect(headers['etag']).toMatch(/^"0-/);
   expect(defaultAccessConfig({ isKeycloak: true })).toEqual({
     signInsPerAddressPerMinute: 600,
     freshProofMinutes: 120,
+    secondFactor: 'optional',
   });
 });
 

@@ -538,6 +538,10 @@ const drills: Record<string, Drill> = {
       return () => send('DELETE', `/groups/${id}`, root);
     },
   },
+  createMyRecoveryCodes: {
+    event: 'user.recovery_codes_created',
+    prepare: ready(() => send('POST', '/me/recovery-codes', ada, { target: () => ada.user.id })),
+  },
   endMyOtherSessions: {
     event: 'session.ended',
     async prepare() {

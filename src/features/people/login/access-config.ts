@@ -1,5 +1,10 @@
 import { z } from 'zod';
 
+/** Who must sign in with two factors; the levels that require more come later. */
+export const secondFactorLevels = ['optional', 'administrators', 'everyone'] as const;
+
+export type SecondFactorLevel = (typeof secondFactorLevels)[number];
+
 /** The access configuration, `/config/access`: its shape, its bounds and its defaults. */
 export const accessConfigSchema = z
   .strictObject({
@@ -19,6 +24,11 @@ export const accessConfigSchema = z
       .describe(
         'What creates or widens access needs a sign-in that is at most this old, such as creating a key. 0 = off',
       ),
+    secondFactor: z
+      .enum(secondFactorLevels)
+      .describe(
+        'Who needs a passkey or a recovery code after the password: nobody, administrators, or everyone. With Keycloak only `optional`',
+      ),
   })
   .meta({ id: 'AccessConfig' });
 
@@ -26,5 +36,9 @@ export type AccessConfig = z.infer<typeof accessConfigSchema>;
 
 /** With Keycloak, Keycloak limits password guesses, and this limit only bounds the rows that are stored. */
 export function defaultAccessConfig({ isKeycloak }: { isKeycloak: boolean }): AccessConfig {
-  return { signInsPerAddressPerMinute: isKeycloak ? 600 : 60, freshProofMinutes: 120 };
+  return {
+    signInsPerAddressPerMinute: isKeycloak ? 600 : 60,
+    freshProofMinutes: 120,
+    secondFactor: 'optional',
+  };
 }

@@ -7,6 +7,7 @@ import type { AnonymousStep } from '../../../features/people/login/sign-in-limit
 import type { SignInOrigin } from '../../../features/accounts/password-check.ts';
 import { isRefusal } from '../../../features/oidc-provider/failures.ts';
 import type { Interaction } from '../../../features/oidc-provider/interactions.ts';
+import type { SecondFactorAnswer } from '../../../features/passkeys/passkeys.ts';
 import { cookieValue } from '../../../platform/cookies.ts';
 import type { RequestRecords } from '../request-records.ts';
 import { consentPage } from './consent.ts';
@@ -16,6 +17,7 @@ import { type Page, policyFor } from './layout.ts';
 import { errorPage, signInIsGone } from './messages.ts';
 import { moveToOwnHost, movesToOwnHost } from './own-host.ts';
 import { returnAddress, signInAgainLink } from './return-address.ts';
+import { secondFactorPage } from './second-factor.ts';
 import { signInPage } from './sign-in.ts';
 import { isSignedIn } from './signed-in.ts';
 
@@ -31,7 +33,10 @@ type Deps = {
 
 const deviceCookie = '__Host-postern_device';
 
-/** `/identity/interaction/{uid}`: sign-in, then consent when the client is not our own. */
+/**
+ * `/identity/interaction/{uid}`: sign-in, then a second factor where the account must have one, then consent when the client is
+ * not our own.
+ */
 export function interactionPages({ identity, uiOrigin, records }: Deps): (scope: FastifyInstance) => void {
   const { interactions } = identity;
   const showGone = (request: FastifyRequest, reply: FastifyReply) =>
@@ -76,6 +81,36 @@ export function interactionPages({ identity, uiOrigin, records }: Deps): (scope:
       });
     }
 
+    async function answerSecondFactor(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      kind: SecondFactorAnswer['kind'],
+    ) {
+      const { origin } = request;
+      const text = kind === 'recovery_code' ? field(request, 'code', 40) : field(request, 'passkey', 12_000);
+      const answer = { kind, text };
+      const outcome = await interactions.answerSecondFactor(request.raw, reply.raw, { answer, origin });
+      if (outcome.kind === 'gone') return showGone(request, reply);
+      if (outcome.kind === 'continue') return reply.redirect(outcome.location, 303);
+      const interaction = await interactions.read(request.raw, reply.raw);
+      if (outcome.kind === 'throttled') return showThrottled(request, reply, interaction, outcome);
+      const problem = outcome.kind === 'refused' ? outcome.problem : wrongFactor[kind];
+      return show(request, reply.code(401), interaction, { email: '', problem, needsHelp: false });
+    }
+
+    function showThrottled(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      interaction: Interaction,
+      { retryAfterSeconds, email = '' }: { retryAfterSeconds: number; email?: string },
+    ) {
+      const minutes = Math.ceil(retryAfterSeconds / 60);
+      reply.code(429).header('retry-after', String(retryAfterSeconds));
+      const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`;
+      const problem = `Too many attempts. Wait ${wait}, then try again.`;
+      return show(request, reply, interaction, { email, problem, needsHelp: true });
+    }
+
     scope.post('/identity/interaction/:uid', { config: access }, async (request, reply) => {
       checkOwnOrigin(request, uiOrigin);
       const decision = field(request, 'decision', 20);
@@ -90,6 +125,8 @@ export function interactionPages({ identity, uiOrigin, records }: Deps): (scope:
       }
       const answer = field(request, 'passkey', 12_000);
       if (decision === 'passkey') return await signInByPasskey(request, reply, answer);
+      const factor = secondFactors.get(decision);
+      if (factor !== undefined) return await answerSecondFactor(request, reply, factor);
       const email = field(request, 'email', 320).trim();
       const origin: SignInOrigin = {
         ...request.origin,
@@ -108,16 +145,8 @@ export function interactionPages({ identity, uiOrigin, records }: Deps): (scope:
         return reply.redirect(outcome.location, 303);
       }
       const interaction = await interactions.read(request.raw, reply.raw);
-      if (outcome.kind === 'throttled') {
-        const minutes = Math.ceil(outcome.retryAfterSeconds / 60);
-        reply.code(429).header('retry-after', String(outcome.retryAfterSeconds));
-        const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`;
-        return show(request, reply, interaction, {
-          email,
-          problem: `Too many attempts. Wait ${wait}, then try again.`,
-          needsHelp: true,
-        });
-      }
+      if (outcome.kind === 'throttled')
+        return showThrottled(request, reply, interaction, { ...outcome, email });
       const problem =
         outcome.kind === 'disabled' ? accountDisabled : 'The e-mail and password do not match an account.';
       return show(request, reply.code(outcome.kind === 'disabled' ? 403 : 401), interaction, {
@@ -129,6 +158,19 @@ export function interactionPages({ identity, uiOrigin, records }: Deps): (scope:
   };
 }
 
+/** The kinds of answers by the form's `decision`. */
+const secondFactors = new Map<string, SecondFactorAnswer['kind']>([
+  ['second_passkey', 'passkey'],
+  ['new_passkey', 'new_passkey'],
+  ['recovery_code', 'recovery_code'],
+]);
+
+const wrongFactor: Readonly<Record<SecondFactorAnswer['kind'], string>> = {
+  passkey: 'This is not a passkey of your account. Use another one, or a recovery code.',
+  new_passkey: 'The browser created no passkey that Postern can use. Try again.',
+  recovery_code: 'This is not a recovery code of your account, or it was already used.',
+};
+
 const accountDisabled = 'This account is disabled. Ask an administrator to enable it.';
 
 type Retry = { readonly email: string; readonly problem: string; readonly needsHelp: boolean };
@@ -136,6 +178,8 @@ type Retry = { readonly email: string; readonly problem: string; readonly needsH
 function interactionPage(interaction: Exclude<Interaction, { kind: 'gone' }>, retry?: Retry): Page {
   const action = `/identity/interaction/${interaction.uid}`;
   if (interaction.kind === 'consent') return consentPage({ ...interaction, action });
+  if (interaction.kind === 'second_factor')
+    return secondFactorPage({ ...interaction, action, problem: retry?.problem });
   return signInPage({
     action,
     clientName: interaction.clientName,

@@ -16,7 +16,7 @@ document.getElementById('lead').textContent = 'The administrator account was cre
  * Asks the browser for a passkey, and sends its answer with the form. Browsers without passkeys, or without JavaScript, see no
  * button. Base64url texts become bytes and back by the browser's own functions (WebAuthn Level 3 section 5.1).
  */
-const passkeyScript = `(function () {
+export const passkeyScript = `(function () {
 const options = document.getElementById('passkey-options');
 const button = document.getElementById('use-passkey');
 if (options === null || !window.PublicKeyCredential || !PublicKeyCredential.parseRequestOptionsFromJSON) return;
@@ -37,7 +37,7 @@ document.getElementById('passkey-problem').hidden = false;
 })()`;
 
 /** Browsers keep the fragment of a private address through every redirect; without this, the form would lose it. */
-const fragmentScript = `for (const form of document.forms) form.action += location.hash;`;
+export const fragmentScript = `for (const form of document.forms) form.action += location.hash;`;
 
 export function signInPage(view: {
   action: string;

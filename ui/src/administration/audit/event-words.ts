@@ -21,6 +21,8 @@ export const eventWords: Readonly<Record<EventName, string>> = {
   'user.passkey_removed': 'Passkey removed',
   'user.passkey_refused': 'Passkey refused',
   'user.passkeys_reset': 'Passkeys reset',
+  'user.recovery_codes_created': 'Recovery codes created',
+  'user.recovery_code_used': 'Recovery code used',
   'session.ended': 'Signed out',
   'audit.exported': 'Audit log exported',
   'client.connected': 'Client connected',

@@ -27,4 +27,16 @@ export const signInSections = sectionsOf(bounds.AccessConfig, [
       },
     ],
   },
+  {
+    title: 'Second factor',
+    says: 'After the password, Postern asks for a passkey or a recovery code. A sign-in with a passkey alone has both factors.',
+    fields: [
+      {
+        path: 'secondFactor',
+        label: 'Required of',
+        says: 'People without a passkey add one at their next sign-in. Sessions and connected clients stay. You need a passkey yourself to require it. With Keycloak, Keycloak decides.',
+        labels: { optional: 'Nobody', administrators: 'Administrators', everyone: 'Everyone' },
+      },
+    ],
+  },
 ]);

@@ -6,13 +6,13 @@ import { DocumentView } from '../documents/document-view.tsx';
 import { signInsApi } from './sign-ins-api.tsx';
 import { signInSections } from './sign-in-fields.ts';
 
-/** How many sign-ins one address may start. */
+/** Limits and requirements of sign-ins. */
 export function SignInsPage() {
   return (
     <>
       <PageHead
         title="Sign-in limits"
-        intro="How many sign-ins one address may start. Changes take effect everywhere within a second."
+        intro="How many sign-ins one address may start, how fresh a sign-in must be, and who needs a second factor. Changes take effect everywhere within a second."
       >
         <Button component={Link} to="/admin/access-controls" variant="default">
           Access controls

@@ -27,6 +27,7 @@ const titles: Readonly<Record<Kind, { readonly title: string; readonly weight: '
   passkey_removed: { title: 'A passkey was removed', weight: 'calm' },
   passkey_copied: { title: 'A passkey may have a copy', weight: 'bad' },
   passkeys_reset: { title: 'Your passkeys were reset', weight: 'warn' },
+  recovery_code_used: { title: 'A recovery code was used', weight: 'warn' },
 };
 
 type ListProps = { notices: readonly Notice[]; now: number; onRead: (id: string) => void };
@@ -66,7 +67,7 @@ export function NoticeList({ notices, now, onRead }: ListProps) {
 }
 
 function ToSubject({ of: { kind, keyId, siteId, environmentId } }: { of: Notice }) {
-  if (kind.startsWith('passkey')) {
+  if (kind.startsWith('passkey') || kind === 'recovery_code_used') {
     return (
       <Anchor size="sm" renderRoot={(props) => <Link to="/settings/passkeys" {...props} />}>
         Go to your passkeys

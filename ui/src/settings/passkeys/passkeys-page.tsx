@@ -13,6 +13,7 @@ import { Moment } from '../../shell/moment.tsx';
 import { useNow } from '../../shell/now.ts';
 import { myPasskeys } from '../queries.ts';
 import { AddPasskey } from './add-passkey.tsx';
+import { RecoveryCodes } from './recovery-codes.tsx';
 
 type Passkey = Schemas['Passkey'];
 
@@ -65,6 +66,7 @@ export function PasskeysPage() {
           </ul>
         )}
       </List>
+      <RecoveryCodes />
       <Modal opened={isAdding} title="Add a passkey" onClose={() => setAdding(false)}>
         {isAdding && (
           <FreshSignIn>
