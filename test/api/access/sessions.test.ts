@@ -9,6 +9,7 @@ import { absentPath, contents, manyChanges, noLimits, openFrozenHarness, setPoli
 import { defaultSitesConfig } from '../../../src/features/sites/sites.ts';
 import { defaultMcpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { defaultEnvironmentPolicy } from '../../../src/features/environments/policy/environment-policy.ts';
+import { createAuthenticator } from '../../fakes/authenticator.ts';
 import { idleEngine } from '../../fakes/idle-engine.ts';
 import { newRepository, type TestRepository } from '../../git-repository.ts';
 import { archiveOf, page, upload } from '../sites/uploads.ts';
@@ -184,6 +185,11 @@ describe('requests of other pages', () => {
   const isSessionWrite = ({ method, policy }: Route) =>
     method !== 'GET' && typeof policy.callers !== 'string' && policy.callers.includes('session');
 
+  async function newPasskey(): Promise<object> {
+    const { data } = await h.call('POST', '/me/passkeys/options', { as: root });
+    return { name: 'A laptop', response: createAuthenticator(uiOrigin).create(data) };
+  }
+
   let made = 0;
   /** A request of the route that changes something when it is admitted. */
   let leavers = 0;
@@ -281,10 +287,13 @@ describe('requests of other pages', () => {
       .replace('{owner}/{name}', repository);
     const isBodiless =
       route.method === 'DELETE' ||
-      /sign-out|read$|sites.*\/extend$|\/(?:content|restore|publish|preview|deploy|redeploy|destroy|cancel|retry|webhook|approve|refuse|end)$/.test(
+      /sign-out|read$|sites.*\/extend$|\/(?:content|restore|publish|preview|deploy|redeploy|destroy|cancel|retry|webhook|approve|refuse|end|reset-passkeys|passkeys\/options|recovery-codes)$/.test(
         route.path,
       );
-    const body = bodies[`${route.method} ${route.path}`] ?? (isBodiless ? undefined : { name: 'renamed' });
+    const isPasskey = `${route.method} ${route.path}` === 'POST /me/passkeys';
+    const body = isPasskey
+      ? await newPasskey()
+      : (bodies[`${route.method} ${route.path}`] ?? (isBodiless ? undefined : { name: 'renamed' }));
     // A change of the password signs the user out.
     const who = route.path === '/me/password' ? await h.person(`Leaves ${(leavers += 1)}`) : root;
     return { path: absentPath(path), body, who };
@@ -318,7 +327,9 @@ describe('requests of other pages', () => {
           : { body };
       const own = await h.call(route.method, path, { as: who, ...content, headers: { 'if-match': '*' } });
       const isOfThingsThatAreNotThere =
-        /notices|clients|approvals|\/sessions\/|(?:uploads|servers|connections)\/nothingthere/.test(path);
+        /notices|clients|approvals|\/sessions\/|(?:uploads|servers|connections|passkeys)\/nothingthere/.test(
+          path,
+        );
       expect([route.operationId, own.status]).toEqual([
         route.operationId,
         isOfThingsThatAreNotThere ? 404 : successOf(route),
