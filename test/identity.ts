@@ -1,3 +1,4 @@
+import { accountStore } from '../src/features/accounts/account-store.ts';
 import { createHash, randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify';
 import { afterAll, vi } from 'vitest';
@@ -57,6 +58,8 @@ export type IdentityApp = {
   refusals: { reason: string; userId: string | null }[];
   /** Who must have a second factor: nobody, unless a test changes it. An error: the setting cannot be read. */
   required: { secondFactor: SecondFactorLevel | Error };
+  /** Runs once, between the read of an account's password hash and its check. */
+  meanwhile: { passwordCheck: (() => Promise<void>) | null };
   setupToken(): string;
   /** A second process on the same database; optionally with its own secrets and audit log. */
   another(secrets?: Partial<Secrets>, auditLog?: AuditWriter): Promise<IdentityApp>;
@@ -83,9 +86,20 @@ export async function openIdentityApp(
   const audit: AuditEntry[] = [];
   const refusals: IdentityApp['refusals'] = [];
   const required: IdentityApp['required'] = { secondFactor: 'optional' };
+  const meanwhile: IdentityApp['meanwhile'] = { passwordCheck: null };
+  const read = storesOn(db.sql);
+  const accounts = accountStore(db.sql, clock);
+  const findLogin: typeof accounts.findLogin = async (email) => {
+    const login = await accounts.findLogin(email);
+    const { passwordCheck } = meanwhile;
+    meanwhile.passwordCheck = null;
+    await passwordCheck?.();
+    return login;
+  };
+  Object.defineProperty(read, 'accounts', { value: { ...accounts, findLogin } });
   const identity = createBuiltinIdentity({
     uiOrigin,
-    read: storesOn(db.sql),
+    read,
     tx: announcing({ database: db, storesOn, feed, clock }),
     feed,
     isFresh: () => clock.now() - feed.lastReadAt() <= second,
@@ -173,6 +187,7 @@ export async function openIdentityApp(
     audit,
     refusals,
     required,
+    meanwhile,
     setupToken: () => generateSetupToken(sessionSecrets, clock),
     another: (own, ownAuditLog) => openIdentityApp(clock, db, own, ownAuditLog),
     async close() {

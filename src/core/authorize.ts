@@ -31,7 +31,7 @@ export type RoutePolicy = {
    */
   readonly identity: 'live' | 'introspected' | 'people' | 'none';
   /**
-   * The person must have signed in within `freshProofMinutes` of `/config/access`, and access tokens are refused.
+   * The person must have signed in within `freshProofMinutes` of `/config/access`. Unless that is 0, access tokens are refused.
    * `sometimes`: the handler decides, because only some of the changes need it.
    */
   readonly freshProof?: 'always' | 'sometimes';

@@ -206,13 +206,14 @@ export function createAccounts(deps: AccountsDeps): Accounts {
     },
     async changePassword(auditContext, userId, { current, wanted }) {
       const { email } = await view(read, userId);
+      const begun = clock.now();
       const answer = await checkPassword(email, current, auditContext.origin);
       if (answer.kind === 'throttled')
         throw new AppError('rate_limited', { retryAfterSeconds: answer.retryAfterSeconds });
       if (answer.kind !== 'right') throw wrongField('currentPassword', 'is not your password');
       if (wanted === current)
         throw wrongField('newPassword', 'is the password that you have now; choose another one');
-      await setPassword('user.password_changed', auditContext, userId, await passwords.hash(wanted));
+      await setPassword('user.password_changed', auditContext, userId, await passwords.hash(wanted), begun);
     },
   };
 
@@ -221,8 +222,12 @@ export function createAccounts(deps: AccountsDeps): Accounts {
     auditContext: AuditContext,
     userId: string,
     hash: string,
+    provedAt = Infinity,
   ): Promise<void> {
     await changingOne(auditContext, userId, event, async (stores, account) => {
+      // An administrator set another password while the old one was checked.
+      if (((await stores.accounts.signedOutAt(account.subject)) ?? 0) > provedAt)
+        throw new AppError('authentication_required');
       await stores.accounts.setPassword(account.subject, hash);
       await endEverything(stores, account);
     });
@@ -294,6 +299,7 @@ async function checkGroups(stores: AccountsStores, ids: readonly string[]): Prom
 async function endSessions(stores: AccountsTx, account: Account): Promise<void> {
   // Must come first: a concurrent sign-in waits for this row, and then finds that it is no longer valid.
   await stores.accounts.signOut(account.subject);
+  await stores.passkeys.removeChallengesOf(account.subject);
   const ended = await stores.sessions.endAllOf(account.userId);
   for (const id of ended) await stores.changes.publish({ topic: 'session', subject: id });
   await stores.records.removeSessionsOf(account.subject);

@@ -22,8 +22,12 @@ export type AccountsTx = AccountsStores & {
     removeSessionsOf(subject: string): Promise<void>;
     removeAllOf(subject: string): Promise<void>;
   };
-  /** The passkeys and recovery codes of a person. Resolves with the number of passkeys. */
-  passkeys: { removeAllOf(subject: string): Promise<number> };
+  /** The passkeys and recovery codes of a person, and the passkeys that they have begun to create. */
+  passkeys: {
+    /** Resolves with the number of passkeys. */
+    removeAllOf(subject: string): Promise<number>;
+    removeChallengesOf(subject: string): Promise<void>;
+  };
   notices: NoticeWriter;
   audit: AuditWriter;
   changes: ChangeStore;

@@ -16,7 +16,7 @@ export const auditEvents = {
   'api_key.dead_use': 'A revoked, expired or superseded key was used; one event per key and minute.',
   'api_key.imported': 'A key record of an older deployment was imported.',
   'auth.denied':
-    'A request was refused, with the error code as reason, or a sign-in was refused, with the reason `wrong_password`, `wrong_recovery_code`, `passkey_refused` (nobody has this passkey, or in the second step another person), `account_disabled` or `throttled`. The first refusal is written within 5 seconds. Repetitions are counted in one event per minute, which has the last ten requests in `details.requestIds`.',
+    'A request was refused, with the error code as reason, or a sign-in was refused, with the reason `wrong_password`, `wrong_recovery_code`, `passkey_refused` (nobody has this passkey), `account_disabled` or `throttled`. The first refusal is written within 5 seconds. Repetitions are counted in one event per minute, which has the last ten requests in `details.requestIds`.',
   'auth.throttled':
     'An address sent too many invalid keys or access tokens, and was throttled. A throttled sign-in by password is `auth.denied`.',
   'session.started': 'A person signed in.',
@@ -26,12 +26,12 @@ export const auditEvents = {
   'user.passkey_renamed': 'A person renamed a passkey.',
   'user.passkey_removed': 'A person removed a passkey.',
   'user.passkey_refused':
-    'A sign-in with a known passkey was refused: its answer could not be verified (reason `not_verified`, counted like `auth.denied`), or its counter went back (`counter_went_back`), which means that there is a copy of the authenticator.',
+    'A sign-in with a passkey was refused for a known account: the answer could not be verified or belongs to another account (reason `not_verified`, counted like `auth.denied`), or its counter went back (`counter_went_back`), which means that there is a copy of the authenticator.',
   'user.passkeys_reset':
     'An administrator or the command line removed all passkeys and recovery codes of an account, and ended its sessions and offline grants.',
   'user.recovery_codes_created': 'A person created recovery codes, which ended the earlier ones.',
   'user.recovery_code_used':
-    'A person signed in with a password and a recovery code, which is used up. `details.codesLeft` counts the others.',
+    'A recovery code was used after the right password. `details.codesLeft` counts those that are left.',
   'audit.exported': 'The audit log, or a part of it, was downloaded.',
   'client.connected': 'A client got access to an account beyond the browser session.',
   'client.revoked':

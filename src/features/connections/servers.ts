@@ -42,8 +42,10 @@ export type McpServers = {
   list(): Promise<McpServer[]>;
   /** @throws AppError quota_exceeded, name_conflict, invalid_body */
   add(auditContext: AuditContext, input: ServerInput): Promise<McpServer>;
-  /** Another URL, issuer or way to sign in removes every connection. @throws AppError not_found, invalid_body, state_conflict */
-  /** `stale`: thrown instead of changing the URL, because the sign-in is not fresh; null = it is. */
+  /**
+   * Another URL, issuer or way to sign in removes every connection. `stale`: thrown instead of changing the URL, because the
+   * sign-in is not fresh; null = it is. @throws AppError not_found, invalid_body, state_conflict
+   */
   change(
     auditContext: AuditContext,
     slug: string,

@@ -36,7 +36,7 @@ function textOfAccount({ kind, fields }: Extract<NoticeSubject, { userId: string
     case 'passkey_copied':
       return `Postern refused a sign-in with ${passkey}, because its counter went back. Another device may have a copy. Remove it in Settings, Passkeys, and add a new one.`;
     case 'passkeys_reset':
-      return 'An administrator removed all your passkeys and recovery codes, and signed you out everywhere. You can add new ones in Settings, Passkeys.';
+      return 'All your passkeys and recovery codes were removed, and you were signed out everywhere. You can add new ones in Settings, Passkeys.';
     case 'recovery_code_used':
       return `Someone signed in to your account with your password and a recovery code. ${codesLeft(fields.codesLeft ?? 0)} If it was not you, change your password and create new codes in Settings, Passkeys.`;
   }

@@ -209,10 +209,11 @@ function interactionSteps({
   // A client that a person allows something acts for up to 60 days, so a session that was left open allows nothing.
   policy.get('login')?.checks.add(
     new interactionPolicy.Check('stale', 'the sign-in is too old', 'login_required', (ctx) => {
-      const { session, client } = ctx.oidc;
+      const { session, client, result } = ctx.oidc;
       const seconds = 60 * freshProofMinutes();
       const isAsked = client?.clientId !== webClientId && session?.accountId !== undefined && seconds > 0;
-      return isAsked && session.past(seconds)
+      // A person who signed in for this request may take longer over the consent.
+      return isAsked && result?.login === undefined && session.past(seconds)
         ? interactionPolicy.Check.REQUEST_PROMPT
         : interactionPolicy.Check.NO_NEED_TO_PROMPT;
     }),

@@ -202,11 +202,13 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
     async signIn(request, response, { email, password, origin }) {
       const interaction = await details(request, response);
       if (interaction?.prompt.name !== 'login') return { kind: 'gone' };
+      // Before the check, so that a new password meanwhile is later than the sign-in, and stored, because the browser may
+      // continue much later. In milliseconds, to distinguish it from a sign-out in the same second (a NumericDate may have a
+      // fraction, RFC 7519 section 2).
+      const ts = clock.now() / 1_000;
       const answer = await checkPassword(email, password, origin);
       if (answer.kind !== 'right') return answer;
-      // Store the time of the sign-in, because the browser may continue much later. In milliseconds, to distinguish
-      // it from a sign-out in the same second (a NumericDate may have a fraction, RFC 7519 section 2).
-      const login = { accountId: answer.subject, amr: ['pwd'], ts: clock.now() / 1_000 };
+      const login = { accountId: answer.subject, amr: ['pwd'], ts };
       return await finish(request, response, interaction.uid, { login });
     },
     async signInByPasskey(request, response, { answer, origin }) {

@@ -39,18 +39,23 @@ export type PasskeyStore = {
    * Records a use. `went_back`: the counter did not rise, which means that there is a copy of the authenticator. An
    * authenticator that always sends 0 has no counter. `removed`: the passkey was removed meanwhile.
    */
-  use(id: string, counter: number): Promise<'used' | 'went_back' | 'removed'>;
+  use(
+    id: string,
+    proved: { readonly counter: number; readonly isSynced: boolean },
+  ): Promise<'used' | 'went_back' | 'removed'>;
   rename(subject: string, id: string, name: string): Promise<Passkey | undefined>;
   /** Resolves with its name. */
   remove(subject: string, id: string): Promise<string | undefined>;
   /**
-   * Removes the passkeys and recovery codes of the account, and its registrations that have begun. The handle stays, because it
-   * identifies the account and proves nothing. Resolves with the number of passkeys.
+   * Removes the passkeys and recovery codes of the account. The handle stays, because it identifies the account and proves
+   * nothing. Resolves with the number of passkeys.
    */
   removeAllOf(subject: string): Promise<number>;
+  /** Registrations of the account that have begun are no longer accepted. */
+  removeChallengesOf(subject: string): Promise<void>;
   /** The handle of the account; stores `fresh` when it has none. */
   handleOf(subject: string, fresh: string): Promise<string>;
-  /** `subject`: the account of a registration; null for a sign-in, where a challenge replaces the one before it. */
+  /** `subject`: the account of a registration; null for a sign-in. In a sign-in, a challenge replaces the one before it. */
   addChallenge(challenge: {
     digest: string;
     boundTo: string;
@@ -87,9 +92,9 @@ export function passkeyStore(db: Sql, clock: Clock): PasskeyStore {
                 ${created})`.run(db);
       return { id, name, createdAt: created.getTime(), lastUsedAt: null, isSynced };
     },
-    async use(id, counter) {
+    async use(id, { counter, isSynced }) {
       const changed = await sql`
-        update passkeys set counter = ${counter}, last_used_at = ${now()}
+        update passkeys set counter = ${counter}, is_synced = ${isSynced}, last_used_at = ${now()}
          where id = ${id} and (counter < ${counter} or (counter = 0 and ${counter} = 0))`.run(db);
       if (changed === 1) return 'used';
       const row = await sql`select 1 from passkeys where id = ${id}`.first(db);
@@ -107,8 +112,10 @@ export function passkeyStore(db: Sql, clock: Clock): PasskeyStore {
     },
     async removeAllOf(subject) {
       await sql`delete from recovery_codes where subject = ${subject}`.run(db);
-      await sql`delete from passkey_challenges where subject = ${subject}`.run(db);
       return await sql`delete from passkeys where subject = ${subject}`.run(db);
+    },
+    async removeChallengesOf(subject) {
+      await sql`delete from passkey_challenges where subject = ${subject}`.run(db);
     },
     async handleOf(subject, fresh) {
       const row = await sql<{ handle: string }>`
@@ -118,7 +125,8 @@ export function passkeyStore(db: Sql, clock: Clock): PasskeyStore {
       return row?.handle ?? fresh;
     },
     async addChallenge({ digest, boundTo, subject, expiresAt }) {
-      if (subject === null) await sql`delete from passkey_challenges where bound_to = ${boundTo}`.run(db);
+      if (boundTo.startsWith('interaction:'))
+        await sql`delete from passkey_challenges where bound_to = ${boundTo}`.run(db);
       await sql`
         insert into passkey_challenges (digest, bound_to, subject, expires_at)
         values (${digest}, ${boundTo}, ${subject}, ${new Date(expiresAt)})`.run(db);

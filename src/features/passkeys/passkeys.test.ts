@@ -311,12 +311,15 @@ test('at an IP address nobody creates a passkey, and the sign-in page offers non
     read: { passkeys: passkeyStore(open.database.sql, clock) },
     tx: () => Promise.reject(new Error('Nothing changes.')),
     accounts: open.identity.accounts,
+    isSecondFactorRequired: async () => false,
     clock,
     random: systemRandom,
     refused() {},
   });
   const person = { userId: 'usr_ada', subject: 'ada' };
-  await expect(passkeys.beginRegistration(person, 'ses_1')).rejects.toMatchObject({ code: 'state_conflict' });
+  await expect(passkeys.beginRegistration(person, 'session:ses_1')).rejects.toMatchObject({
+    code: 'state_conflict',
+  });
   expect(await passkeys.beginSignIn('an-interaction')).toBeNull();
 });
 
@@ -337,13 +340,27 @@ test('ten passkeys are the most, however many are created at once', async () => 
   expect(outcome((await register()).answer)).toBe('422 quota_exceeded');
 });
 
-test.each(['', 'null', '[]', '{}', 'x'.repeat(12_000), '{"id":"x","response":{}}'])(
-  'a form with %j as the passkey proves nothing',
-  async (passkey) => {
-    const { fresh } = await signInPage();
-    const page = await fresh.follow(await fresh.get('/auth/login'));
-    const action = /action="([^"]+)" id="passkey-form"/.exec(page.text)?.[1] ?? '';
-    expect((await fresh.post(action, { decision: 'passkey', passkey })).status).toBe(401);
-    expect(await isSignedIn(fresh)).toBe(false);
-  },
-);
+const answerWith = (id: string) =>
+  JSON.stringify({
+    id,
+    rawId: id,
+    type: 'public-key',
+    response: { clientDataJSON: 'e30', authenticatorData: 'e30', signature: 'e30' },
+  });
+
+test.each([
+  '',
+  'null',
+  '[]',
+  '{}',
+  'x'.repeat(12_000),
+  '{"id":"x","response":{}}',
+  answerWith('a\u0000'),
+  answerWith('a'.repeat(1_365)),
+])('a form with %j as the passkey proves nothing', async (passkey) => {
+  const { fresh } = await signInPage();
+  const page = await fresh.follow(await fresh.get('/auth/login'));
+  const action = /action="([^"]+)" id="passkey-form"/.exec(page.text)?.[1] ?? '';
+  expect((await fresh.post(action, { decision: 'passkey', passkey })).status).toBe(401);
+  expect(await isSignedIn(fresh)).toBe(false);
+});

@@ -47,14 +47,14 @@ export type Passkeys = {
   /** Null where there are no passkeys. `interaction`: the sign-in that the answer must belong to. */
   beginSignIn(interaction: string): Promise<RequestOptions | null>;
   /**
-   * `answer`: `PublicKeyCredential.toJSON()` of the browser as text. `only`: the account that the passkey must belong to.
-   * Undefined when it proves nothing.
+   * `answer`: `PublicKeyCredential.toJSON()` of the browser as text. `only`: the account that the passkey must belong to, whose
+   * password was right. Undefined when it proves nothing.
    */
   signIn(
     interaction: string,
     answer: string,
     origin: RequestOrigin,
-    only?: string,
+    only?: Owner,
   ): Promise<PasskeySignIn | undefined>;
 };
 
@@ -137,13 +137,13 @@ export function createPasskeys(deps: PasskeysDeps): Passkeys {
     challenge: string,
     interaction: string,
     { id, name, userId }: Credential,
-    counter: number,
+    proved: { readonly counter: number; readonly isSynced: boolean },
     origin: RequestOrigin,
   ): Promise<'used' | 'went_back' | 'not_open'> {
     return await tx(async ({ passkeys, audit, notices }) => {
       if (!(await passkeys.takeChallenge(secretDigest(challenge), `interaction:${interaction}`)))
         return 'not_open';
-      const outcome = await passkeys.use(id, counter);
+      const outcome = await passkeys.use(id, proved);
       if (outcome !== 'went_back') return outcome === 'used' ? 'used' : 'not_open';
       await audit.append({
         event: 'user.passkey_refused',
@@ -239,9 +239,9 @@ export function createPasskeys(deps: PasskeysDeps): Passkeys {
     async signIn(interaction, answer, origin, only) {
       const response = assertionIn(answer);
       const credential = response === undefined ? undefined : await read.passkeys.findCredential(response.id);
-      const isForeign = only !== undefined && credential?.subject !== only;
+      const isForeign = only !== undefined && credential?.subject !== only.subject;
       if (deps.party === null || response === undefined || credential === undefined || isForeign) {
-        deps.refused('passkey_refused', origin, null);
+        deps.refused('passkey_refused', origin, only?.userId ?? null);
         return undefined;
       }
       const { subject, userId, isEnabled } = credential;
@@ -253,7 +253,7 @@ export function createPasskeys(deps: PasskeysDeps): Passkeys {
       const outcome =
         challenge === undefined || found === undefined
           ? 'not_verified'
-          : await use(challenge, interaction, credential, found.counter, origin);
+          : await use(challenge, interaction, credential, found, origin);
       if (found === undefined || outcome !== 'used') {
         // The store has recorded the other refusal.
         if (outcome !== 'went_back') deps.refused('passkey_refused', origin, userId);

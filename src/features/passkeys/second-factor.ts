@@ -56,8 +56,6 @@ export const methodsOf = ({ isSynced }: { readonly isSynced: boolean }) => [
   'mfa',
 ];
 
-type InInteraction = `interaction:${string}`;
-
 export type SecondFactorDeps = {
   /** Null: browsers have no passkeys at the address of the web app. */
   readonly party: RelyingParty | null;
@@ -68,11 +66,11 @@ export type SecondFactorDeps = {
   };
   readonly isRequired: SecondFactor['isRequired'];
   readonly passkeys: {
-    beginRegistration(person: CodeOwner, boundTo: InInteraction): Promise<CreationOptions>;
+    beginRegistration(person: CodeOwner, boundTo: Binding): Promise<CreationOptions>;
     register(
       auditContext: AuditContext,
       person: CodeOwner,
-      boundTo: InInteraction,
+      boundTo: Binding,
       input: { name: string; response: z.infer<typeof registrationSchema>; isFirst: true },
     ): Promise<{ readonly isSynced: boolean }>;
     beginSignIn(interaction: string): Promise<RequestOptions | null>;
@@ -80,7 +78,7 @@ export type SecondFactorDeps = {
       interaction: string,
       answer: string,
       origin: RequestOrigin,
-      only: string,
+      only: CodeOwner,
     ): Promise<{ readonly isSynced: boolean } | undefined>;
   };
   readonly recoveryCodes: Pick<RecoveryCodes, 'use'>;
@@ -125,11 +123,11 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
       return { kind: 'add', options: await passkeys.beginRegistration(person, bindingOf(interaction)) };
     },
     async answer(interaction, subject, { kind, text }, origin) {
+      const account = await accountOf(subject);
       if (kind === 'passkey') {
-        const signedIn = await passkeys.signIn(interaction, text, origin, subject);
+        const signedIn = await passkeys.signIn(interaction, text, origin, account);
         return signedIn === undefined ? { kind: 'wrong' } : { kind: 'right', amr: methodsOf(signedIn) };
       }
-      const account = await accountOf(subject);
       if (kind === 'recovery_code') {
         const used = await recoveryCodes.use(account, text, origin);
         return used.kind === 'right' ? { kind: 'right', amr: ['otp', 'mfa'] } : used;
@@ -157,7 +155,8 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
   };
 }
 
-const bindingOf = (interaction: string): InInteraction => `interaction:${interaction}`;
+type Binding = `interaction:${string}`;
+const bindingOf = (interaction: string): Binding => `interaction:${interaction}`;
 
 /** With another provider, its sign-in decides about second factors. */
 export function externalSecondFactor(issuer: string): Pick<SecondFactor, 'refusalFor'> {

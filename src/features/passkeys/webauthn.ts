@@ -28,24 +28,30 @@ export const noPasskeysHere = {
 const algorithms = [-7, -8, -257];
 
 const text = z.string().max(16_384);
+/** A credential id in base64url: at most 1,023 bytes (WebAuthn Level 3 section 7.1, step 25). */
+const idForm = /^[\w-]{1,1364}$/;
+const id = z.string().regex(idForm);
 
 /** What `PublicKeyCredential.toJSON()` returns; other fields are ignored. */
 export const registrationSchema = z
   .object({
-    id: text,
-    rawId: text,
+    id,
+    rawId: id,
     type: z.literal('public-key'),
     response: z.object({
       clientDataJSON: text,
       attestationObject: text,
-      transports: z.array(z.string().max(20)).max(10).default([]),
+      transports: z
+        .array(z.string().regex(/^[a-z-]{1,20}$/))
+        .max(10)
+        .default([]),
     }),
   })
   .meta({ id: 'PasskeyRegistration' });
 
 export const assertionSchema = z.object({
-  id: text,
-  rawId: text,
+  id,
+  rawId: id,
   type: z.literal('public-key'),
   response: z.object({
     clientDataJSON: text,
@@ -129,6 +135,8 @@ export async function verifyRegistration(
   }).catch(() => undefined);
   if (found?.verified !== true) return undefined;
   const { credential, credentialBackedUp } = found.registrationInfo;
+  // The authenticator's own data names it too.
+  if (!idForm.test(credential.id)) return undefined;
   return {
     credentialId: credential.id,
     publicKey: credential.publicKey,

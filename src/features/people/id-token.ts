@@ -7,7 +7,10 @@ const maxClockSkewMs = 60_000;
 export function authenticatedAt(authTime: unknown, now: number): number | null {
   if (typeof authTime !== 'number') return null;
   const at = Math.round(authTime * 1_000);
-  if (at > now + maxClockSkewMs) throw new Error('The auth_time of the ID token lies in the future.');
+  if (at > now + maxClockSkewMs)
+    throw Object.assign(new Error('The auth_time of the ID token lies in the future.'), {
+      code: 'auth_time_in_future',
+    });
   return Math.min(at, now);
 }
 

@@ -113,10 +113,10 @@ export const surfaces: readonly Surface[] = [
     id: 'access',
     change:
       'Sign-ins from one address, how old a sign-in may be for a change that gives access, and who needs a second factor',
-    owner: 'Administration → Access controls, Sign-in limits',
+    owner: 'Administration → Access controls, Sign-ins',
     note: 'One document with history. Behind a proxy, TRUSTED_PROXIES decides which requests count as one address.',
     places: [
-      page('Sign-in limits', '/admin/access-controls/sign-ins'),
+      page('Sign-ins', '/admin/access-controls/sign-ins'),
       route('Change the access configuration', 'PUT /config/access', 'changeAccessConfig'),
       guide('Too many sign-ins from one address', 'docs/how-to/reset-a-password.md'),
     ],

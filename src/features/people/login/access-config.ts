@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Who must sign in with two factors; the levels that require more come later. */
+/** Who must sign in with two factors, from the fewest accounts to all. */
 export const secondFactorLevels = ['optional', 'administrators', 'everyone'] as const;
 
 export type SecondFactorLevel = (typeof secondFactorLevels)[number];

@@ -65,8 +65,9 @@ export function interactionPages({ identity, uiOrigin, records }: Deps): (scope:
       return show(request, reply, interaction);
     });
 
-    async function signInByPasskey(request: FastifyRequest, reply: FastifyReply, answer: string) {
+    async function signInByPasskey(request: FastifyRequest, reply: FastifyReply) {
       const { origin } = request;
+      const answer = field(request, 'passkey', 12_000);
       const outcome = await interactions.signInByPasskey(request.raw, reply.raw, { answer, origin });
       if (outcome.kind === 'gone') return showGone(request, reply);
       if (outcome.kind === 'continue') return reply.redirect(outcome.location, 303);
@@ -123,10 +124,15 @@ export function interactionPages({ identity, uiOrigin, records }: Deps): (scope:
         if (outcome.kind === 'gone') return showGone(request, reply);
         return leaveForm(request, reply, { title: 'Your answer was sent', to: outcome.location });
       }
-      const answer = field(request, 'passkey', 12_000);
-      if (decision === 'passkey') return await signInByPasskey(request, reply, answer);
       const factor = secondFactors.get(decision);
-      if (factor !== undefined) return await answerSecondFactor(request, reply, factor);
+      if (decision === 'passkey' || factor !== undefined) {
+        const counted = identity.limitSignIn('credential', request.ip);
+        await (factor === undefined
+          ? signInByPasskey(request, reply)
+          : answerSecondFactor(request, reply, factor));
+        if (reply.statusCode === 303) counted.succeed();
+        return reply;
+      }
       const email = field(request, 'email', 320).trim();
       const origin: SignInOrigin = {
         ...request.origin,

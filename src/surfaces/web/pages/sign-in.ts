@@ -1,6 +1,7 @@
 import type { RequestOptions } from '../../../features/passkeys/passkeys.ts';
-import { html, type Html } from '../html.ts';
+import { html } from '../html.ts';
 import { type Page, page, problemBox } from './layout.ts';
+import { passkeyForm, passkeyScript } from './passkey-form.ts';
 
 /**
  * A person who comes from the set-up form has no administrator who could give them an account. Only a completed set-up
@@ -10,30 +11,6 @@ const setupScript = `(function () {
 const from = document.referrer === '' ? null : new URL(document.referrer);
 if (from === null || from.origin !== location.origin || !/^\\/(?:auth\\/)?setup$/.test(from.pathname)) return;
 document.getElementById('lead').textContent = 'The administrator account was created. Sign in with it.';
-})()`;
-
-/**
- * Asks the browser for a passkey, and sends its answer with the form. Browsers without passkeys, or without JavaScript, see no
- * button. Base64url texts become bytes and back by the browser's own functions (WebAuthn Level 3 section 5.1).
- */
-export const passkeyScript = `(function () {
-const options = document.getElementById('passkey-options');
-const button = document.getElementById('use-passkey');
-if (options === null || !window.PublicKeyCredential || !PublicKeyCredential.parseRequestOptionsFromJSON) return;
-button.hidden = false;
-button.addEventListener('click', async function () {
-button.disabled = true;
-try {
-const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(JSON.parse(options.textContent));
-const credential = await navigator.credentials.get({ publicKey: publicKey });
-const form = document.getElementById('passkey-form');
-form.elements.passkey.value = JSON.stringify(credential.toJSON());
-form.submit();
-} catch (error) {
-button.disabled = false;
-document.getElementById('passkey-problem').hidden = false;
-}
-});
 })()`;
 
 /** Browsers keep the fragment of a private address through every redirect; without this, the form would lose it. */
@@ -81,17 +58,15 @@ ${view.needsHelp === true ? help : null}`;
   });
 }
 
-/** The options are data, which the policy of the page lets no browser run. `<` cannot end the element. */
-function byPasskey(action: string, options: RequestOptions): Html {
-  const data = { html: JSON.stringify(options).replaceAll('<', '\\u003c') };
-  return html`<form method="post" action="${action}" id="passkey-form">
-<input type="hidden" name="passkey">
-<input type="hidden" name="decision" value="passkey">
-<button type="button" class="quiet" id="use-passkey" hidden>Sign in with a passkey</button>
-<p class="hint" id="passkey-problem" role="alert" hidden>The browser did not use a passkey. Try again, or use your password.</p>
-</form>
-<script type="application/json" id="passkey-options">${data}</script>`;
-}
+const byPasskey = (action: string, options: RequestOptions) =>
+  passkeyForm({
+    action,
+    decision: 'passkey',
+    label: 'Sign in with a passkey',
+    problem: 'The browser did not use a passkey. Try again, or use your password.',
+    isAlternative: true,
+    options,
+  });
 
 const autofocus = html` autofocus`;
 

@@ -15,7 +15,7 @@ export function PolicyPage() {
         intro="What keys may exist, what they may do, and for how long. Changes take effect everywhere within a second."
       >
         <Button component={Link} to="/admin/access-controls/sign-ins" variant="default">
-          Sign-in limits
+          Sign-ins
         </Button>
       </PageHead>
       <FreshSignInNote />

@@ -11,7 +11,7 @@ export function SignInsPage() {
   return (
     <>
       <PageHead
-        title="Sign-in limits"
+        title="Sign-ins"
         intro="How many sign-ins one address may start, how fresh a sign-in must be, and who needs a second factor. Changes take effect everywhere within a second."
       >
         <Button component={Link} to="/admin/access-controls" variant="default">
