@@ -40,6 +40,6 @@ pre{margin:.5rem 0 0;padding:.75rem;white-space:pre-wrap;overflow-wrap:anywhere;
 h2{margin:2rem 0 .75rem;font-size:1.1rem;letter-spacing:-.01em}
 .problem .button{margin-top:.75rem}h2 .hint{display:inline;margin-left:.35rem}
 .help{margin:0;padding-left:1.1rem;color:var(--soft);font-size:.9375rem}.help li+li{margin-top:.5rem}.help pre{color:var(--ink)}
-form+p{margin-top:1.25rem}main>:last-child{margin-bottom:0}
+form+p,script+p{margin-top:1.25rem}main>:last-child{margin-bottom:0}
 [hidden]{display:none!important}
 `;
