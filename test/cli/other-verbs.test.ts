@@ -165,22 +165,27 @@ test('config get, set, diff, history and revert with an access token of an admin
   const { data, etag } = JSON.parse(read.out);
   const before = data.config.signInsPerAddressPerMinute;
 
-  const next = JSON.stringify({ ...data.config, signInsPerAddressPerMinute: before + 1 });
+  const next = JSON.stringify({ ...data.config, signInsPerAddressPerMinute: before - 1 });
   const diff = await config(['diff', 'access', '--input', '-'], next);
-  expect(diff).toMatchObject({ code: 0, out: `signInsPerAddressPerMinute\t${before}\t${before + 1}\n` });
+  expect(diff).toMatchObject({ code: 0, out: `signInsPerAddressPerMinute\t${before}\t${before - 1}\n` });
   const set = ['set', 'access', '--input', '-', '--if-match'];
   expect((await config([...set, etag, '--dry-run'], next)).code).toBe(0);
   expect((await config([...set, etag], next)).code).toBe(0);
   expect((await config([...set, etag], next)).code).toBe(6);
   expect((await config(['diff', 'access', '--version', '0'])).out).toBe(
-    `signInsPerAddressPerMinute\t${before + 1}\t${before}\n`,
+    `signInsPerAddressPerMinute\t${before - 1}\t${before}\n`,
   );
   expect((await config(['diff', 'access', '--version', '99'])).code).toBe(3);
   expect((await config(['diff', 'access'])).code).toBe(2);
   expect((await config(['history', 'access', '--fields', 'version'])).out).toBe('1\n0\n');
   const changed = JSON.parse((await config(['get', 'access', '--json'])).out).etag;
-  expect((await config(['revert', 'access', '--version', '0', '--if-match', changed])).code).toBe(0);
-  expect((await config(['diff', 'access', '--version', '0'])).out).toBe('');
+  const revertTo = async (version: string) =>
+    await config(['revert', 'access', '--version', version, '--if-match', changed]);
+  // A higher limit needs a fresh sign-in, which an access token cannot show.
+  const refused = await revertTo('0');
+  expect(refused).toMatchObject({ code: 4, err: expect.stringContaining('needs a fresh sign-in') });
+  expect((await revertTo('1')).code).toBe(0);
+  expect((await config(['history', 'access', '--fields', 'version'])).out).toBe('2\n1\n0\n');
   expect(await readFile(join(world.home, '.config/postern/contexts.json'), 'utf8')).toContain('tokens');
 });
 
