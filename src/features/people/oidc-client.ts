@@ -11,7 +11,7 @@ import { authenticatedAt, methodsIn, textIn } from './id-token.ts';
 export type OidcClient = {
   /**
    * Rejects with `identity_unavailable`. `loginHint`: the e-mail address of the person who signs in again. `mustAsk`: the
-   * provider asks the person, whatever it knows.
+   * provider asks the person, even if it knows a session.
    */
   authorizationUrl(
     attempt: LoginAttempt,

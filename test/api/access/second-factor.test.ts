@@ -79,7 +79,7 @@ test('an earlier document is restored by the same rules', async () => {
   expect(outcome(await revert(bare, everyone.version))).toBe(refused);
   expect(outcome(await revert(root, everyone.version))).toBe('200');
   expect(await level()).toBe('everyone');
-  // Whoever has no passkey can still change the rest, and lower it.
+  // An administrator without a passkey can still change the rest, and lower the level.
   expect(outcome(await change(bare, { secondFactor: 'everyone' }))).toBe('200');
   expect(outcome(await change(bare, { secondFactor: 'optional' }))).toBe('200');
 });

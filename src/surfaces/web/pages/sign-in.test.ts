@@ -508,7 +508,7 @@ describe('the list of sessions', () => {
   const asksForPassword = async (who: Browser, path = '/auth/login') =>
     (await who.follow(await who.get(path))).text.includes('type="password"');
 
-  test('an ended browser must type the password, whatever it has begun before', async () => {
+  test('an ended browser must type the password, also for a sign-in that began before', async () => {
     const { lost, end } = await lostBrowser();
     // A sign-in that was begun and dropped, and a code of the provider that was not used yet.
     await lost.get((await lost.get('/auth/login')).location ?? '');
