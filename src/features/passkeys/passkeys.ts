@@ -121,13 +121,7 @@ export function createPasskeys(deps: PasskeysDeps): Passkeys {
     const added = await passkeys.insert({ id, subject, name, isSynced, ...found }).catch((error: unknown) => {
       throw isUniqueViolation(error) ? new AppError('invalid_passkey', alreadyKnown) : error;
     });
-    await audit.append({
-      event: 'user.passkey_added',
-      auditContext,
-      target: { kind: 'user', id: userId },
-      outcome: 'success',
-      details: { passkeyId: id, isSynced },
-    });
+    await audit.append(changeOf('user.passkey_added', auditContext, userId, { passkeyId: id, isSynced }));
     await notices.add(noticeOf('passkey_added', userId, { id, name }));
     return added;
   }
@@ -201,13 +195,7 @@ export function createPasskeys(deps: PasskeysDeps): Passkeys {
       return await tx(async (stores) => {
         const renamed = await stores.passkeys.rename(subject, id, name);
         if (renamed === undefined) throw new AppError('not_found', noSuchPasskey);
-        await stores.audit.append({
-          event: 'user.passkey_renamed',
-          auditContext,
-          target: { kind: 'user', id: userId },
-          outcome: 'success',
-          details: { passkeyId: id },
-        });
+        await stores.audit.append(changeOf('user.passkey_renamed', auditContext, userId, { passkeyId: id }));
         return renamed;
       });
     },
@@ -220,13 +208,7 @@ export function createPasskeys(deps: PasskeysDeps): Passkeys {
         if (keepsOne && own.length === 1 && own[0]?.id === id) throw new AppError('state_conflict', lastOne);
         const name = await stores.passkeys.remove(subject, id);
         if (name === undefined) throw new AppError('not_found', noSuchPasskey);
-        await stores.audit.append({
-          event: 'user.passkey_removed',
-          auditContext,
-          target: { kind: 'user', id: userId },
-          outcome: 'success',
-          details: { passkeyId: id },
-        });
+        await stores.audit.append(changeOf('user.passkey_removed', auditContext, userId, { passkeyId: id }));
         await stores.notices.add(noticeOf('passkey_removed', userId, { id, name }));
       });
     },
@@ -264,6 +246,16 @@ export function createPasskeys(deps: PasskeysDeps): Passkeys {
       return { subject, isSynced: found.isSynced };
     },
   };
+}
+
+/** The audit event of a change to a person's passkeys. */
+function changeOf(
+  event: 'user.passkey_added' | 'user.passkey_renamed' | 'user.passkey_removed',
+  auditContext: AuditContext,
+  userId: string,
+  details: { readonly passkeyId: string; readonly isSynced?: boolean },
+) {
+  return { event, auditContext, target: { kind: 'user', id: userId }, outcome: 'success', details } as const;
 }
 
 /** A passkey has one notice of each kind, or one for each `day`. */
