@@ -257,6 +257,8 @@ const blank: Omit<Key, 'id' | 'revokedAt'> = {
   firstUsedAt: null,
   lastUsedAt: null,
   lastUsedFrom: null,
+  credential: 'value',
+  trustRules: 0,
 };
 
 const count = (processes: number) => (processes === 1 ? '1 process' : `${processes} processes`);

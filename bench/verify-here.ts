@@ -34,6 +34,8 @@ const key: Key = {
   firstUsedAt: null,
   lastUsedAt: null,
   lastUsedFrom: null,
+  credential: 'value',
+  trustRules: 0,
 };
 const digest = digestOf(value);
 const verifier = createVerifier({

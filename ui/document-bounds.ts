@@ -7,12 +7,15 @@ import { defaultSitesConfig } from '../src/features/sites/site/sites-config.ts';
 import type { JsonSchema, OpenApi } from '../src/surfaces/web/openapi/types.ts';
 import type { Bounds } from './src/administration/documents/fields.ts';
 
+/** A form of rows shows no issuers; the API changes them. */
+const { federation: _federation, ...keyPolicy } = defaultKeyPolicy;
+
 /** The configuration documents that have a form, by the names of their schemas, with their defaults. */
 const documents = {
   AccessConfig: defaultAccessConfig({ isKeycloak: false }),
   AgentModels: defaultAgentModels,
   EnvironmentPolicy: defaultEnvironmentPolicy,
-  KeyPolicy: defaultKeyPolicy,
+  KeyPolicy: keyPolicy,
   McpPolicy: defaultMcpPolicy,
   SitesConfig: defaultSitesConfig,
 };
@@ -22,13 +25,13 @@ export function documentBounds({ components: { schemas } }: OpenApi): string {
   function settingsOf(path: string, schema: JsonSchema, standard: unknown): [string, Bounds][] {
     const { properties } = resolved(schema);
     if (properties === undefined) return [[path, { ...boundsOf(path, schema), standard }]];
-    return Object.entries(properties).flatMap(([name, property]) =>
-      settingsOf(
-        path === '' ? name : `${path}.${name}`,
-        property as JsonSchema,
-        (standard as Record<string, unknown>)[name],
-      ),
-    );
+    // The caller passes an object for a schema with properties.
+    const standards = standard as Record<string, unknown>;
+    return Object.entries(properties)
+      .filter(([name]) => Object.hasOwn(standards, name))
+      .flatMap(([name, property]) =>
+        settingsOf(path === '' ? name : `${path}.${name}`, property as JsonSchema, standards[name]),
+      );
   }
 
   function resolved(schema: JsonSchema): JsonSchema {

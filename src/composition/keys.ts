@@ -19,6 +19,9 @@ import { revokeKeysRoute } from '../features/keys/revoke-route.ts';
 import { policyOf, scopeAskedBy } from '../features/keys/route-scopes.ts';
 import { type KeyRouteDeps, keyRoutes } from '../features/keys/routes.ts';
 import { createUsageMeter, keptMs, usagePeriods, usageStore } from '../features/keys/usage.ts';
+import { createTrust } from '../features/keys/trust.ts';
+import { trustRoutes } from '../features/keys/trust-routes.ts';
+import { trustStore } from '../features/keys/trust-store.ts';
 import { createVerifier } from '../features/keys/verifier.ts';
 import type { NoticeWriter } from '../features/notices/notices.ts';
 import type { FailedAuth, RateLimiter } from '../features/rate-limit/rate-limit.ts';
@@ -30,7 +33,7 @@ import type { Route } from '../platform/http.ts';
 import { refusingBadCredentials } from '../surfaces/web/bad-credentials.ts';
 import { finishAll, type Part, type Process } from './part.ts';
 
-export const keyStores = { keys: keyStore, usage: usageStore };
+export const keyStores = { keys: keyStore, trust: trustStore, usage: usageStore };
 
 type Stores = StoresOf<typeof keyStores> &
   DocumentStores & {
@@ -40,6 +43,7 @@ type Stores = StoresOf<typeof keyStores> &
   };
 
 export type KeysPartDeps = Pick<Process, 'feed' | 'isFresh' | 'clock' | 'random' | 'log'> & {
+  readonly uiUrl: string;
   readonly keyPrefix: string;
   readonly ownerSweepMinutes: number;
   readonly read: StoresOf<typeof keyStores> & Pick<Stores, 'documents' | 'repositories'>;
@@ -93,10 +97,20 @@ export function createKeysPart(deps: KeysPartDeps) {
     random,
     setStamp: stamps.set,
   });
+  const trust = createTrust({
+    read,
+    tx,
+    policies,
+    audience: deps.uiUrl,
+    clock,
+    random,
+    setStamp: stamps.set,
+  });
   const services = {
     format,
     policies,
     keys,
+    trust,
     verifier: createVerifier({
       format,
       findByDigest: read.keys.findByDigest,
@@ -162,6 +176,7 @@ export function createKeysPart(deps: KeysPartDeps) {
         sitesOwnedBy: deps.sitesOwnedBy,
       }),
       revokeKeysRoute({ keys }),
+      ...trustRoutes({ trust }),
       ...keyOverviewRoutes({ read, clock }),
     ],
     jobs: [

@@ -118,6 +118,7 @@ export function createParts(settings: AppSettings, backends: AppBackends, routes
   const { findUser, sessions } = identity;
   const { stateOfPerson } = people;
   const keys = createKeysPart({
+    uiUrl,
     keyPrefix: settings.keyPrefix,
     ownerSweepMinutes,
     read,

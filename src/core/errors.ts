@@ -25,6 +25,11 @@ export const errorRegistry = {
     'The repository selection is not valid.',
     'Send {"mode":"all"} or {"mode":"selected","repositories":[…]} with 1 to 50 names.',
   ],
+  invalid_trust_rule: [
+    400,
+    'The trust rule is not valid.',
+    'Name an issuer of the key policy, and the claims that its preset requires, each with its text.',
+  ],
   invalid_passkey: [
     400,
     'The passkey could not be verified.',

@@ -29,6 +29,7 @@ export type IdPrefix =
   | 'usr'
   | 'grp'
   | 'repo'
+  | 'rul'
   | 'evt'
   | 'psk'
   | 'ses'

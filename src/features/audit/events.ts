@@ -14,6 +14,10 @@ export const auditEvents = {
   'api_key.exposed':
     'A live key was found where no key may be: in a URL (reason `credential_in_url`) or in an upload (`credential_in_content`).',
   'api_key.dead_use': 'A revoked, expired or superseded key was used; one event per key and minute.',
+  'api_key.value_erased':
+    'The value of a service key was erased. The key became federated, and no value of it is accepted again.',
+  'api_key.trust_changed':
+    'A service key got a trust rule after its creation (reason `added`) or lost one (`removed`); `details.rule` has it.',
   'api_key.imported': 'A key record of an older deployment was imported.',
   'auth.denied':
     'A request was refused, with the error code as reason, or a sign-in was refused, with the reason `wrong_password`, `wrong_recovery_code`, `passkey_refused` (nobody has this passkey), `account_disabled` or `throttled`. The first refusal is written within 5 seconds. Repetitions are counted in one event per minute, which has the last ten requests in `details.requestIds`.',

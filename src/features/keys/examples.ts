@@ -21,6 +21,8 @@ export const exampleKey = {
   identityBinding: 'present',
   replaces: null,
   replacedBy: null,
+  credential: 'value',
+  trustRules: 0,
 } as const;
 
 export const exampleIssuedKey = { ...exampleKey, token: 'app_pat_••••••••' } as const;

@@ -2,6 +2,7 @@ import type { KeyType } from '../../core/caller.ts';
 import { hour, second } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { type GrantableScope, grantableScopes, isScope, type Scope } from '../../core/scopes.ts';
+import type { TrustedIssuer } from './trusted-issuer.ts';
 
 /**
  * The rules for issuing keys, as pure functions over the policy document (contract 4). The document's wire schema is in
@@ -25,6 +26,8 @@ export type KeyPolicy = {
   readonly maxActivePersonalKeysPerUser: number;
   readonly rateLimitPerMinute: number;
   readonly failedAuthenticationsPerMinute: number;
+  /** Whose ID tokens trust rules of service keys may accept. */
+  readonly federation: { readonly issuers: readonly TrustedIssuer[] };
 };
 
 /** Only the default: policy-schema.ts limits what an administrator may set. */
@@ -44,6 +47,7 @@ export const defaultKeyPolicy: KeyPolicy = {
   maxActivePersonalKeysPerUser: 10,
   rateLimitPerMinute: 600,
   failedAuthenticationsPerMinute: 120,
+  federation: { issuers: [] },
 };
 
 /** The lifetime that a create or rotate request asks for. */

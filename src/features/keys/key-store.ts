@@ -19,6 +19,9 @@ const columns = sql`
   k.id, k.type, k.name, k.scopes, k.repository_mode, k.owner_user_id, k.created_at, k.created_by, k.lifetime_ms,
   k.expires_at, k.expiry_recorded_at, k.revoked_at, k.revoked_by, k.revoke_reason, k.suspended_at, k.replaces,
   k.replaced_by, k.grace_seconds, k.first_used_at, u.last_used_at, u.network, u.program,
+  case when k.digest is null then 'federated' else 'value' end as credential,
+  case when k.type = 'service' then (select count(*)::int from api_key_trust t where t.key_id = k.id) else 0 end
+    as trust_rules,
   r.repository_ids, r.repository_names`;
 
 const tables = sql`
@@ -44,7 +47,8 @@ export type NewKey = Pick<
   | 'expiresAt'
   | 'replaces'
 > & {
-  readonly digest: string;
+  /** Null: a federated key. */
+  readonly digest: string | null;
   readonly repositoryIds: readonly string[] | 'all';
   readonly importedAt?: number;
 };
@@ -79,6 +83,8 @@ export type KeyStore = {
   countActive(ownerUserId: string, now: number): Promise<number>;
   change(id: string, change: KeyChange): Promise<void>;
   setRepositories(id: string, repositoryIds: readonly string[] | 'all'): Promise<void>;
+  /** Makes it a federated key. No value of it is accepted again. */
+  eraseValue(id: string): Promise<void>;
   revoke(id: string, at: number, by: string | null, reason: RevokeReason): Promise<void>;
   linkSuccessor(id: string, successorId: string, expiresAt: number, graceSeconds: number): Promise<void>;
   recordFirstUse(id: string, at: number): Promise<boolean>;
@@ -122,7 +128,7 @@ export function keyStore(db: Sql): KeyStore {
       await sql`
         insert into api_keys (id, digest, type, name, scopes, repository_mode, owner_user_id, created_at, created_by,
                               lifetime_ms, expires_at, replaces, imported_at)
-        values (${key.id}, decode(${key.digest}, 'hex'), ${key.type}, ${key.name}, ${JSON.stringify(key.scopes)}::jsonb,
+        values (${key.id}, decode(${key.digest}::text, 'hex'), ${key.type}, ${key.name}, ${JSON.stringify(key.scopes)}::jsonb,
                 ${key.repositoryIds === 'all' ? 'all' : 'selected'}, ${key.ownerUserId}, ${new Date(key.createdAt)},
                 ${key.createdBy}, ${key.lifetimeMs}, ${toDate(key.expiresAt)}, ${key.replaces},
                 ${toDate(key.importedAt ?? null)})`.run(db);
@@ -174,6 +180,9 @@ export function keyStore(db: Sql): KeyStore {
       );
       await sql`delete from api_key_repositories where key_id = ${id}`.run(db);
       if (repositoryIds !== 'all') await addRepositories(db, id, repositoryIds);
+    },
+    async eraseValue(id) {
+      await sql`update api_keys set digest = null where id = ${id}`.run(db);
     },
     async revoke(id, at, by, reason) {
       await sql`

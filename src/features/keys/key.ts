@@ -3,6 +3,10 @@ import type { UsedFrom } from './used-from.ts';
 
 /** A key as the domain knows it. Times in milliseconds. The value and its digest are not part of it. */
 export type Key = Omit<CallerKey, 'isBound' | 'isSuspended' | 'isTypeEnabled'> & {
+  /** A federated key has no value. ID tokens are exchanged for it by its trust rules. */
+  readonly credential: 'value' | 'federated';
+  /** How many trust rules it has. */
+  readonly trustRules: number;
   readonly ownerUserId: string | null;
   readonly createdAt: number;
   readonly createdBy: string | null;

@@ -1,7 +1,7 @@
 import type { AuditContext, Actor, Caller, KeyType, UserRef } from '../../core/caller.ts';
 import { type Clock, hour, second, timestampOrNull } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
-import type { Random } from '../../core/ids.ts';
+import { newId, type Random } from '../../core/ids.ts';
 import type { Scope } from '../../core/scopes.ts';
 import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
@@ -18,7 +18,8 @@ import {
   type LifetimeRequest,
 } from './key-policy.ts';
 import type { KeyFilter, KeyOrder } from './key-list.ts';
-import type { KeyStore } from './key-store.ts';
+import { isWithin, type Reach, requireActive, within } from './key-reach.ts';
+import type { KeyStore, NewKey } from './key-store.ts';
 import { digestOf, type KeyFormat } from './key-value.ts';
 import {
   narrowExpiry,
@@ -30,8 +31,11 @@ import {
 } from './narrowing.ts';
 import type { KeyPolicies } from './policy-document.ts';
 import { publicKeyOf, type Sealed, type SealTo, seal } from './sealed-delivery.ts';
+import { toTrustRule, type TrustRequest, type TrustRule } from './trust-rule.ts';
+import type { TrustStore } from './trust-store.ts';
 
 export { keyAndPredecessors } from './key-store.ts';
+export type { Reach } from './key-reach.ts';
 export type { KeyFormat } from './key-value.ts';
 
 /**
@@ -49,15 +53,19 @@ export type KeyRequest = LifetimeRequest & {
   readonly scopes: readonly string[];
   readonly repositoryAccess: RepositorySelection;
   readonly sealTo?: SealTo | undefined;
+  /** For service keys. */
+  readonly trust?: readonly TrustRequest[] | undefined;
 };
 
 export type NarrowRequest = LifetimeRequest & {
   readonly name?: string | undefined;
   readonly scopes?: readonly string[] | undefined;
   readonly repositoryAccess?: RepositorySelection | undefined;
+  /** Erases the value for ever. The key keeps its id, its rules and its sites. */
+  readonly credential?: 'federated' | undefined;
 };
 
-export type RotateRequest = NarrowRequest & {
+export type RotateRequest = Omit<NarrowRequest, 'credential'> & {
   readonly sealTo?: SealTo | undefined;
   readonly deadlineHours: number;
   readonly graceSeconds: number;
@@ -72,14 +80,10 @@ export type IssuedKey = { readonly key: Key; readonly value: string; readonly se
 /** Who a new key belongs to. */
 export type KeyOwner = { readonly type: 'personal'; readonly userId: string } | { readonly type: 'service' };
 
-/** Whose keys a command may touch: one user's own, or (for administrators) those of a type. */
-export type Reach =
-  | { readonly kind: 'own'; readonly userId: string }
-  | { readonly kind: 'service' }
-  | { readonly kind: 'any' };
-
 export type Keys = {
   create(auditContext: AuditContext, owner: KeyOwner, request: KeyRequest): Promise<IssuedKey>;
+  /** Creates a service key without a value. */
+  createFederated(auditContext: AuditContext, request: Omit<KeyRequest, 'sealTo'>): Promise<Key>;
   list(
     filter: KeyFilter,
     order: KeyOrder,
@@ -122,6 +126,7 @@ export type Keys = {
 
 type Stores = {
   keys: KeyStore;
+  trust: TrustStore;
   repositories: { findAll(names: readonly string[]): Promise<Repository[]> };
   audit: AuditWriter;
   changes: ChangeStore;
@@ -160,9 +165,18 @@ export function createKeys(deps: KeyDeps): Keys {
     const { value, id } = format.generate(owner.type, random);
     // Seal first: without a usable public key, no one could read the value of the stored key.
     const sealed = sealTo === undefined ? undefined : await seal(value, sealTo);
+    const key = await insert(stores, owner, plan, { id, digest: digestOf(value), replaces });
+    return { key, value, ...(sealed === undefined ? {} : { sealed }) };
+  }
+
+  async function insert(
+    stores: Stores,
+    owner: KeyOwner,
+    plan: Plan,
+    identity: Pick<NewKey, 'id' | 'digest' | 'replaces'>,
+  ): Promise<Key> {
     await stores.keys.insert({
-      id,
-      digest: digestOf(value),
+      ...identity,
       type: owner.type,
       name: plan.name,
       scopes: plan.scopes,
@@ -172,41 +186,62 @@ export function createKeys(deps: KeyDeps): Keys {
       createdBy: plan.createdBy,
       lifetimeMs: plan.expiresAt === null ? null : plan.expiresAt - plan.now,
       expiresAt: plan.expiresAt,
-      replaces,
     });
-    const key = await mustGet(stores.keys, id);
-    return { key, value, ...(sealed === undefined ? {} : { sealed }) };
+    for (const rule of plan.trust) await stores.trust.add(identity.id, rule, plan.now, plan.createdBy);
+    return await mustGet(stores.keys, identity.id);
+  }
+
+  /** `put` stores the key, with a value or without. */
+  async function create<Issued extends { readonly key: Key }>(
+    auditContext: AuditContext,
+    owner: KeyOwner,
+    request: KeyRequest,
+    put: (stores: Stores, plan: Plan) => Promise<Issued>,
+  ): Promise<Issued> {
+    const { value: policy } = await policies.inForce();
+    refuseIssuance(policy, owner.type);
+    const now = clock.now();
+    const scopes = decideScopes(policy, owner.type, request.scopes);
+    const expiresAt = decideExpiry(policy, owner.type, request, now);
+    const trust = (request.trust ?? []).map((asked) => ({
+      id: newId(random, 'rul'),
+      ...toTrustRule(policy.federation.issuers, asked),
+    }));
+    return await tx(async (stores) => {
+      const repositoryIds = await resolveRepositories(stores, policy, owner.type, request.repositoryAccess);
+      if (owner.type === 'personal') await holdSlot(stores.keys, owner.userId, policy, now);
+      const { name } = request;
+      const createdBy = auditContext.actor.id;
+      const issued = await put(stores, { name, scopes, repositoryIds, expiresAt, now, createdBy, trust });
+      await stores.audit.append({
+        event: 'api_key.created',
+        auditContext,
+        target: { kind: 'api_key', id: issued.key.id },
+        outcome: 'success',
+        details: {
+          after: facts(issued.key),
+          ...(trust.length === 0 ? {} : { trust }),
+          ...(await sealingOf(request)),
+        },
+        keyIds: [issued.key.id],
+      });
+      return issued;
+    });
   }
 
   return {
-    async create(auditContext, owner, request) {
-      const { value: policy } = await policies.inForce();
-      refuseIssuance(policy, owner.type);
-      const now = clock.now();
-      const scopes = decideScopes(policy, owner.type, request.scopes);
-      const expiresAt = decideExpiry(policy, owner.type, request, now);
-      return await tx(async (stores) => {
-        const repositoryIds = await resolveRepositories(stores, policy, owner.type, request.repositoryAccess);
-        if (owner.type === 'personal') await holdSlot(stores.keys, owner.userId, policy, now);
-        const plan = {
-          name: request.name,
-          scopes,
-          repositoryIds,
-          expiresAt,
-          now,
-          createdBy: auditContext.actor.id,
-        };
-        const issued = await issue(stores, owner, plan, null, request.sealTo);
-        await stores.audit.append({
-          event: 'api_key.created',
-          auditContext,
-          target: { kind: 'api_key', id: issued.key.id },
-          outcome: 'success',
-          details: { after: facts(issued.key), ...(await sealingOf(request)) },
-          keyIds: [issued.key.id],
-        });
-        return issued;
+    create: (auditContext, owner, request) =>
+      create(auditContext, owner, request, (stores, plan) =>
+        issue(stores, owner, plan, null, request.sealTo),
+      ),
+
+    async createFederated(auditContext, request) {
+      const owner = { type: 'service' } as const;
+      const { key } = await create(auditContext, owner, request, async (stores, plan) => {
+        const { id } = format.generate('service', random);
+        return { key: await insert(stores, owner, plan, { id, digest: null, replaces: null }) };
       });
+      return key;
     },
 
     list: (filter, order, page, limit) => read.keys.list(filter, order, page, limit, clock.now()),
@@ -236,15 +271,22 @@ export function createKeys(deps: KeyDeps): Keys {
           ...(expiresAt === undefined || before.lifetimeMs !== null ? {} : { lifetimeMs: expiresAt - now }),
         });
         if (repositoryIds !== undefined) await stores.keys.setRepositories(id, repositoryIds);
+        const isErased = request.credential === 'federated' && before.credential === 'value';
+        if (isErased) await stores.keys.eraseValue(id);
         const changed = await mustGet(stores.keys, id);
-        await stores.audit.append({
-          event: 'api_key.narrowed',
+        const event = {
           auditContext,
           target: { kind: 'api_key', id },
           outcome: 'success',
-          details: { before: facts(before), after: facts(changed) },
           keyIds: [id],
-        });
+        } as const;
+        if (isNarrowing(request))
+          await stores.audit.append({
+            ...event,
+            event: 'api_key.narrowed',
+            details: { before: facts(before), after: facts(changed) },
+          });
+        if (isErased) await stores.audit.append({ ...event, event: 'api_key.value_erased', details: {} });
         await stores.changes.publish({ topic: 'key', subject: id });
         return changed;
       });
@@ -260,6 +302,11 @@ export function createKeys(deps: KeyDeps): Keys {
         if (found.ownerUserId !== null) await stores.keys.lockOwner(found.ownerUserId);
         const predecessor = within(reach, await stores.keys.getForUpdate(id));
         requireActive(predecessor, now);
+        if (predecessor.credential === 'federated')
+          throw new AppError('state_conflict', {
+            message: 'The key is federated: it has no value that a rotation could replace.',
+            hint: 'Change its trust rules, or create another key.',
+          });
         refuseIssuance(policy, predecessor.type);
         await requireUnpaired(stores.keys, predecessor, now);
         const scopes = successorScopes(policy, predecessor, request.scopes);
@@ -271,6 +318,8 @@ export function createKeys(deps: KeyDeps): Keys {
           expiresAt: successorExpiry(policy, predecessor, request, now),
           now,
           createdBy: auditContext.actor.id,
+          // A successor inherits no rule: the pipeline of its predecessor has no part in the new value.
+          trust: [],
         };
         const owner: KeyOwner =
           predecessor.ownerUserId === null
@@ -421,34 +470,13 @@ type Plan = {
   readonly expiresAt: number | null;
   readonly now: number;
   readonly createdBy: string | null;
+  readonly trust: readonly TrustRule[];
 };
-
-/** The key when it is within reach; otherwise the same error as for a key that does not exist. */
-function within(reach: Reach, key: Key | undefined): Key {
-  if (key === undefined || !isWithin(reach, key)) throw new AppError('token_not_found');
-  return key;
-}
-
-function isWithin(reach: Reach, key: Key): boolean {
-  if (reach.kind === 'any') return true;
-  return reach.kind === 'own' ? key.ownerUserId === reach.userId : key.type === 'service';
-}
 
 async function mustGet(keys: KeyStore, id: string): Promise<Key> {
   const key = await keys.get(id);
   if (key === undefined) throw new Error('A key vanished inside its own transaction.');
   return key;
-}
-
-function requireActive(key: Key, now: number): void {
-  const status = statusOf(key, now);
-  if (status !== 'active') {
-    throw new AppError('state_conflict', {
-      message: `The key is ${status}.`,
-      hint: 'Create a new key.',
-      details: { status },
-    });
-  }
 }
 
 function refuseIssuance(policy: KeyPolicy, type: KeyType): void {
@@ -465,6 +493,11 @@ async function holdSlot(keys: KeyStore, userId: string, policy: KeyPolicy, now: 
       message: `You have ${active} active keys; the policy allows ${limit}.`,
       details: { active, limit },
     });
+}
+
+/** Whether a change has a field besides `credential`, which has a separate event. */
+function isNarrowing(request: NarrowRequest): boolean {
+  return Object.entries(request).some(([field, value]) => field !== 'credential' && value !== undefined);
 }
 
 /** A key cannot rotate while the other key of its pair is still active. */
@@ -535,6 +568,7 @@ function facts(key: Key) {
   return {
     name: key.name,
     type: key.type,
+    credential: key.credential,
     scopes: key.scopes,
     repositories:
       key.repositories.mode === 'all'

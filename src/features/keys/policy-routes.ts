@@ -6,7 +6,7 @@ import { documentRoutes, widens } from '../settings/settings.ts';
 import { defaultKeyPolicy, type KeyPolicy } from './key-policy.ts';
 import { type Keys, sessionUser } from './keys.ts';
 import type { KeyPolicies } from './policy-document.ts';
-import { keyPolicySchema } from './policy-schema.ts';
+import { keyPolicyInputSchema } from './policy-schema.ts';
 import { toPolicyResponse } from './responses.ts';
 import { myPolicySchema, policyChangeSchema, policyVersionSchema } from './schemas.ts';
 
@@ -41,8 +41,8 @@ export function keyPolicyRoutes(deps: { policies: KeyPolicies; keys: Keys; clock
       title: { one: 'key policy', many: 'key policies' },
       policy: administratorSession,
       changeDescription:
-        'Replaces the whole document. Takes effect everywhere within a second. Existing keys keep their rights; `dryRun=true` lists the keys that the document would refuse and the current one allows.',
-      body: keyPolicySchema,
+        'Replaces the whole document. Without `federation`, that section does not change. Takes effect everywhere within a second. Existing keys keep their rights; `dryRun=true` lists the keys that the document would refuse and the current one allows.',
+      body: keyPolicyInputSchema,
       shown: policyVersionSchema,
       change: policyChangeSchema,
       example: { body: defaultKeyPolicy, data: exampleVersion },

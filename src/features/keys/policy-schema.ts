@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { grantableScopes, isGrantable } from '../../core/scopes.ts';
 import type { KeyPolicy } from './key-policy.ts';
+import { issuerList, storedIssuerList } from './trusted-issuer.ts';
 
-/** The wire shape and bounds of the key policy document (contract 4). Every field is required: it is a whole document. */
+/** The wire shape and bounds of the key policy document (contract 4). */
 function perType<T extends z.ZodType>(schema: T, service: T = schema) {
   return z.strictObject({ personal: schema, service });
 }
@@ -66,8 +67,16 @@ export const keyPolicySchema = z
     maxActivePersonalKeysPerUser: z.number().int().min(1).max(1_000),
     rateLimitPerMinute: z.number().int().min(1).max(1_000_000),
     failedAuthenticationsPerMinute: z.number().int().min(1).max(1_000_000),
+    federation: z
+      .strictObject({ issuers: issuerList })
+      .describe('Platforms whose ID tokens the trust rules of service keys may accept'),
   })
   .meta({ id: 'KeyPolicy' }) satisfies z.ZodType<KeyPolicy>;
+
+/** A whole document, in which only a later section may be absent. That section then stays as it is. */
+export const keyPolicyInputSchema = keyPolicySchema
+  .partial({ federation: true })
+  .meta({ id: 'KeyPolicyInput' });
 
 // A scope that only a newer release knows is left out. That can only reduce what a new key may have.
 const storedScopeList = z
@@ -75,7 +84,10 @@ const storedScopeList = z
   .transform((scopes) => scopes.filter(isGrantable))
   .pipe(scopeList);
 
-const storedKeyPolicySchema = keyPolicySchema.extend({ scopes: perType(storedScopeList) });
+const storedKeyPolicySchema = keyPolicySchema.extend({
+  scopes: perType(storedScopeList),
+  federation: z.strictObject({ issuers: storedIssuerList }),
+});
 
 /** Parses a policy that this release or the next one stored. @throws ZodError on anything else */
 export function parseStoredKeyPolicy(value: unknown): KeyPolicy {

@@ -43,6 +43,8 @@ function toKeyResponse(key: Key, names: ReadonlyMap<string, string>, now: number
       key.type === 'service' ? null : key.ownerUserId === null ? ('absent' as const) : ('present' as const),
     replaces: key.replaces,
     replacedBy: key.replacedBy,
+    credential: key.credential,
+    trustRules: key.trustRules,
   };
 }
 
@@ -71,6 +73,7 @@ export function toPolicyResponse({ version, value: policy, changedAt, changedBy 
           offeredTtlHours: [...policy.lifetime.service.offeredTtlHours],
         },
       },
+      federation: { issuers: [...policy.federation.issuers] },
     },
   };
 }

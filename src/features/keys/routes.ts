@@ -12,18 +12,20 @@ import {
   exampleServiceKey,
   exampleUsage,
 } from './examples.ts';
-import { type IssuedKey, type Keys, type Reach, sessionUser } from './keys.ts';
+import { type IssuedKey, type Keys, type NarrowRequest, type Reach, sessionUser } from './keys.ts';
 import { usualOrder } from './key-list.ts';
 import { type ManyRouteDeps, manyKeysRoutes } from './many-routes.ts';
 import { type RefusalRouteDeps, refusalRoutes } from './refusal-route.ts';
 import { type PeopleNames, toKeyResponses, toOneKeyResponse } from './responses.ts';
 import {
   createKeySchema,
+  createServiceKeySchema,
   issuedKeySchema,
   keyFieldCodes,
   keySchema,
   listQuery,
   narrowKeySchema,
+  narrowServiceKeySchema,
   revokedKeySchema,
   rotatedKeySchema,
   rotateKeySchema,
@@ -72,6 +74,8 @@ type Block = {
   readonly suffix: string;
   readonly read: RoutePolicy;
   readonly write: RoutePolicy;
+  readonly narrowing: z.ZodType<NarrowRequest>;
+  readonly narrowed: string;
   readonly revoke: RoutePolicy;
   /** Whose keys the caller may read and revoke. `changeReach` is for narrowing and rotating. */
   readonly reach: (caller: Caller) => Reach;
@@ -83,6 +87,9 @@ type Block = {
   };
 };
 
+const howToNarrow =
+  'Renames the key, removes scopes or repositories, replaces a write with the read of the same resource, or shortens the lifetime. Wider rights need a new key.';
+
 const personal: Block = {
   base: '/me/tokens',
   tag: 'My keys',
@@ -90,6 +97,8 @@ const personal: Block = {
   suffix: 'MyKey',
   read: ownEvenOffline,
   write: ownOnly,
+  narrowing: narrowKeySchema,
+  narrowed: howToNarrow,
   revoke: revoking(ownEvenOffline),
   reach: (caller) => ({ kind: 'own', userId: sessionUser(caller).id }),
   changeReach: (caller) => ({ kind: 'own', userId: sessionUser(caller).id }),
@@ -103,6 +112,8 @@ const managed: Block = {
   suffix: 'ManagedKey',
   read: administratorSession,
   write: administratorSession,
+  narrowing: narrowServiceKeySchema,
+  narrowed: `${howToNarrow} \`credential: "federated"\` erases the value for ever.`,
   revoke: revoking(revokers),
   reach: () => ({ kind: 'any' }),
   // An administrator never sees the value of a user's key and never changes what a user's key may do.
@@ -232,10 +243,10 @@ function serviceRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
       tag: 'Service keys',
       summary: 'Create a service key',
       description:
-        'A separate identity for shared automation. It owns only what it creates itself. With `sealTo`, only the holder of the private key can read its value.',
+        'A separate identity for shared automation. It owns only what it creates itself. With `sealTo`, only the holder of the private key can read its value. With `credential: "federated"` there is no value: a pipeline exchanges the ID token of its platform, as the rules in `trust` allow.',
       policy: { ...administratorSession, freshProof: 'always' },
-      body: createKeySchema,
-      fieldCodes: keyFieldCodes,
+      body: createServiceKeySchema,
+      fieldCodes: { ...keyFieldCodes, trust: 'invalid_trust_rule' },
       errors: creationErrors,
       success: { status: 201, data: issuedKeySchema },
       example: {
@@ -247,10 +258,13 @@ function serviceRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
         },
         data: exampleIssuedServiceKey,
       },
-      async handle({ auditContext, body }) {
-        return {
-          data: await toIssued(await keys.create(auditContext, { type: 'service' }, body), names, clock),
-        };
+      async handle({ auditContext, body: { credential, ...request } }) {
+        if (credential === 'federated') {
+          const key = await keys.createFederated(auditContext, request);
+          return { data: await toOneKeyResponse(key, names, clock.now()) };
+        }
+        const issued = await keys.create(auditContext, { type: 'service' }, request);
+        return { data: await toIssued(issued, names, clock) };
       },
     }),
   ];
@@ -282,11 +296,10 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
       operationId: `narrow${suffix}`,
       tag,
       summary: `Narrow ${noun}`,
-      description:
-        'Renames the key, removes scopes or repositories, replaces a write with the read of the same resource, or shortens the lifetime. Wider rights need a new key.',
+      description: block.narrowed,
       policy: block.write,
       params: keyId,
-      body: narrowKeySchema,
+      body: block.narrowing,
       fieldCodes: keyFieldCodes,
       errors: [
         'token_not_found',

@@ -3,6 +3,7 @@ import { allScopes } from '../../core/scopes.ts';
 import { plainText, timestampSchema } from '../../platform/schemas.ts';
 import { keySorts } from './key-list.ts';
 import { keyPolicySchema } from './policy-schema.ts';
+import { trustListSchema } from './trust-schemas.ts';
 import { usagePeriods } from './usage.ts';
 
 /** Wire shapes of keys. An unknown field is refused: a typo must not create a key that never expires. */
@@ -155,25 +156,58 @@ export const listQuery = {
     ),
 };
 
-export const createKeySchema = z
+const newKey = {
+  name: plainText(100),
+  scopes: scopeNames,
+  repositoryAccess,
+  ...lifetime,
+  sealTo: sealTo.optional(),
+};
+
+export const createKeySchema = z.strictObject(newKey).meta({ id: 'CreateKeyRequest' });
+
+export const createServiceKeySchema = z
   .strictObject({
-    name: plainText(100),
-    scopes: scopeNames,
-    repositoryAccess,
-    ...lifetime,
-    sealTo: sealTo.optional(),
+    ...newKey,
+    credential: z
+      .enum(['value', 'federated'])
+      .default('value')
+      .describe('federated: the key has no value, and the response has no token'),
+    trust: trustListSchema
+      .default([])
+      .describe('Rules by which a pipeline exchanges the ID token of its platform for a token of the key'),
   })
-  .meta({ id: 'CreateKeyRequest' });
+  .refine(({ credential, sealTo: to }) => credential === 'value' || to === undefined, {
+    message: 'is not allowed for a federated key, which has no value to seal',
+    path: ['sealTo'],
+  })
+  .meta({ id: 'CreateServiceKeyRequest' });
+
+const narrowing = {
+  name: plainText(100).optional(),
+  scopes: scopeNames.optional(),
+  repositoryAccess: repositoryAccess.optional(),
+  ...lifetime,
+};
+
+const hasField = (body: object) => Object.keys(body).length > 0;
+const atLeastOneField = 'must have at least one field to change';
 
 export const narrowKeySchema = z
-  .strictObject({
-    name: plainText(100).optional(),
-    scopes: scopeNames.optional(),
-    repositoryAccess: repositoryAccess.optional(),
-    ...lifetime,
-  })
-  .refine((body) => Object.keys(body).length > 0, 'must have at least one field to change')
+  .strictObject(narrowing)
+  .refine(hasField, atLeastOneField)
   .meta({ id: 'KeyNarrowing' });
+
+export const narrowServiceKeySchema = z
+  .strictObject({
+    ...narrowing,
+    credential: z
+      .literal('federated')
+      .optional()
+      .describe('Erases the value of the key for ever; the key keeps its id, its rules and its sites'),
+  })
+  .refine(hasField, atLeastOneField)
+  .meta({ id: 'ServiceKeyNarrowing' });
 
 export const rotateKeySchema = z
   .strictObject({
@@ -237,12 +271,19 @@ export const keySchema = z
     identityBinding: z.enum(['present', 'absent']).nullable().describe('null for service keys'),
     replaces: z.string().nullable(),
     replacedBy: z.string().nullable(),
+    credential: z
+      .enum(['value', 'federated'])
+      .describe('federated: the key has no value; pipelines exchange ID tokens for it by its trust rules'),
+    trustRules: z.number().int().describe('How many trust rules the key has'),
   })
   .meta({ id: 'Key' });
 
 export const issuedKeySchema = keySchema
   .extend({
-    token: z.string().optional().describe('The full value; shown this once. Absent with sealTo'),
+    token: z
+      .string()
+      .optional()
+      .describe('The full value; shown this once. Absent with sealTo, and for a federated key'),
     sealed: z
       .strictObject({
         kind: z.enum(['jwk', 'age', 'libsodium']),

@@ -63,6 +63,8 @@ const blank: Omit<Key, 'id' | 'createdAt'> = {
   firstUsedAt: null,
   lastUsedAt: null,
   lastUsedFrom: null,
+  credential: 'value',
+  trustRules: 0,
 };
 
 test('RV-01 a request after a revocation does not share a look at the database from before it', async () => {

@@ -51,6 +51,7 @@ test('these routes always need it', async () => {
     'POST /sites/{id}/put-back',
     'POST /tokens',
     'POST /tokens/{id}/rotate',
+    'POST /tokens/{id}/trust',
     'POST /users',
     'POST /users/{id}/reset-passkeys',
     'POST /users/{id}/reset-password',

@@ -149,6 +149,10 @@ const table: Record<string, Line> = {
   'PATCH /tokens/{id}': ['an administrator’s session', '404 token_not_found', { name: 'new' }],
   'DELETE /tokens/{id}': ['an administrator’s session', '404 token_not_found'],
   'POST /tokens/{id}/rotate': ['an administrator’s session', '404 token_not_found', {}],
+  'GET /tokens/{id}/trust': ['an administrator’s session', '404 token_not_found'],
+  'POST /tokens/{id}/trust': ['an administrator’s session', '400 invalid_trust_rule', {}],
+  'DELETE /tokens/{id}/trust/{rule}': ['an administrator’s session', '404 token_not_found'],
+  'POST /tokens/{id}/trust/try': ['an administrator’s session', '404 token_not_found', { claims: {} }],
   'GET /tokens/{id}/usage': ['an administrator’s session', '404 token_not_found'],
   'GET /tokens/{id}/timeline': ['an administrator’s session', '404 token_not_found'],
 

@@ -6,7 +6,8 @@ import { defaultEnvironmentPolicy } from '../../../src/features/environments/pol
 import { sql } from '../../../src/platform/database/sql.ts';
 import { createAuthenticator } from '../../fakes/authenticator.ts';
 import type { Answer, Harness, Person, TestKey } from '../../harness.ts';
-import { commandLine, contents, openFrozenHarness } from '../access/cast.ts';
+import { commandLine, contents, openFrozenHarness, setPolicy } from '../access/cast.ts';
+import { githubRule, trustingGithub } from '../federation/platforms.ts';
 import { setMcpPolicy } from '../mcp/agent.ts';
 import { type ExternalServer, loopbackFetch, openExternalServer } from '../mcp/external-server.ts';
 
@@ -201,6 +202,23 @@ const drills: Record<string, Drill> = {
     async prepare() {
       const { id } = await h.serviceKey();
       return () => send('POST', `/tokens/${id}/rotate`, root, { body: {}, target: () => id });
+    },
+  },
+  addTrustRule: {
+    event: 'api_key.trust_changed',
+    async prepare() {
+      await setPolicy(h, trustingGithub);
+      const { id } = await h.serviceKey();
+      return () => send('POST', `/tokens/${id}/trust`, root, { body: githubRule, target: () => id });
+    },
+  },
+  removeTrustRule: {
+    event: 'api_key.trust_changed',
+    async prepare() {
+      await setPolicy(h, trustingGithub);
+      const { id } = await h.serviceKey();
+      const { data } = await h.call('POST', `/tokens/${id}/trust`, { as: root, body: githubRule });
+      return () => send('DELETE', `/tokens/${id}/trust/${data.id}`, root, { target: () => id });
     },
   },
   revokeManagedKey: {
@@ -588,8 +606,8 @@ const drills: Record<string, Drill> = {
 };
 
 /**
- * What changes nothing that anyone else could see: a reader's own mark, the challenge for a passkey, the check of a file, a hint to
- * ask git, and the output of a build, whose deploy has its events.
+ * What changes nothing that anyone else could see: a reader's own mark, the challenge for a passkey, the check of a file or of claims, a
+ * hint to ask git, and the output of a build, whose deploy has its events.
  */
 const unaudited = [
   'beginMyPasskey',
@@ -597,6 +615,7 @@ const unaudited = [
   'readNotice',
   'receiveGitWebhook',
   'sendEnvironmentFiles',
+  'tryTrustRule',
   'validateConfigurationFile',
 ];
 

@@ -143,7 +143,7 @@ describe('changes by people', () => {
     ]);
   });
 
-  test('of all changes of people, only the revocation of a key and the end of a session do not count', () => {
+  test('of all changes of people, only revoking a key, removing a trust rule and ending a session do not count', () => {
     const leftOut = h.app.routes
       .filter((route) => route.method !== 'GET' && typeof route.policy.callers !== 'string')
       .filter((route) => !isLimitedChange(route))
@@ -153,6 +153,7 @@ describe('changes by people', () => {
       'DELETE /me/tokens/{id}',
       'DELETE /tokens/{id}',
       'POST /tokens/revoke',
+      'DELETE /tokens/{id}/trust/{rule}',
       'DELETE /me/sessions',
       'DELETE /me/sessions/{id}',
       'DELETE /users/{id}/sessions',

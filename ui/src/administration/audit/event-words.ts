@@ -12,6 +12,8 @@ export const eventWords: Readonly<Record<EventName, string>> = {
   'api_key.expired': 'Key expired',
   'api_key.exposed': 'Key exposed',
   'api_key.dead_use': 'Inactive key used',
+  'api_key.value_erased': 'Key value erased',
+  'api_key.trust_changed': 'Trust rules of a key changed',
   'api_key.imported': 'Key imported',
   'auth.denied': 'Refused',
   'auth.throttled': 'Address throttled',

@@ -1,0 +1,22 @@
+-- Keys without a value: a pipeline exchanges the ID token of its platform for a short-lived token of the key.
+-- Null: a federated key. No value can be presented for it.
+alter table api_keys
+  alter column digest drop not null,
+  add constraint api_keys_digest_check check (digest is not null or type = 'service');
+
+-- Which ID tokens a key accepts. A rule is never changed, only added and removed.
+create table api_key_trust (
+  id text primary key,
+  -- In the order in which they were added, which is the order in which an exchange tries them.
+  position bigint generated always as identity,
+  key_id text not null references api_keys (id),
+  issuer text not null,
+  -- The claims that an ID token must have, by name or JSON Pointer, with their texts.
+  claims jsonb not null,
+  max_ttl_minutes int not null,
+  max_age_minutes int not null,
+  single_use boolean not null,
+  created_at timestamptz not null,
+  created_by text
+);
+create index api_key_trust_by_key on api_key_trust (key_id, position);
