@@ -37,6 +37,8 @@ import type { TrustStore } from './trust-store.ts';
 export { keyAndPredecessors } from './key-store.ts';
 export type { Reach } from './key-reach.ts';
 export type { KeyFormat } from './key-value.ts';
+export { failedClaims, type TrustRule } from './trust-rule.ts';
+export { type Preset, type SigningKey, signingKeySchema, type TrustedIssuer } from './trusted-issuer.ts';
 
 /**
  * API keys: issues, narrows, rotates and revokes them (contract 4). Promises: the value is returned once, in the answer

@@ -17,7 +17,7 @@ const base64url = (min: number, max: number) =>
 const secretMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const;
 
 /** A public key that verifies ID tokens (RFC 7517). Further members, such as certificates, have no effect. */
-const signingKeySchema = z
+export const signingKeySchema = z
   .looseObject({
     kty: z.enum(['RSA', 'EC', 'OKP']),
     kid: z.string().min(1).max(200),
@@ -42,6 +42,8 @@ const signingKeySchema = z
       add('crv', 'must be P-256 for EC, and Ed25519 for OKP');
   })
   .meta({ id: 'SigningKey' });
+
+export type SigningKey = z.infer<typeof signingKeySchema>;
 
 /** Enough for every key of a set, and little enough for twenty of them in one document. */
 const maxKeySetCharacters = 16_384;

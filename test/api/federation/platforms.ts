@@ -2,8 +2,8 @@ import type { KeyPolicy } from '../../../src/features/keys/key-policy.ts';
 
 /** The issuers of three platforms, with rules for a repository, a project and a service account of theirs. */
 export const githubUrl = 'https://token.actions.githubusercontent.com';
-const gitlabUrl = 'https://gitlab.example.com';
-const kubernetesUrl = 'https://oidc.cluster.example.com/id/7F3A';
+export const gitlabUrl = 'https://gitlab.example.com';
+export const kubernetesUrl = 'https://oidc.cluster.example.com/id/7F3A';
 
 export const githubRule = {
   issuer: githubUrl,
@@ -13,6 +13,11 @@ export const gitlabRule = {
   issuer: gitlabUrl,
   claims: { project_id: '22', ref: 'main', ref_type: 'branch', ref_protected: 'true' },
 };
+export const kubernetesRule = {
+  issuer: kubernetesUrl,
+  claims: { '/kubernetes.io/namespace': 'deploys', '/kubernetes.io/serviceaccount/name': 'publisher' },
+};
+
 export const trustingGithub: Partial<KeyPolicy> = {
   federation: { issuers: [{ url: githubUrl, preset: 'github' }] },
 };
