@@ -20,3 +20,12 @@ create table api_key_trust (
   created_by text
 );
 create index api_key_trust_by_key on api_key_trust (key_id, position);
+
+-- The public keys that issuers publish. All processes share the time of the last fetch, so that together they fetch once a minute.
+create table issuer_key_sets (
+  issuer text primary key,
+  tried_at timestamptz not null,
+  -- Null: the keys never arrived.
+  fetched_at timestamptz,
+  keys jsonb not null
+);

@@ -99,6 +99,7 @@ test('a part of the composition imports features of its group; from other featur
     'rate-limits': ['rate-limit'],
     'access-config': ['people', 'settings'],
     keys: ['keys', 'settings'],
+    federation: ['federation'],
     repositories: ['repositories'],
     identity: ['accounts', 'keycloak', 'oidc-provider', 'passkeys', 'people'],
     agents: ['agents', 'connections', 'oidc-provider', 'settings'],

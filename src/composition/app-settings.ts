@@ -41,7 +41,7 @@ export type AppBackends = {
   readonly identityFetch?: Fetch;
   /** Reads metadata documents of MCP clients: over the network, unless a test replaces it. */
   readonly readDocument?: ReadDocument;
-  /** How to reach external MCP servers. Absent: over the network, at public addresses. */
+  /** How to reach external MCP servers and issuers of ID tokens. Absent: over the network, at public addresses. */
   readonly outboundFetch?: Fetch;
   readonly clock: Clock;
   /** Monotonic time, for what must expire even if the clock is set back; the process's own unless a test controls time. */
@@ -77,7 +77,7 @@ export type AppSettings = {
   readonly ownerSweepMinutes?: number;
   /** Time limit in milliseconds for a request about a person; 2 s unless a test sets another. */
   readonly identityTimeoutMs?: number;
-  /** Time limit in milliseconds for an external MCP server; that of features/connections unless a test sets another. */
+  /** Time limit in milliseconds for an external MCP server or issuer; that of its feature unless a test sets another. */
   readonly externalServerMs?: number;
   /** Milliseconds between two looks at the external servers of a person; 2 s unless a test needs none. */
   readonly externalLookMs?: number;

@@ -9,6 +9,7 @@ import { createReencryptionPart } from './encrypted-tables.ts';
 import { createArtifactQueue } from './environments/builds.ts';
 import { createEnvironmentGrantHolders, createEnvironmentSigner } from './environments/environment-grants.ts';
 import { createEnvironmentsGroup } from './environments/environments-group.ts';
+import { createFederationPart } from './federation.ts';
 import { createGatewaySidePart } from './gateway/gateway.ts';
 import { createIdentityPart } from './identity/identity-choice.ts';
 import { createIdentityChecksPart } from './identity/identity.ts';
@@ -142,6 +143,14 @@ export function createParts(settings: AppSettings, backends: AppBackends, routes
     sitesOwnedBy: (keyId) => sitesOfKey(read, keyId, clock.now()),
     clock,
     random,
+    log,
+  });
+  const federation = createFederationPart({
+    settings,
+    fetch: backends.outboundFetch ?? null,
+    read,
+    policies: keys.services.policies,
+    clock,
     log,
   });
   const { format, alarms, refuseBadCredential: refuse } = keys.services;
@@ -337,6 +346,7 @@ export function createParts(settings: AppSettings, backends: AppBackends, routes
       ...mcp.services,
       ...people.services,
       ...keys.services,
+      ...federation.services,
       ...connections.services,
       ...checks.services,
       ...sites.services,
@@ -356,6 +366,7 @@ export function createParts(settings: AppSettings, backends: AppBackends, routes
       mcp,
       people,
       keys,
+      federation,
       connections,
       checks,
       sites,

@@ -6,6 +6,7 @@ import { auditStores } from './audit.ts';
 import { buildStores } from './environments/builds.ts';
 import { environmentGrantStores } from './environments/environment-grants.ts';
 import { environmentStores } from './environments/environments.ts';
+import { federationStores } from './federation.ts';
 import { identityStores } from './identity/identity-stores.ts';
 import { keyStores } from './keys.ts';
 import { noticeStores } from './notices.ts';
@@ -35,6 +36,7 @@ export function createStores({
     ...documentStores,
     ...identityStores(clock),
     ...keyStores,
+    ...federationStores,
     ...repositoryStores,
     ...mcpStores,
     ...connectionStores,
