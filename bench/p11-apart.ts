@@ -187,6 +187,7 @@ async function revokeOnce(asked: Revocation & { round: number }): Promise<number
         await time.wait(delay());
         return seen;
       },
+      findExchanged: async () => undefined,
       findUser: async () => undefined,
       recordExpiry: async () => undefined,
       feed: { subscribe: (listener) => void listeners.push(listener) },

@@ -41,6 +41,7 @@ const digest = digestOf(value);
 const verifier = createVerifier({
   format,
   findByDigest: async (asked) => (asked === digest ? key : undefined),
+  findExchanged: async () => undefined,
   findUser: async () => ({ id: 'usr_1', issuer: 'https://issuer.example', subject: 'ada', name: 'Ada' }),
   recordExpiry: async () => undefined,
   feed: { subscribe: () => undefined },

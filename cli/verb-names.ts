@@ -101,6 +101,7 @@ const olderClient =
 
 /** operationId → why there is no verb. Routes that only a browser session, a git server or a pod can call need no entry. */
 export const withoutVerb: Readonly<Record<string, string>> = {
+  exchangeIdToken: 'For a pipeline, which has an ID token and no credential yet.',
   startUpload: stepOfAnUpload,
   getUpload: stepOfAnUpload,
   sendContent: stepOfAnUpload,

@@ -29,3 +29,28 @@ create table issuer_key_sets (
   fetched_at timestamptz,
   keys jsonb not null
 );
+
+-- Tokens that ID tokens were exchanged for. Each ends with its rule, its key, the issuer in the policy, or its time.
+create table exchanged_tokens (
+  -- SHA-256 of the whole value.
+  digest bytea primary key,
+  key_id text not null references api_keys (id),
+  rule_id text not null references api_key_trust (id) on delete cascade,
+  issuer text not null,
+  -- What the ID token said about the job.
+  repository text,
+  ref text,
+  run text,
+  expires_at timestamptz not null
+);
+create index exchanged_tokens_by_rule on exchanged_tokens (rule_id);
+create index exchanged_tokens_by_expiry on exchanged_tokens (expires_at);
+
+-- ID tokens that were exchanged once and must not be again. A row stays until no rule would accept its token any more.
+create table used_id_tokens (
+  issuer text not null,
+  jti text not null,
+  expires_at timestamptz not null,
+  primary key (issuer, jti)
+);
+create index used_id_tokens_by_expiry on used_id_tokens (expires_at);

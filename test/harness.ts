@@ -496,7 +496,8 @@ function toAnswer(response: InjectResponse): Answer {
     headers: response.headers as Record<string, string>,
     text: response.payload,
     data: body.data,
-    error: body.error,
+    // Errors of OAuth are a text.
+    error: typeof body.error === 'string' ? { code: body.error } : body.error,
     metadata: body.metadata,
   };
 }
@@ -524,6 +525,10 @@ function holdAgainstSchema(routes: readonly Route[], method: string, path: strin
   const route = fits.find(({ path: written }) => written === plain) ?? fits[0];
   if (answer.headers['x-request-id'] === undefined)
     throw new Error(`${method} ${path} answered without a request id.`);
+  if (route !== undefined && 'oauth' in route.success && answer.status < 400) {
+    const checked = route.success.oauth.safeParse(JSON.parse(answer.text));
+    if (!checked.success) throw new Error(`${method} ${path} broke its schema: ${checked.error.message}`);
+  }
   if (route === undefined || isPage(path) || answer.text === '' || !('data' in route.success)) return;
   if (answer.status < 400) {
     if (route.success.streams?.includes(answer.headers['content-type'] ?? '')) return;

@@ -1,25 +1,36 @@
 import type { AppBackends, AppSettings } from './app-settings.ts';
 import type { Part, Process } from './part.ts';
 import { hour, second } from '../core/clock.ts';
+import { createExchanges } from '../features/federation/exchange.ts';
 import { fetchSigningKeys } from '../features/federation/fetch-keys.ts';
 import { createIssuerKeys } from '../features/federation/issuer-keys.ts';
 import { keySetStore } from '../features/federation/key-set-store.ts';
-import type { KeyPolicies } from '../features/keys/policy-document.ts';
+import { exchangeRoute } from '../features/federation/routes.ts';
 import type { StoresOf } from '../platform/database/stores.ts';
 import { createGuardedFetch, maxOutboundBytes } from '../platform/guarded-fetch.ts';
 import { createOutbound } from '../platform/outbound.ts';
 
 export const federationStores = { keySets: keySetStore };
 
-export type FederationPartDeps = Pick<Process, 'clock' | 'log'> & {
-  readonly settings: Pick<AppSettings, 'externalServerMs'>;
-  readonly fetch: AppBackends['outboundFetch'] | null;
-  readonly read: StoresOf<typeof federationStores>;
-  readonly policies: Pick<KeyPolicies, 'inForce'>;
-};
+type ExchangeDeps = Parameters<typeof createExchanges>[0];
+
+export type FederationPartDeps = Pick<Process, 'clock' | 'random' | 'log'> &
+  Pick<ExchangeDeps, 'tx' | 'policies' | 'format' | 'limiter' | 'refuse' | 'denials' | 'count'> & {
+    readonly settings: Pick<AppSettings, 'uiUrl' | 'externalServerMs'>;
+    readonly fetch: AppBackends['outboundFetch'] | null;
+    readonly read: StoresOf<typeof federationStores> & ExchangeDeps['read'];
+  };
 
 /** Pipelines that prove who they are with an ID token of their platform. */
-export function createFederationPart({ settings, read, policies, clock, log, ...deps }: FederationPartDeps) {
+export function createFederationPart({
+  settings,
+  read,
+  policies,
+  clock,
+  random,
+  log,
+  ...deps
+}: FederationPartDeps) {
   const fetch =
     deps.fetch ??
     createGuardedFetch({
@@ -34,8 +45,23 @@ export function createFederationPart({ settings, read, policies, clock, log, ...
     clock,
     log,
   });
+  const exchanges = createExchanges({
+    read,
+    tx: deps.tx,
+    policies,
+    findKey: issuerKeys.find,
+    audience: settings.uiUrl,
+    format: deps.format,
+    limiter: deps.limiter,
+    refuse: deps.refuse,
+    denials: deps.denials,
+    count: deps.count,
+    clock,
+    random,
+  });
   return {
     services: { issuerKeys },
+    routes: [exchangeRoute({ exchanges })],
     jobs: [{ name: 'issuer-keys', everyMs: hour, leased: true, run: issuerKeys.refresh }],
   } satisfies Part;
 }

@@ -2,6 +2,8 @@ import { day, minute, second } from '../core/clock.ts';
 import type { AuditWriter, Denials } from '../features/audit/audit.ts';
 import { createKeyAlarms } from '../features/keys/alarms.ts';
 import { contextRoute } from '../features/keys/context-route.ts';
+import { createExchangedTokens } from '../features/keys/exchanged-tokens.ts';
+import { exchangedTokenStore } from '../features/keys/exchanged-token-store.ts';
 import { createExpiry } from '../features/keys/expiry.ts';
 import { createFirstUses } from '../features/keys/first-uses.ts';
 import { createKeyImport } from '../features/keys/import-keys.ts';
@@ -33,7 +35,12 @@ import type { Route } from '../platform/http.ts';
 import { refusingBadCredentials } from '../surfaces/web/bad-credentials.ts';
 import { finishAll, type Part, type Process } from './part.ts';
 
-export const keyStores = { keys: keyStore, trust: trustStore, usage: usageStore };
+export const keyStores = {
+  keys: keyStore,
+  trust: trustStore,
+  exchanged: exchangedTokenStore,
+  usage: usageStore,
+};
 
 type Stores = StoresOf<typeof keyStores> &
   DocumentStores & {
@@ -86,12 +93,14 @@ export function createKeysPart(deps: KeysPartDeps) {
     clock,
   });
   const expiry = createExpiry({ read, tx, clock });
+  const exchanged = createExchangedTokens({ read, tx, setStamp: stamps.set });
   const keys = createKeys({
     read,
     tx,
     feed,
     policies,
     findUser,
+    endExchanged: exchanged.end,
     format,
     clock,
     random,
@@ -114,13 +123,14 @@ export function createKeysPart(deps: KeysPartDeps) {
     verifier: createVerifier({
       format,
       findByDigest: read.keys.findByDigest,
+      findExchanged: exchanged.find,
       findUser,
       recordExpiry: expiry.record,
       feed,
       isFresh,
       clock,
     }),
-    alarms: createKeyAlarms({ format, read, tx, denials, clock }),
+    alarms: createKeyAlarms({ format, read, endExchanged: exchanged.end, tx, denials, clock }),
     usage: createUsageMeter({
       clock,
       write: (counts, lastUsed) =>
@@ -174,6 +184,7 @@ export function createKeysPart(deps: KeysPartDeps) {
         timeline: deps.timeline,
         auditEventSchema: deps.auditEventSchema,
         sitesOwnedBy: deps.sitesOwnedBy,
+        principal: deps.principal,
       }),
       revokeKeysRoute({ keys }),
       ...trustRoutes({ trust }),
@@ -184,6 +195,12 @@ export function createKeysPart(deps: KeysPartDeps) {
       { name: 'usage', everyMs: 20 * second, leased: false, run: usage.flush },
       { name: 'alarms', everyMs: second, leased: false, run: alarms.flush },
       { name: 'key-expiry', everyMs: minute, leased: true, run: expiry.run },
+      {
+        name: 'exchanged-tokens',
+        everyMs: 10 * minute,
+        leased: true,
+        run: () => read.exchanged.prune(clock.now()),
+      },
       {
         name: 'owner-sweep',
         everyMs: deps.ownerSweepMinutes * minute,

@@ -145,15 +145,22 @@ export function createParts(settings: AppSettings, backends: AppBackends, routes
     random,
     log,
   });
+  const { format, alarms, refuseBadCredential: refuse } = keys.services;
   const federation = createFederationPart({
     settings,
     fetch: backends.outboundFetch ?? null,
     read,
+    tx,
     policies: keys.services.policies,
+    format,
+    limiter,
+    refuse,
+    denials,
+    count: metrics.countExchange,
     clock,
+    random,
     log,
   });
-  const { format, alarms, refuseBadCredential: refuse } = keys.services;
   const exposed: Parameters<typeof createSitesPart>[0]['exposed'] = (value, { origin }) =>
     alarms.report(value, origin, 'credential_in_content');
   const connections = createConnectionsPart({
@@ -380,6 +387,7 @@ export function createParts(settings: AppSettings, backends: AppBackends, routes
     /** In the order of the reference. */
     routes: [
       keys,
+      federation,
       sites,
       grants,
       repositories,

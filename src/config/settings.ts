@@ -519,7 +519,7 @@ export const settings = {
       }),
     unset: [],
     meaning:
-      'Host names and networks (CIDR), separated by commas, that requests to addresses of users, such as clone URLs and external MCP servers, may reach although they are private; `true` = all of them. Link-local addresses are always refused',
+      'Host names and networks (CIDR), separated by commas, that requests to addresses of users, such as clone URLs, external MCP servers and issuers of ID tokens, may reach although they are private; `true` = all of them. Link-local addresses are always refused',
     shown: 'unset: only public addresses',
     readBy: withIdentity,
   }),
@@ -527,7 +527,7 @@ export const settings = {
     schema: someText,
     unset: null,
     meaning:
-      'File with the certificate authorities, in PEM, that git trusts for https, and that external MCP servers may have besides the public ones; needed for a server with a private authority',
+      'File with the certificate authorities, in PEM, that git trusts for https, and that external MCP servers and issuers of ID tokens may have besides the public ones; needed for a server with a private authority',
     shown: 'unset: those of the machine',
     readBy: withIdentity,
   }),

@@ -47,6 +47,16 @@ export type CallerKey = {
   readonly isTypeEnabled: boolean;
 };
 
+/** What the ID token behind an exchanged token said about the job. */
+export type Exchange = {
+  readonly issuer: string;
+  readonly repository: string | null;
+  readonly ref: string | null;
+  readonly run: string | null;
+  /** When the exchanged token ends, in milliseconds. */
+  readonly expiresAt: number;
+};
+
 /** The caller of a request. No code behind authentication sees the raw credential. */
 export type Caller =
   | { readonly kind: 'anonymous' }
@@ -68,7 +78,12 @@ export type Caller =
       readonly agent: AgentReach | null;
     }
   | { readonly kind: 'personal_key'; readonly key: CallerKey; readonly user: UserRef | null }
-  | { readonly kind: 'service_key'; readonly key: CallerKey };
+  | {
+      readonly kind: 'service_key';
+      readonly key: CallerKey;
+      /** Absent: the request has the value of the key. */
+      readonly exchange?: Exchange;
+    };
 
 /** The repositories that the caller reaches. */
 export function repositoryAccessOf(caller: Caller): RepositoryAccess {

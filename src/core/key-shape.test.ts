@@ -13,6 +13,7 @@ describe('a key is found and masked', () => {
     ['after a long word', 'a'.repeat(40), 'app_pat_'],
     ['after another key', `app_pat_${body}`, 'app_pat_'],
     ['as the token of an upload', 'token: ', 'app_upl_'],
+    ['as an exchanged token', 'token: ', 'app_fed_'],
   ])('%s', (_, before, prefix) => {
     const text = `${before}${prefix}${body}`;
     expect(containsKey(text)).toBe(true);

@@ -131,6 +131,8 @@ export type Success<R> =
       readonly streams?: readonly string[];
     }
   | { readonly status: 200; readonly stream: readonly string[] }
+  /** The shapes of OAuth: the body is a form, the response has no envelope, and errors are those of RFC 6749. */
+  | { readonly status: 200; readonly oauth: z.ZodType<R> }
   | { readonly status: 204; readonly empty: true };
 
 export type RouteSpec<P, Q, B, R> = Described & {

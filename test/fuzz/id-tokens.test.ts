@@ -5,7 +5,7 @@ import { accepted, genuineToken, platforms, verdict } from '../id-tokens/attacks
 const attempts = Number(process.env['ID_TOKENS'] ?? 100_000);
 const seed = Number(process.env['FUZZ_SEED'] ?? 424_242);
 
-test(`none of ${attempts} ID tokens of an attacker is accepted, and the genuine ones are`, async () => {
+test(`FE-01 none of ${attempts} ID tokens of an attacker is accepted, and the genuine ones are`, async () => {
   expect(await accepted(attempts, seed)).toEqual([]);
   for (const platform of platforms) expect(await verdict(await genuineToken(platform))).toBe('accepted');
 });

@@ -24,7 +24,7 @@ export function problemOf(
   if ((status === 429 || status === 503) && !(Number.isInteger(wait) && wait >= 1))
     return `answers ${status} without a Retry-After`;
   if (text === '' && status >= 400) return undefined;
-  return status < 400 ? successProblem(answer, id, at, route) : failureProblem(answer, id, at);
+  return status < 400 ? successProblem(answer, id, at, route) : failureProblem(answer, id, at, route);
 }
 
 function successProblem(
@@ -56,11 +56,16 @@ function failureProblem(
   { status, headers, text }: RawAnswer,
   id: string,
   at: OperationAt | undefined,
+  route: Route | undefined,
 ): string | undefined {
   if (!String(headers['content-type']).startsWith('application/json'))
     return `answers ${status} that is not JSON`;
   const body = parse(text);
   const error = body?.['error'];
+  if (route !== undefined && 'oauth' in route.success) {
+    const isOAuth = typeof error === 'string' && typeof body?.['error_description'] === 'string';
+    return isOAuth && body['request_id'] === id ? undefined : `answers ${status} without an error of OAuth`;
+  }
   if (body === undefined || body['request_id'] !== id || body['data'] !== null || !isRecord(error))
     return `answers ${status} without the envelope`;
   const { code, message, hint, docs } = error;

@@ -217,6 +217,13 @@ const uploads: Readonly<Record<string, readonly string[]>> = {
   // Two empty blocks: an archive without entries.
   'application/x-tar': ['\0'.repeat(1_024), 'tar'],
   'application/octet-stream': [awaited, awaited, 'other'],
+  'application/x-www-form-urlencoded': [
+    '«exchange»',
+    '«exchange»',
+    '«exchange»&scope=x',
+    'grant_type=%00',
+    '',
+  ],
 };
 
 function bodies(document: OpenApi, at: OperationAt): fc.Arbitrary<Body> {

@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Dice } from '../faults/ledger.ts';
-import { commandLine, manyChanges, openFrozenHarness } from '../api/access/cast.ts';
+import { commandLine, manyChanges, openFrozenHarness, setPolicy } from '../api/access/cast.ts';
+import { githubUrl, gitlabRule, gitlabUrl } from '../api/federation/platforms.ts';
 import { idleEngine } from '../fakes/idle-engine.ts';
 import { defaultEnvironmentPolicy } from '../../src/features/environments/policy/environment-policy.ts';
 import { type Harness, type Person, type TestKey, uiOrigin } from '../harness.ts';
 import { defaultMcpPolicy } from '../../src/features/agents/mcp-policy.ts';
 import { connectAgent, setMcpPolicy } from '../api/mcp/agent.ts';
+import { openPlatform } from '../id-tokens/platforms.ts';
 import { externalServer } from './external-server.ts';
 import { awaited, type CallerName, type FuzzRequest } from './requests.ts';
 
@@ -70,9 +72,39 @@ export async function openWorld(cloneUrl: string): Promise<World> {
   keep('tokens', ...Object.values(keys).map(({ id }) => id));
   keep('key value', ...Object.values(keys).map(({ value }) => value));
   keep('clients', 'postern-cli');
+  await trustPipelines();
   // While MCP is off, no account can be connected.
   await setMcpPolicy(h);
   await connectServers();
+
+  /** Keys without a value, and an ID token that each of them accepts for an hour. */
+  async function trustPipelines(): Promise<void> {
+    const { issuer, publicKey, claims, sign } = openPlatform('gitlab', gitlabUrl);
+    const github = { url: githubUrl, preset: 'github' } as const;
+    await setPolicy(h, {
+      federation: { issuers: [github, { ...issuer, jwks: { keys: [publicKey] } }] },
+    });
+    for (const name of ['deploys', 'docs', 'nightly']) {
+      const body = {
+        name,
+        scopes: ['sites:write'],
+        repositoryAccess: { mode: 'all' },
+        credential: 'federated',
+        trust: [gitlabRule],
+      };
+      const { data } = await h.call('POST', '/tokens', { as: root, body });
+      const form = new URLSearchParams({
+        grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+        subject_token: await sign(claims(h.clock.now(), uiOrigin)),
+        subject_token_type: 'urn:ietf:params:oauth:token-type:id_token',
+        audience: data.id,
+      });
+      keep('tokens', data.id);
+      keep('exchange', form.toString());
+      for (const { id } of (await h.call('GET', `/tokens/${data.id}/trust`, { as: root })).data)
+        keep('trust', id);
+    }
+  }
 
   async function connectServers(): Promise<void> {
     for (const slug of ['forge', 'wiki', 'chat', 'mail']) {

@@ -35,7 +35,7 @@ const attacker = {
   ed: generateKeyPairSync('ed25519'),
 };
 
-export const rules: readonly TrustRule[] = [
+const rules: readonly TrustRule[] = [
   { ...plain, ...githubRule, id: 'rul_a' },
   { ...plain, ...gitlabRule, id: 'rul_b' },
   { ...plain, ...kubernetesRule, id: 'rul_c' },

@@ -99,6 +99,8 @@ const busyTables = [
   'browser_sessions',
   'login_attempts',
   'oidc_records',
+  'exchanged_tokens',
+  'used_id_tokens',
   'sites',
   'site_grants',
   'owner_blobs',

@@ -17,6 +17,7 @@ export type Refusal = {
     | 'user.passkey_refused'
     | 'api_key.dead_use'
     | 'api_key.exposed'
+    | 'api_key.exchange_refused'
     | 'site.grant_refused'
     | 'environment.grant_refused';
   /** An error code, or a fixed word for the cause, such as `wrong_password` or `credential_in_url`. */

@@ -42,24 +42,45 @@ test('the slash of an empty path belongs to the issuer, not to the address of it
 });
 
 test.each([
-  ['another issuer', { [discovery]: page({ issuer: `${issuer}/`, jwks_uri: jwksUri }) }],
-  ['no issuer', { [discovery]: page({ jwks_uri: jwksUri }) }],
-  ['an address without https', { [discovery]: page({ issuer, jwks_uri: 'http://keys.example.com/' }) }],
+  [
+    'another issuer',
+    'names another issuer',
+    { [discovery]: page({ issuer: `${issuer}/`, jwks_uri: jwksUri }) },
+  ],
+  ['no issuer', 'names another issuer', { [discovery]: page({ jwks_uri: jwksUri }) }],
+  [
+    'an address without https',
+    'no https address',
+    { [discovery]: page({ issuer, jwks_uri: 'http://keys.example.com/' }) },
+  ],
   [
     'an address with a password',
+    'no https address',
     { [discovery]: page({ issuer, jwks_uri: 'https://a:b@keys.example.com/' }) },
   ],
-  ['no address', { [discovery]: page({ issuer }) }],
-  ['a redirect', { [discovery]: () => Response.redirect('https://evil.example.com/', 302) }],
-  ['a failure', { [discovery]: () => new Response('{}', { status: 500 }) }],
-  ['no JSON', { [discovery]: () => new Response('<html>') }],
-  ['null', { [discovery]: page(null) }],
-  ['a large document', { [discovery]: page({ issuer, jwks_uri: jwksUri, more: 'x'.repeat(262_144) }) }],
-  ['no list of keys', { [discovery]: wellKnown, [jwksUri]: page({ keys: {} }) }],
-  ['no key of a known type', { [discovery]: wellKnown, [jwksUri]: page({ keys: [{ kty: 'oct' }] }) }],
-  ['many keys', { [discovery]: wellKnown, [jwksUri]: page({ keys: Array(3_000).fill(publicKey) }) }],
-])('an issuer that answers %s has no usable keys', async (_what, pages) => {
-  await expect(read(network(pages))).rejects.toThrow();
+  ['no address', 'no https address', { [discovery]: page({ issuer }) }],
+  ['a redirect', 'status 302', { [discovery]: () => Response.redirect('https://evil.example.com/', 302) }],
+  ['a failure', 'status 500', { [discovery]: () => new Response('{}', { status: 500 }) }],
+  ['no JSON', 'is not valid JSON', { [discovery]: () => new Response('<html>') }],
+  ['null', 'no JSON object', { [discovery]: page(null) }],
+  [
+    'a large document',
+    'more than 262144 bytes',
+    { [discovery]: page({ issuer, jwks_uri: jwksUri, more: 'x'.repeat(262_144) }) },
+  ],
+  ['no list of keys', 'no list of keys', { [discovery]: wellKnown, [jwksUri]: page({ keys: {} }) }],
+  [
+    'no key of a known type',
+    'no key that Postern can use',
+    { [discovery]: wellKnown, [jwksUri]: page({ keys: [{ kty: 'oct' }] }) },
+  ],
+  [
+    'many keys',
+    'more than 262144 bytes',
+    { [discovery]: wellKnown, [jwksUri]: page({ keys: Array(3_000).fill(publicKey) }) },
+  ],
+])('FE-07 an issuer that answers %s has no usable keys', async (_what, why, pages) => {
+  await expect(read(network(pages))).rejects.toThrow(why);
 });
 
 test('an issuer that does not answer in time has no usable keys', async () => {

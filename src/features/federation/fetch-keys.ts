@@ -6,7 +6,7 @@ const maxBytes = 262_144;
 const maxKeys = 100;
 
 /** Why an issuer has no usable keys; completes the sentence "The issuer …". */
-export class KeysUnavailable extends Error {
+class KeysUnavailable extends Error {
   override readonly name = 'KeysUnavailable';
 }
 

@@ -52,6 +52,6 @@ describe.each(platforms.map((platform) => [platform.issuer.url, platform] as con
   },
 );
 
-test('none of 3,000 generated attacks is accepted', async () => {
+test('FE-01 T63 none of 3,000 generated attacks is accepted', async () => {
   expect(await accepted(3_000, 20_260_101)).toEqual([]);
 });

@@ -1,32 +1,30 @@
 import { compactVerify, importJWK } from 'jose';
 import { minute, second } from '../../core/clock.ts';
-import { failedClaims, type SigningKey, type TrustedIssuer, type TrustRule } from '../keys/keys.ts';
+import {
+  type ExchangeRefusal,
+  failedClaims,
+  type SigningKey,
+  type TrustedIssuer,
+  type TrustRule,
+} from '../keys/keys.ts';
 
 /**
  * Verifies the ID token of a pipeline (OpenID Connect Core section 3.1.3.7, RFC 8725), in the order of the steps below. It
  * trusts nothing in the token that the signature does not cover, and takes no key, and no address of one, from the token.
  * It reads no store: the caller finds the key, and decides whether the token was used before.
  */
-export type RefusalReason =
-  | 'unknown_issuer'
-  | 'bad_signature'
-  | 'stale'
-  | 'audience'
-  | 'claim'
-  | 'replayed'
-  | 'key_inactive';
-
 export type VerifiedIdToken = {
   readonly kind: 'verified';
   readonly issuer: TrustedIssuer;
   readonly claims: Claims;
-  /** From the claim `iat`, in milliseconds. */
+  /** From the claims `iat` and `exp`, in milliseconds. */
   readonly issuedAt: number;
+  readonly expiresAt: number;
 };
 
 type Claims = Readonly<Record<string, unknown>>;
 
-export type RefusedIdToken = { readonly kind: 'refused'; readonly reason: RefusalReason };
+export type RefusedIdToken = { readonly kind: 'refused'; readonly reason: ExchangeRefusal };
 
 /** The key of an issuer with this id. `unavailable`: it cannot be known now whether there is one. */
 export type FindSigningKey = (
@@ -64,12 +62,13 @@ export async function verifyIdToken(
   if (claims === undefined) return refused('bad_signature');
   if (!isOnlyAudience(claims['aud'], audience)) return refused('audience');
   const issuedAt = timeIn(claims['iat']);
+  const expiresAt = timeIn(claims['exp']);
+  if (issuedAt === undefined || expiresAt === undefined) return refused('stale');
   const isCurrent =
-    issuedAt !== undefined &&
     issuedAt <= now + clockSkewMs &&
-    now < (timeIn(claims['exp']) ?? 0) + clockSkewMs &&
+    now < expiresAt + clockSkewMs &&
     (claims['nbf'] === undefined || (timeIn(claims['nbf']) ?? Infinity) <= now + clockSkewMs);
-  return isCurrent ? { kind: 'verified', issuer, claims, issuedAt } : refused('stale');
+  return isCurrent ? { kind: 'verified', issuer, claims, issuedAt, expiresAt } : refused('stale');
 }
 
 /** The first rule of the token's issuer that accepts it. For a single use, `jti` is what the caller must not have seen. */
@@ -78,7 +77,7 @@ export function acceptingRule(
   rules: readonly TrustRule[],
   now: number,
 ): { readonly kind: 'accepted'; readonly rule: TrustRule; readonly jti: string | null } | RefusedIdToken {
-  let reason: RefusalReason = 'claim';
+  let reason: ExchangeRefusal = 'claim';
   for (const rule of rules) {
     if (rule.issuer !== issuer.url || failedClaims(issuer.preset, rule, claims).length > 0) continue;
     const jti = isTokenId(claims['jti']) ? claims['jti'] : null;
@@ -91,7 +90,7 @@ export function acceptingRule(
   return refused(reason);
 }
 
-const refused = (reason: RefusalReason): RefusedIdToken => ({ kind: 'refused', reason });
+const refused = (reason: ExchangeRefusal): RefusedIdToken => ({ kind: 'refused', reason });
 
 /** What the token says of itself, before anything is verified. Undefined: it is no signed JWT. */
 function readToken(token: string): { alg: unknown; kid: string; iss: unknown } | undefined {

@@ -14,6 +14,7 @@ function setUp() {
   const alarms = createKeyAlarms({
     format,
     read: { keys: { findByDigest: (digest) => findByDigest(digest).then(() => undefined) } },
+    endExchanged: async () => undefined,
     tx: () => Promise.reject(new Error('Nothing is written about a key that is not ours.')),
     denials: { record: () => undefined },
     clock: new FakeClock(),

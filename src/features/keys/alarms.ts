@@ -3,6 +3,7 @@ import { type Clock, timestamp } from '../../core/clock.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Denials } from '../audit/audit.ts';
 import type { NoticeRecipient, NoticeWriter } from '../notices/notices.ts';
+import type { ExchangedTokens } from './exchanged-tokens.ts';
 import { type Key, statusOf } from './key.ts';
 import type { KeyStore } from './key-store.ts';
 import type { KeyFormat } from './key-value.ts';
@@ -11,7 +12,8 @@ import { createKeyWatch } from './key-watch.ts';
 /**
  * Notifies owners of two things: a dead key that is still used, and a live value seen where no key may be.
  * report(), seen() and deadUse() do no I/O. flush() looks up the digest, writes the notice and counts the event in the
- * audit log. A value that is not a key of this installation is dropped (contract 10.12). The value itself is never stored.
+ * audit log. A value that is not a key of this installation is dropped (contract 10.12). An exchanged token is ended. The value
+ * itself is never stored.
  */
 export type KeyAlarms = {
   /** True when the text contains something shaped like a key. Cheap, because it runs on the URL of every request. */
@@ -32,11 +34,12 @@ const maxQueued = 1_000;
 export function createKeyAlarms(deps: {
   format: KeyFormat;
   read: { keys: Pick<KeyStore, 'findByDigest'> };
+  endExchanged: ExchangedTokens['end'];
   tx: Tx<{ notices: NoticeWriter }>;
   denials: Pick<Denials, 'record'>;
   clock: Clock;
 }): KeyAlarms {
-  const { format, read, tx, denials, clock } = deps;
+  const { format, read, endExchanged, tx, denials, clock } = deps;
   const exposed = new Map<string, { readonly origin: RequestOrigin; readonly reason: ExposureReason }>();
   const deadUsed = new Map<string, Key>();
   const watch = createKeyWatch(format);
@@ -77,15 +80,16 @@ export function createKeyAlarms(deps: {
       for (const [digest, { origin, reason }] of exposed) {
         const key = await read.keys.findByDigest(digest);
         // A dead key gives no access; deadUse() notifies its owner when it is used.
-        if (key !== undefined && statusOf(key, clock.now()) === 'active') {
+        const isLive = key !== undefined && statusOf(key, clock.now()) === 'active';
+        const keyId = isLive ? key.id : await endExchanged(digest, 'exposed', origin);
+        if (keyId !== undefined)
           denials.record({
             event: 'api_key.exposed',
             reason,
             auditContext: { actor: actorOf(anonymous), origin },
-            target: { kind: 'api_key', id: key.id },
+            target: { kind: 'api_key', id: keyId },
           });
-          await tell('key_exposed', key, digest);
-        }
+        if (isLive) await tell('key_exposed', key, digest);
         exposed.delete(digest);
       }
       for (const [id, key] of deadUsed) {

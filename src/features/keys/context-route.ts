@@ -7,7 +7,7 @@ import {
   type RoutePolicy,
   unregistered,
 } from '../../core/authorize.ts';
-import { type Caller, callerKinds, type Role, userOf } from '../../core/caller.ts';
+import { type Caller, callerKinds, type Exchange, type Role, userOf } from '../../core/caller.ts';
 import { timestampOrNull } from '../../core/clock.ts';
 import { effectiveScopes, grantableScopes, type Scope } from '../../core/scopes.ts';
 import { defineRoute, type RequestBudget, type Route } from '../../platform/http.ts';
@@ -33,6 +33,9 @@ const policy: RoutePolicy = { callers: callerKinds, identity: 'none' };
 const exampleContext = {
   principal: { kind: 'user', id: 'usr_8fQ2mV6sT0aXk4RjB1Zc', name: 'Ada' },
   authMethod: 'api_key',
+  credential: 'value',
+  tokenExpiresAt: null,
+  act: null,
   keyType: 'personal',
   keyId: '4fKd02LmQx9Z',
   keyName: 'deploy from CI',
@@ -130,6 +133,7 @@ function factsOf(caller: Caller): Facts {
 function describe(caller: Caller) {
   const user = userOf(caller);
   const key = 'key' in caller ? caller.key : null;
+  const exchange = (caller.kind === 'service_key' ? caller.exchange : undefined) ?? null;
   const scopes =
     caller.kind === 'session' ? null : caller.kind === 'access_token' ? caller.scopes : grantedScopes(caller);
   const effective = caller.kind === 'session' ? null : effectiveScopes(grantedScopes(caller));
@@ -138,8 +142,10 @@ function describe(caller: Caller) {
       caller.kind === 'service_key'
         ? ({ kind: 'service_key', id: caller.key.id, name: caller.key.name } as const)
         : ({ kind: 'user', id: user?.id ?? null, name: user?.name ?? null } as const),
-    authMethod:
-      caller.kind === 'session' || caller.kind === 'access_token' ? caller.kind : ('api_key' as const),
+    authMethod: methodOf(caller),
+    credential: key === null ? null : exchange === null ? ('value' as const) : ('exchanged' as const),
+    tokenExpiresAt: timestampOrNull(exchange?.expiresAt ?? null),
+    act: exchange === null ? null : actOf(exchange),
     keyType: key?.type ?? null,
     keyId: key?.id ?? null,
     keyName: key?.name ?? null,
@@ -150,6 +156,16 @@ function describe(caller: Caller) {
     identityBinding:
       key?.type === 'personal' ? (key.isBound ? ('present' as const) : ('absent' as const)) : null,
   };
+}
+
+function methodOf(caller: Caller) {
+  if (caller.kind === 'session' || caller.kind === 'access_token') return caller.kind;
+  const isExchanged = caller.kind === 'service_key' && caller.exchange !== undefined;
+  return isExchanged ? ('federated' as const) : ('api_key' as const);
+}
+
+function actOf({ issuer, repository, ref, run }: Exchange) {
+  return { issuer, repository, ref, run };
 }
 
 function expiryOf(caller: Caller): string | null {

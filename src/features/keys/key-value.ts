@@ -7,7 +7,8 @@ import { base62Alphabet, type Random, randomBase62 } from '../../core/ids.ts';
 /**
  * The value of a key (contract 4): `app_pat_` or `app_svc_`, 12 characters of public id, 32 of secret
  * (190 bits) and 6 of checksum: CRC-32 (IEEE 802.3) over the ASCII of all before it, in base62, padded with 0. The token of
- * an upload of an agent, `app_upl_`, has the same form, so that everything that finds keys finds it. It is no key.
+ * an upload of an agent, `app_upl_`, has the same form, so that everything that finds keys finds it. It is no key. An exchanged
+ * token, `app_fed_`, has it too: it is a service key for some minutes, and its id is not that of the key.
  */
 const idLength = 12;
 const secretLength = 32;
@@ -18,6 +19,8 @@ const olderBodyLength = 40;
 export type KeyFormat = {
   prefixOf(type: KeyType): string;
   generate(type: KeyType, random: Random): { value: string; id: string };
+  /** A token of a service key that an ID token was exchanged for. */
+  generateExchangedToken(random: Random): { value: string; id: string };
   /** The one-time token of an upload. */
   generateUploadToken(random: Random): { value: string; id: string };
   /** The public id of the token of an upload. Undefined: the value is none. */
@@ -29,7 +32,7 @@ export type KeyFormat = {
   /** Every key-shaped text in `text`, for refusing keys in URLs and cookies. */
   findAll(text: string): string[];
   /**
-   * Every value in `text` that parse() accepts as a key, and every token of an upload, without the letters that follow it.
+   * Every value in `text` that parse() accepts, and every token of an upload, without the letters that follow it.
    * All places that must let prose and examples pass use this rule: content of sites, names in uploads, digests to look up.
    */
   valuesIn(text: string): string[];
@@ -38,6 +41,7 @@ export type KeyFormat = {
 export type ParsedKey =
   | { readonly kind: 'key'; readonly type: KeyType; readonly id: string }
   | { readonly kind: 'older'; readonly type: KeyType }
+  | { readonly kind: 'exchanged' }
   | { readonly kind: 'malformed' };
 
 /** Minimum number of characters after the prefix for a text to look like a key. */
@@ -46,9 +50,10 @@ export const minBodyLength = 20;
 /** `product` is the product word in the prefix: `app` unless KEY_PREFIX says otherwise. */
 export function keyFormat(product: string): KeyFormat {
   const prefixes = { personal: `${product}_pat_`, service: `${product}_svc_` };
+  const exchangedPrefix = `${product}_fed_`;
   const uploadPrefix = `${product}_upl_`;
   // A look-ahead also finds a key that begins inside another match.
-  const anywhere = new RegExp(`(?=(${product}_(?:pat|svc|upl)_[0-9A-Za-z]{${minBodyLength},}))`, 'g');
+  const anywhere = new RegExp(`(?=(${product}_(?:pat|svc|fed|upl)_[0-9A-Za-z]{${minBodyLength},}))`, 'g');
 
   function typeOf(value: string): KeyType | undefined {
     if (value.startsWith(prefixes.personal)) return 'personal';
@@ -57,7 +62,7 @@ export function keyFormat(product: string): KeyFormat {
 
   function parse(value: string): ParsedKey {
     const type = typeOf(value);
-    if (type === undefined) return { kind: 'malformed' };
+    if (type === undefined) return { kind: isExchanged(value) ? 'exchanged' : 'malformed' };
     const start = prefixes[type].length;
     const body = value.slice(start);
     if (isOlderBody(body)) return { kind: 'older', type };
@@ -71,6 +76,10 @@ export function keyFormat(product: string): KeyFormat {
     return { value: head + checksum(head), id };
   }
 
+  function isExchanged(value: string): boolean {
+    return value.startsWith(exchangedPrefix) && idOf(value, exchangedPrefix) !== undefined;
+  }
+
   function uploadIdIn(value: string): string | undefined {
     return value.startsWith(uploadPrefix) ? idOf(value, uploadPrefix) : undefined;
   }
@@ -80,6 +89,7 @@ export function keyFormat(product: string): KeyFormat {
   return {
     prefixOf: (type) => prefixes[type],
     generate: (type, random) => generate(prefixes[type], random),
+    generateExchangedToken: (random) => generate(exchangedPrefix, random),
     generateUploadToken: (random) => generate(uploadPrefix, random),
     uploadIdIn,
     // All prefixes have the same length.

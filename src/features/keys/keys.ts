@@ -9,6 +9,7 @@ import { createFairQueue } from '../../platform/fair-queue.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 import { addressBucket } from '../rate-limit/rate-limit.ts';
 import type { Repository } from '../repositories/repositories.ts';
+import type { ExchangedTokens } from './exchanged-tokens.ts';
 import { type Key, type RevokeReason, statusOf } from './key.ts';
 import {
   checkRepositories,
@@ -37,7 +38,12 @@ import type { TrustStore } from './trust-store.ts';
 export { keyAndPredecessors } from './key-store.ts';
 export type { Reach } from './key-reach.ts';
 export type { KeyFormat } from './key-value.ts';
-export { failedClaims, type TrustRule } from './trust-rule.ts';
+export { digestOf } from './key-value.ts';
+export { statusOf } from './key.ts';
+export type { ExchangeRefusal } from './exchange-refusals.ts';
+export type { ExchangedTokenStore } from './exchanged-token-store.ts';
+export type { KeyPolicies } from './policy-document.ts';
+export { failedClaims, textOf, type TrustRule } from './trust-rule.ts';
 export { type Preset, type SigningKey, signingKeySchema, type TrustedIssuer } from './trusted-issuer.ts';
 
 /**
@@ -117,7 +123,7 @@ export type Keys = {
     userId: string,
   ): Promise<readonly { id: string; revokedAt: number }[]>;
   /**
-   * Revokes the key with this value; possession is the proof. Does not reveal whether the value was a key. Look-ups go
+   * Revokes the key with this value, or ends this exchanged token alone; possession is the proof. Does not reveal whether the value was a key. Look-ups go
    * through a fair queue by address, so that guessing slows down only the address that guesses.
    */
   revokeSelf(value: string, origin: AuditContext['origin']): Promise<void>;
@@ -140,6 +146,7 @@ export type KeyDeps = {
   feed: Pick<ChangeFeed, 'announce'>;
   policies: Pick<KeyPolicies, 'inForce'>;
   findUser: (userId: string) => Promise<UserRef | undefined>;
+  endExchanged: ExchangedTokens['end'];
   format: KeyFormat;
   /** Database-corrected time (contract 10.5). */
   clock: Clock;
@@ -149,7 +156,7 @@ export type KeyDeps = {
 };
 
 export function createKeys(deps: KeyDeps): Keys {
-  const { read, tx, feed, policies, findUser, format, clock, random, setStamp } = deps;
+  const { read, tx, feed, policies, findUser, endExchanged, format, clock, random, setStamp } = deps;
   const selfRevocations = createFairQueue({ width: 8, perSender: 4, queue: 256 });
 
   /** Call after the commit: other processes drop the key from their caches by stamp or feed within a second. */
@@ -386,6 +393,10 @@ export function createKeys(deps: KeyDeps): Keys {
       const parsed = format.parse(value);
       if (parsed.kind === 'malformed') return;
       const digest = digestOf(value);
+      if (parsed.kind === 'exchanged')
+        return void (await selfRevocations(addressBucket(origin.address), () =>
+          endExchanged(digest, 'revoked', origin),
+        ));
       // Most values are not keys of this installation; finding that out must not cost a transaction.
       const look = () => read.keys.findByDigest(digest);
       const presented = await selfRevocations(addressBucket(origin.address), look);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { administratorSession } from '../../core/authorize.ts';
+import { administratorSession, type PrincipalFacts } from '../../core/authorize.ts';
 import { type Clock, day, timestamp } from '../../core/clock.ts';
 import type { Caller } from '../../core/caller.ts';
 import { AppError, type ErrorCode, errorRegistry } from '../../core/errors.ts';
@@ -8,6 +8,7 @@ import { defineRoute, type Route } from '../../platform/http.ts';
 import { timestampSchema } from '../../platform/schemas.ts';
 import type { AuditEvent } from '../audit/audit.ts';
 import { exampleKey } from './examples.ts';
+import { exchangeCode, exchangeRefusals } from './exchange-refusals.ts';
 import type { Key } from './key.ts';
 import type { KeyFilter } from './key-list.ts';
 import { type Keys, sessionUser } from './keys.ts';
@@ -18,6 +19,8 @@ import { type Keys, sessionUser } from './keys.ts';
  */
 export type RefusalRouteDeps = {
   readonly keys: Pick<Keys, 'which' | 'list'>;
+  /** The current state of the person behind a request. */
+  readonly principal: (caller: Caller) => PrincipalFacts | Promise<PrincipalFacts>;
   readonly refusalsOf: (requestId: string) => Promise<readonly AuditEvent[]>;
   /** The newest refusals of requests with these keys, newest first. */
   readonly refusalsOfKeys: (
@@ -133,7 +136,7 @@ function lastRefusals(
   });
 }
 
-function oneRefusal({ keys, refusalsOf, scopeOf }: RefusalRouteDeps): Route {
+function oneRefusal({ keys, refusalsOf, scopeOf, principal }: RefusalRouteDeps): Route {
   return defineRoute({
     method: 'GET',
     path: '/me/refusals/{requestId}',
@@ -141,7 +144,7 @@ function oneRefusal({ keys, refusalsOf, scopeOf }: RefusalRouteDeps): Route {
     tag: 'My keys',
     summary: 'Read why a request with one of my keys was refused',
     description:
-      'For responses with 401, 403 and 429, up to a minute after them. Of many equal refusals in a minute, only the first and the last ten can be found. Requests with other people’s keys are not found.',
+      'For responses with 401, 403 and 429, up to a minute after them. Of many equal refusals in a minute, only the first and the last ten can be found. Requests with other people’s keys are not found. Administrators also find exchanges of ID tokens that were refused, with the reason.',
     policy: { callers: ['session'], identity: 'none' },
     params: z.strictObject({
       requestId: z
@@ -156,6 +159,11 @@ function oneRefusal({ keys, refusalsOf, scopeOf }: RefusalRouteDeps): Route {
       for (const event of await refusalsOf(requestId)) {
         const keyId = keyOf(event);
         if (keyId === null) continue;
+        if (event.event === 'api_key.exchange_refused') {
+          if (!isAdministrator(await principal(caller))) continue;
+          const [key] = await keys.which({ kind: 'service' }, [keyId]);
+          return { data: toExchangeResponse(event, requestId, { id: keyId, name: key?.name ?? keyId }) };
+        }
         const [mine] = await keys.which({ kind: 'own', userId }, [keyId]);
         if (mine !== undefined) return { data: toResponse(event, requestId, mine, scopeOf) };
       }
@@ -169,7 +177,7 @@ function oneRefusal({ keys, refusalsOf, scopeOf }: RefusalRouteDeps): Route {
 
 /** The key that made the request, or null. A session's credential id has another form and matches no key. */
 function keyOf({ actor, target, event }: AuditEvent): string | null {
-  if (event === 'api_key.dead_use') return target.id;
+  if (event === 'api_key.dead_use' || event === 'api_key.exchange_refused') return target.id;
   return event === 'auth.denied' ? actor.credential : null;
 }
 
@@ -204,6 +212,26 @@ function toResponse(
     count: typeof count === 'number' ? count : 1,
     firstAt: typeof firstAt === 'string' ? firstAt : timestamp(event.at),
     lastAt: typeof lastAt === 'string' ? lastAt : timestamp(event.at),
+  };
+}
+
+function isAdministrator(facts: PrincipalFacts): boolean {
+  return facts.kind === 'active' && facts.roles.includes('admin');
+}
+
+/** The same for an exchange, whose response has a code of OAuth and says no more. */
+function toExchangeResponse(event: AuditEvent, requestId: string, key: Pick<Key, 'id' | 'name'>) {
+  const reason = event.reason ?? '';
+  const message = Object.hasOwn(exchangeRefusals, reason)
+    ? // Just looked up in the list, whose names are the reasons.
+      exchangeRefusals[reason as keyof typeof exchangeRefusals]
+    : reason;
+  return {
+    ...toResponse(event, requestId, key, () => undefined),
+    code: exchangeCode,
+    status: 400,
+    message,
+    hint: 'Try the claims of the ID token with the rules of the key.',
   };
 }
 

@@ -421,7 +421,7 @@ function revokeSelfRoute({ keys, clock }: KeyRouteDeps): Route {
     tag: 'Authentication',
     summary: 'Revoke the key that makes this request',
     description:
-      'For a leaked key: possession of the key is enough. Works while the key is limited, suspended or switched off. Returns the same response for every key-shaped value, so it does not reveal whether a value was a key.',
+      'For a leaked key: possession of the key is enough. An exchanged token ends alone; its key stays. Works while the key is limited, suspended or switched off. Returns the same response for every key-shaped value, so it does not reveal whether a value was a key.',
     policy: { callers: 'anyone', identity: 'none' },
     exemptFromLimit: true,
     errors: ['authentication_required', 'ambiguous_credential', 'invalid_credential', 'credential_in_url'],
@@ -431,7 +431,7 @@ function revokeSelfRoute({ keys, clock }: KeyRouteDeps): Route {
       const sent = header('authorization');
       if (sent === undefined) throw new AppError('authentication_required');
       const value = /^bearer +(\S+) *$/i.exec(sent)?.[1];
-      if (value === undefined || !/^[a-z][a-z0-9]*_(?:pat|svc)_[0-9A-Za-z]{20,100}$/.test(value)) {
+      if (value === undefined || !/^[a-z][a-z0-9]*_(?:pat|svc|fed)_[0-9A-Za-z]{20,100}$/.test(value)) {
         throw new AppError('invalid_credential', {
           hint: 'Send the key itself: "Authorization: Bearer <key>".',
         });

@@ -440,7 +440,22 @@ export const contextSchema = z
       id: z.string().nullable().describe('null for an unbound personal key'),
       name: z.string().nullable(),
     }),
-    authMethod: z.enum(['session', 'access_token', 'api_key']),
+    authMethod: z
+      .enum(['session', 'access_token', 'api_key', 'federated'])
+      .describe('federated: a token that an ID token was exchanged for'),
+    credential: z.enum(['value', 'exchanged']).nullable().describe('Keys only'),
+    tokenExpiresAt: timestampSchema
+      .nullable()
+      .describe('When the exchanged token ends; `expiresAt` is that of the key'),
+    act: z
+      .strictObject({
+        issuer: z.string(),
+        repository: z.string().nullable(),
+        ref: z.string().nullable(),
+        run: z.string().nullable(),
+      })
+      .nullable()
+      .describe('The job that exchanged its ID token; null for every other credential'),
     keyType: z.enum(['personal', 'service']).nullable(),
     keyId: z.string().nullable(),
     keyName: z.string().nullable(),

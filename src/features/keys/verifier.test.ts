@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/clock.ts';
+import type { Exchange } from '../../core/caller.ts';
+import { minute } from '../../core/clock.ts';
 import type { AppError } from '../../core/errors.ts';
 import { systemRandom } from '../../core/ids.ts';
 import type { Change } from '../../platform/database/change-feed.ts';
 import type { Key } from './key.ts';
-import { keyFormat } from './key-value.ts';
+import { digestOf, keyFormat } from './key-value.ts';
 import { createVerifier, type LiveKey, type Verification } from './verifier.ts';
 
 const format = keyFormat('app');
@@ -23,6 +25,7 @@ function open() {
       const seen = row;
       return new Promise((resolve) => reads.push(() => resolve(seen)));
     },
+    findExchanged: async () => undefined,
     findUser: async () => undefined,
     recordExpiry: async () => undefined,
     feed: { subscribe: (listener) => (tell = listener) },
@@ -175,4 +178,63 @@ test('RV-01 without a stamp, a key that was revoked between the two checks of a 
   await new Promise((resolve) => setImmediate(resolve));
   reads.shift()?.();
   expect((await confirmed).kind).toBe('dead');
+});
+
+/** A verifier of exchanged tokens, and how often it read one. */
+function openExchanged() {
+  const clock = new FakeClock();
+  const tokens = new Map<string, { key: Key; exchange: Exchange }>();
+  let reads = 0;
+  let tell: (change: Change) => void = () => undefined;
+  const verifier = createVerifier({
+    format,
+    findByDigest: async () => undefined,
+    findExchanged: async (digest) => {
+      reads += 1;
+      return tokens.get(digest);
+    },
+    findUser: async () => undefined,
+    recordExpiry: async () => undefined,
+    feed: { subscribe: (listener) => (tell = listener) },
+    isFresh: () => true,
+    clock,
+  });
+  return {
+    clock,
+    reads: () => reads,
+    /** Another process changed the key. */
+    change: (keyId: string) => tell({ topic: 'key', subject: keyId }),
+    end: (token: string) => void tokens.delete(digestOf(token)),
+    kindOf: async (token: string) => (await verifier.verify(token, null)).kind,
+    token(keyId: string): string {
+      const { value } = format.generateExchangedToken(systemRandom);
+      const job = { issuer: 'https://issuer.example.com', repository: null, ref: null, run: null };
+      tokens.set(digestOf(value), {
+        key: { ...blank, id: keyId, createdAt: clock.now() },
+        exchange: { ...job, expiresAt: clock.now() + minute },
+      });
+      return value;
+    },
+  };
+}
+
+test('RV-01 FE-04 after a change of a key, each of its exchanged tokens is read again, and no others', async () => {
+  const { token, kindOf, change, end, reads } = openExchanged();
+  const [one, two, foreign] = [token('a'), token('a'), token('b')];
+  for (const each of [one, two, foreign, one, two, foreign]) expect(await kindOf(each)).toBe('live');
+  expect(reads()).toBe(3);
+  end(one);
+  change('a');
+  expect([await kindOf(one), await kindOf(two), await kindOf(foreign)]).toEqual(['unknown', 'live', 'live']);
+  expect(reads()).toBe(5);
+});
+
+test('an exchanged token ends at its time, cached or not', async () => {
+  const { token, kindOf, clock } = openExchanged();
+  const [cached, late] = [token('a'), token('a')];
+  expect(await kindOf(cached)).toBe('live');
+  clock.advance(minute - 1);
+  expect(await kindOf(cached)).toBe('live');
+  clock.advance(1);
+  expect([await kindOf(cached), await kindOf(late)]).toEqual(['unknown', 'unknown']);
 });

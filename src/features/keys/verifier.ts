@@ -1,4 +1,4 @@
-import type { KeyCaller, KeyType, UserRef } from '../../core/caller.ts';
+import type { Exchange, KeyCaller, KeyType, UserRef } from '../../core/caller.ts';
 import { type Clock, minute } from '../../core/clock.ts';
 import { anything, type ChangeFeed } from '../../platform/database/change-feed.ts';
 import { createFairQueue } from '../../platform/fair-queue.ts';
@@ -11,7 +11,8 @@ import { digestOf, type KeyFormat } from './key-value.ts';
  * Verifies a presented value. A malformed value costs no I/O. A cached live key is used only while this process would
  * provably see its revocation in time (contract 10.2): the revocation stamp that the limiter read in this request equals
  * the stamp at which the entry was loaded, or the change feed was read within the last second. Otherwise the verifier
- * reads the database; if the database does not answer, the request fails with 503.
+ * reads the database; if the database does not answer, the request fails with 503. An exchanged token is verified as the key
+ * that it is of, and also ends at its time.
  */
 export type Verification =
   | { readonly kind: 'live'; readonly live: LiveKey }
@@ -20,7 +21,11 @@ export type Verification =
   | { readonly kind: 'dead'; readonly key: Key; readonly status: Exclude<KeyStatus, 'active'> };
 
 export type LiveKey = {
+  /** The public id in the value: that of the key, or of the exchanged token. */
+  readonly id: string;
   readonly key: Key;
+  /** Null: the value of the key was presented. */
+  readonly exchange: Exchange | null;
   readonly user: UserRef | null;
   /** The owner whose budget the limiter charges. */
   readonly owner: string;
@@ -61,6 +66,8 @@ const maxTrustMs = minute;
 export function createVerifier(deps: {
   format: KeyFormat;
   findByDigest: (digest: string) => Promise<Key | undefined>;
+  /** The key of an exchanged token. */
+  findExchanged: (digest: string) => Promise<{ key: Key; exchange: Exchange } | undefined>;
   findUser: (userId: string) => Promise<UserRef | undefined>;
   /** Makes an expiry final; called for an expired key whose expiry is not recorded yet. */
   recordExpiry: (key: Key) => Promise<void>;
@@ -70,9 +77,11 @@ export function createVerifier(deps: {
   /** Parallel uncached look-ups, in total and for one address, and how many of one address may wait (contract 10.12). */
   queue?: { width: number; perSender: number; queue: number };
 }): Verifier {
-  const { format, findByDigest, findUser, recordExpiry, feed, isFresh, clock } = deps;
+  const { format, findByDigest, findExchanged, findUser, recordExpiry, feed, isFresh, clock } = deps;
   const cache = new Map<string, LiveKey>();
   const byId = new Map<string, LiveKey>();
+  /** Exchanged tokens by the id of their key. */
+  const ofKey = new Map<string, Set<LiveKey>>();
   const loading = new Map<string, Promise<Verification>>();
   const reloading = new Map<
     string,
@@ -80,6 +89,7 @@ export function createVerifier(deps: {
   >();
   const queue = createFairQueue(deps.queue ?? { width: 16, perSender: 8, queue: 512 });
   const malformed: Verification = { kind: 'malformed' };
+  const unknown: Verification = { kind: 'unknown' };
 
   // Counts received changes, so that a row read before a change is not cached after it.
   let heard = 0;
@@ -90,7 +100,10 @@ export function createVerifier(deps: {
     // A request that arrives after a change must not share a read that began before it.
     loading.clear();
     reloading.clear();
-    if (topic === 'key' && subject !== anything) drop(byId.get(subject));
+    if (topic === 'key' && subject !== anything) {
+      drop(byId.get(subject));
+      for (const live of ofKey.get(subject) ?? []) drop(live);
+    }
     // A renamed or removed repository may affect any key, a changed principal any of its keys. The entries stay cached:
     // their digests are known to be keys, so reading them again does not wait in the queue of unknown values.
     else if (topic === 'key' || topic === 'repository' || topic === 'principal') generation += 1;
@@ -99,22 +112,45 @@ export function createVerifier(deps: {
   function drop(live: LiveKey | undefined): void {
     if (live === undefined) return;
     cache.delete(live.digest);
-    byId.delete(live.key.id);
+    byId.delete(live.id);
+    if (live.exchange === null) return;
+    const others = ofKey.get(live.key.id);
+    others?.delete(live);
+    if (others?.size === 0) ofKey.delete(live.key.id);
   }
 
   function keep(live: LiveKey): void {
+    const before = cache.get(live.digest);
+    if (before !== undefined && before.exchange !== null) drop(before);
     if (cache.size >= maxCacheEntries) drop(cache.values().next().value);
     cache.set(live.digest, live);
-    byId.set(live.key.id, live);
+    byId.set(live.id, live);
+    if (live.exchange !== null) ofKey.set(live.key.id, (ofKey.get(live.key.id) ?? new Set()).add(live));
+  }
+
+  /** What the database has about a value. `tokenId`: the value is an exchanged token with this id. */
+  async function find(digest: string, tokenId: string | null) {
+    if (tokenId !== null) return await findExchanged(digest);
+    const key = await findByDigest(digest);
+    return key === undefined ? undefined : { key, exchange: null };
   }
 
   /** Reads the key from the database. `stamp` must have been read before this starts. */
-  async function load(digest: string, stamp: string | null | undefined): Promise<Verification> {
+  async function load(
+    digest: string,
+    tokenId: string | null,
+    stamp: string | null | undefined,
+  ): Promise<Verification> {
     const startedAt = clock.now();
     const heardBefore = heard;
     const generationBefore = generation;
-    const key = await findByDigest(digest);
-    if (key === undefined) return { kind: 'unknown' };
+    const found = await find(digest, tokenId);
+    if (found === undefined || hasEnded(found.exchange, clock.now())) {
+      // The value of a key can be erased, and an exchanged token ended.
+      drop(cache.get(digest));
+      return unknown;
+    }
+    const { key, exchange } = found;
     const status = statusOf(key, clock.now());
     if (status !== 'active') {
       drop(cache.get(digest));
@@ -122,24 +158,26 @@ export function createVerifier(deps: {
     }
     const user = key.ownerUserId === null ? null : ((await findUser(key.ownerUserId)) ?? null);
     const live = remembered({
+      id: tokenId ?? key.id,
       key,
+      exchange,
       user,
       owner: key.type === 'service' ? key.id : (key.ownerUserId ?? key.id),
       digest,
       loadedAt: startedAt,
       generation: generationBefore,
       stamp,
-      caller: toCaller(key, user, true),
+      caller: toCaller({ key, user, exchange }, true),
       policyVersion: -1,
     });
     if (heard === heardBefore) keep(live);
     return live.verification;
   }
 
-  function loadShared(digest: string, address: string | null): Promise<Verification> {
+  function loadShared(digest: string, tokenId: string | null, address: string | null): Promise<Verification> {
     const already = loading.get(digest);
     if (already) return already;
-    const started = queue(addressBucket(address), () => load(digest, undefined)).finally(() =>
+    const started = queue(addressBucket(address), () => load(digest, tokenId, undefined)).finally(() =>
       loading.delete(digest),
     );
     loading.set(digest, started);
@@ -151,13 +189,17 @@ export function createVerifier(deps: {
    * may share a read that began under the stamp it has read itself: a change sets a new stamp before it is acknowledged.
    * Without a stamp that cannot be known, so each request reads for itself.
    */
-  function reloadShared(digest: string, stamp: string | null | undefined): Promise<Verification> {
-    if (stamp === undefined) return load(digest, stamp);
+  function reloadShared(
+    { digest, id, exchange }: LiveKey,
+    stamp: string | null | undefined,
+  ): Promise<Verification> {
+    const tokenId = exchange === null ? null : id;
+    if (stamp === undefined) return load(digest, tokenId, stamp);
     const already = reloading.get(digest);
     if (already?.stamp === stamp) return already.answer;
     const mine = {
       stamp,
-      answer: load(digest, stamp).finally(() => {
+      answer: load(digest, tokenId, stamp).finally(() => {
         if (reloading.get(digest) === mine) reloading.delete(digest);
       }),
     };
@@ -177,9 +219,9 @@ export function createVerifier(deps: {
 
   function judge(live: LiveKey, now: number): Verification | Promise<Verification> {
     const status = statusOf(live.key, now);
-    if (status === 'active') return live.verification;
+    if (status === 'active' && !hasEnded(live.exchange, now)) return live.verification;
     drop(live);
-    return dead(live.key, status);
+    return status === 'active' ? unknown : dead(live.key, status);
   }
 
   return {
@@ -191,18 +233,19 @@ export function createVerifier(deps: {
       if (parsed.kind === 'malformed') return malformed;
       const digest = digestOf(value);
       const live = cache.get(digest);
-      return live === undefined ? loadShared(digest, address) : judge(live, clock.now());
+      const tokenId = parsed.kind === 'exchanged' ? format.idIn(value) : null;
+      return live === undefined ? loadShared(digest, tokenId, address) : judge(live, clock.now());
     },
     confirm(live, stamp, now = clock.now()) {
       // Equal stamps: the key has not changed since its row was read. Without a stamp, the feed must be fresh and must not
       // have dropped this entry since verify() returned it.
       const isVouchedFor =
         stamp === undefined ? isFresh() && cache.get(live.digest) === live : stamp === live.stamp;
-      return isVouchedFor && isRecent(live, now) ? judge(live, now) : reloadShared(live.digest, stamp);
+      return isVouchedFor && isRecent(live, now) ? judge(live, now) : reloadShared(live, stamp);
     },
     callerOf(live, policy, policyVersion) {
       if (live.policyVersion !== policyVersion) {
-        live.caller = toCaller(live.key, live.user, policy.authentication[live.key.type]);
+        live.caller = toCaller(live, policy.authentication[live.key.type]);
         live.policyVersion = policyVersion;
       }
       return live.caller;
@@ -215,7 +258,14 @@ function remembered(live: Omit<LiveKey, 'verification'>): LiveKey {
   return Object.assign(live, { verification });
 }
 
-function toCaller(key: Key, user: UserRef | null, isTypeEnabled: boolean): KeyCaller {
+function hasEnded(exchange: Exchange | null, now: number): boolean {
+  return exchange !== null && now >= exchange.expiresAt;
+}
+
+function toCaller(
+  { key, user, exchange }: Pick<LiveKey, 'key' | 'user' | 'exchange'>,
+  isTypeEnabled: boolean,
+): KeyCaller {
   const callerKey = {
     id: key.id,
     type: key.type satisfies KeyType,
@@ -229,6 +279,6 @@ function toCaller(key: Key, user: UserRef | null, isTypeEnabled: boolean): KeyCa
     isTypeEnabled,
   };
   return key.type === 'service'
-    ? { kind: 'service_key', key: callerKey }
+    ? { kind: 'service_key', key: callerKey, ...(exchange === null ? {} : { exchange }) }
     : { kind: 'personal_key', key: callerKey, user };
 }

@@ -88,7 +88,8 @@ export const surfaces: readonly Surface[] = [
   },
   {
     id: 'key-policy',
-    change: 'API key policy: authentication, issuance, scopes, repositories, lifetimes, rate limits',
+    change:
+      'API key policy: authentication, issuance, scopes, repositories, lifetimes, rate limits, issuers of ID tokens',
     owner: 'Administration → Access controls',
     note: 'One document with history; it takes effect everywhere within a second.',
     places: [
@@ -107,6 +108,7 @@ export const surfaces: readonly Surface[] = [
       page('Service keys', '/admin/service-keys'),
       page('User keys', '/admin/user-keys'),
       route('Create a service key', 'POST /tokens', 'createServiceKey'),
+      route('Let a pipeline use it without a value', 'POST /tokens/{id}/trust', 'addTrustRule'),
     ],
   },
   {

@@ -128,7 +128,10 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
     if (found.kind !== 'live') return refusalOfKey(origin, found);
     const { value: policy, version } = await policies.inForce();
     const limit = policy.rateLimitPerMinute;
-    const { owner, key } = found.live;
+    const { owner, key, exchange } = found.live;
+    // An administrator removed the issuer of the ID token from the policy.
+    if (exchange !== null && !policy.federation.issuers.some(({ url }) => url === exchange.issuer))
+      return refuse(origin);
     const spend = isCharged ? await limiter.spend({ owner, key: key.id, limit }) : null;
     // The stamp arrives with the limiter's response; only then is a cached verification confirmed (contract 10.2). Without
     // a stamp, the change feed or the database must confirm the key.

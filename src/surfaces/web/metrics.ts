@@ -34,6 +34,8 @@ export type Metrics = RequestMetrics & {
   countRetry(cause: RetryCause): void;
   /** Counts a call of an agent. `tool`: `external` for tools of external MCP servers, whose names others choose. */
   countAgentCall(tool: string, result: CallResult): void;
+  /** `exchanged`, or why an ID token was refused. */
+  countExchange(result: string): void;
   /** Adds memory, descriptors and the event loop, under the names that Node.js dashboards know. */
   watchProcess(): void;
   /** `reader` of the request; `visibility` of the requested address, `none` when it belongs to nothing. */
@@ -224,6 +226,12 @@ export function createMetrics(): Metrics {
     labelNames: ['tool', 'result'],
     registers: [registry],
   });
+  const exchanges = new Counter({
+    name: 'postern_token_exchanges_total',
+    help: 'ID tokens that pipelines sent, by result: exchanged, or the reason of the refusal.',
+    labelNames: ['result'],
+    registers: [registry],
+  });
   return {
     registry,
     limiterFallback: new Counter({
@@ -279,6 +287,7 @@ export function createMetrics(): Metrics {
     countBuild: (result) => builds.inc({ result }),
     countRetry: (cause) => retries.inc({ cause }),
     countAgentCall: (tool, result) => agentCalls.inc({ tool, result }),
+    countExchange: (result) => exchanges.inc({ result }),
     watchProcess: () => collectDefaultMetrics({ register: registry }),
     countContent(reader, visibility, status) {
       const tally = answered[reader].get(status) ?? { public: 0, private: 0, environment: 0, none: 0 };

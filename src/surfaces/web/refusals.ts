@@ -13,6 +13,7 @@ import { isAnswering } from '../../platform/turns.ts';
 import { hasTooManyCookies } from '../../platform/oversized-head.ts';
 import { sessionCookie } from './credential.ts';
 import { errorBody } from './envelope.ts';
+import { isOAuth, oauthError, oauthErrorBody } from './oauth-answers.ts';
 import { routeOf, toAppError } from './to-app-error.ts';
 import { sendPage } from './pages/forms.ts';
 import { keyInAddressPage } from './pages/messages.ts';
@@ -39,6 +40,7 @@ export function sendError(
   // Fastify may refuse a body (QUERY without a content type) before it notices that the path does not exist.
   const isNowhere = request.is404 && !(error instanceof AppError);
   const failure = isNowhere ? notFound(deps.routes, request) : toAppError(error, request);
+  const isOAuthRoute = isOAuth(request.routeOptions?.config.route);
   // A flood of requests must not become a flood of log lines; the metrics count requests by status.
   request.isRefusedForLoad = failure.code === 'overloaded';
   if (request.isRefusedForLoad) deps.log.debug({ requestId: request.id }, 'request refused: overloaded');
@@ -48,7 +50,8 @@ export function sendError(
         { err: failure.cause ?? error, requestId: request.id, code: failure.code },
         'request failed',
       );
-  } else {
+  } else if (!isOAuthRoute || failure.code !== 'invalid_credential') {
+    // The handler of an exchange records its refusals itself, with the reason.
     deps.records.denied(failure, request.caller ?? anonymous, routeOf(request), request.origin ?? nowhere);
   }
   if (failure.code === 'not_found' && isForPerson(request)) {
@@ -57,17 +60,19 @@ export function sendError(
   if (failure.code === 'credential_in_url' && isForPerson(request)) {
     return void sendPage(reply.code(400).header('x-request-id', request.id), keyInAddressPage(request.id));
   }
-  reply.code(failure.status).headers(failure.headers);
+  reply
+    .code(isOAuthRoute ? oauthError(failure).status : failure.status)
+    .headers(failure.headers)
+    .header('content-type', 'application/json; charset=utf-8')
+    .header('x-request-id', request.id);
+  if (isOAuthRoute) return void reply.send(oauthErrorBody(request.id, failure));
   if (!isFromBrowser(request)) {
     const { resourceMetadata } = request.routeOptions.config;
     reply.headers(
       resourceMetadata === undefined ? challenge(failure) : mcpChallenge(failure, resourceMetadata),
     );
   }
-  void reply
-    .header('content-type', 'application/json; charset=utf-8')
-    .header('x-request-id', request.id)
-    .send(errorBody(request.id, failure));
+  void reply.send(errorBody(request.id, failure));
 }
 
 /** While a store is unavailable, each request fails for the same reason, so the log has it once a minute. */

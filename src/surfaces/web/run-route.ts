@@ -46,7 +46,8 @@ function answer(
     request.keyUse = { ...request.keyUse, isCheck: true };
   if (result.headers) reply.headers(result.headers);
   reply.header('content-type', 'application/json; charset=utf-8');
-  return JSON.stringify(successBody(request.id, result.data, result.pagination));
+  const isPlain = 'oauth' in route.success;
+  return JSON.stringify(isPlain ? result.data : successBody(request.id, result.data, result.pagination));
 }
 
 /** Cuts a stream when its caller reaches other repositories than at its start: the handler chose the contents for those. */

@@ -12,6 +12,7 @@ import type { Tracing } from '../../platform/tracing.ts';
 import { createFairServer, isServing } from '../../platform/turns.ts';
 import { isJson, isUpload, unsupportedType } from './body-types.ts';
 import type { RequestMetrics } from './metrics.ts';
+import { acceptForm, isOAuth } from './oauth-answers.ts';
 import { answerBrokenRequest, notFound, sendError } from './refusals.ts';
 import type { RequestRecords } from './request-records.ts';
 import { firstSteps, type RequestStepsDeps, routeSteps } from './request-steps.ts';
@@ -165,9 +166,13 @@ async function mountApi(scope: FastifyInstance, deps: WebServerDeps): Promise<vo
   acceptOnlyJson(scope);
   mountRoutes(
     scope,
-    deps.routes.filter(({ uploads }) => uploads === undefined),
+    deps.routes.filter((route) => route.uploads === undefined && !isOAuth(route)),
     deps,
   );
+  await scope.register(async (own) => {
+    acceptForm(own);
+    mountRoutes(own, deps.routes.filter(isOAuth), deps);
+  });
   for (const route of deps.routes) {
     const { uploads } = route;
     if (uploads === undefined) continue;

@@ -435,6 +435,9 @@ describe('the context of a key', () => {
     expect(data).toEqual({
       principal: { kind: 'user', id: ada.user.id, name: 'Ada' },
       authMethod: 'api_key',
+      credential: 'value',
+      tokenExpiresAt: null,
+      act: null,
       keyType: 'personal',
       keyId: mine.id,
       keyName: 'mine',

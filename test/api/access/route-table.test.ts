@@ -51,6 +51,7 @@ const table: Record<string, Line> = {
   'GET /auth/context': ['anyone known', '200'],
   'GET /config/surfaces': ['anyone known', '200'],
   'POST /auth/revoke-self': ['anyone', '401 authentication_required'],
+  'POST /auth/exchange': ['anyone', '400 invalid_request'],
 
   'GET /me/tokens/policy': ['a session', '200'],
   'GET /me/tokens': ['a session', '200'],

@@ -56,7 +56,7 @@ test('the first use fetches the keys, and later ones of every process do not', a
   expect(fetches()).toBe(1);
 });
 
-test('an unknown key causes one fetch a minute, in all processes together', async () => {
+test('FE-07 an unknown key causes one fetch a minute, in all processes together', async () => {
   await find(platform.kid);
   h.clock.advance(minute);
   expect([await find('x'), await find('y', other), await find('z')]).toEqual([
@@ -76,7 +76,7 @@ test('an unknown key causes one fetch a minute, in all processes together', asyn
   expect(fetches()).toBe(3);
 });
 
-test('while an issuer is down, its known keys are used for a day, and others are unavailable', async () => {
+test('FE-07 while an issuer is down, its known keys are used for a day, and others are unavailable', async () => {
   await find(platform.kid);
   isDown = true;
   h.clock.advance(24 * hour);

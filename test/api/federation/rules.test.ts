@@ -78,7 +78,7 @@ describe('an erased value', () => {
   afterAll(() => other.close());
   const use = async (on: Harness) => outcome(await on.call('GET', '/auth/context', { as: key }));
 
-  test('is refused by every process within a second, and nothing of it is left', async () => {
+  test('FE-06 is refused by every process within a second, and nothing of it is left', async () => {
     expect([await use(h), await use(other)]).toEqual(['200', '200']);
     const { data } = await erase(key.id);
     expect(data).toMatchObject({ id: key.id, status: 'active', credential: 'federated' });

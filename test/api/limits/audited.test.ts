@@ -5,7 +5,8 @@ import { defaultMcpPolicy } from '../../../src/features/agents/mcp-policy.ts';
 import { defaultEnvironmentPolicy } from '../../../src/features/environments/policy/environment-policy.ts';
 import { sql } from '../../../src/platform/database/sql.ts';
 import { createAuthenticator } from '../../fakes/authenticator.ts';
-import type { Answer, Harness, Person, TestKey } from '../../harness.ts';
+import { type Answer, type Harness, type Person, type TestKey, uiOrigin } from '../../harness.ts';
+import { openPlatform } from '../../id-tokens/platforms.ts';
 import { commandLine, contents, openFrozenHarness, setPolicy } from '../access/cast.ts';
 import { githubRule, trustingGithub } from '../federation/platforms.ts';
 import { setMcpPolicy } from '../mcp/agent.ts';
@@ -202,6 +203,27 @@ const drills: Record<string, Drill> = {
     async prepare() {
       const { id } = await h.serviceKey();
       return () => send('POST', `/tokens/${id}/rotate`, root, { body: {}, target: () => id });
+    },
+  },
+  exchangeIdToken: {
+    event: 'api_key.exchanged',
+    async prepare() {
+      const { issuer, publicKey, claims, sign } = openPlatform('github', githubRule.issuer);
+      await setPolicy(h, { federation: { issuers: [{ ...issuer, jwks: { keys: [publicKey] } }] } });
+      const { id } = await h.serviceKey();
+      await h.call('POST', `/tokens/${id}/trust`, { as: root, body: githubRule });
+      const form = new URLSearchParams({
+        grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+        subject_token: await sign(claims(h.clock.now(), uiOrigin)),
+        subject_token_type: 'urn:ietf:params:oauth:token-type:id_token',
+        audience: id,
+      });
+      const raw = { type: 'application/x-www-form-urlencoded', bytes: form.toString() };
+      return async () => ({
+        answer: await h.call('POST', '/auth/exchange', { raw }),
+        as: { id, value: '', type: 'service' },
+        target: id,
+      });
     },
   },
   addTrustRule: {
@@ -659,14 +681,15 @@ describe('AU-01 a change leaves one event', () => {
 describe('AU-03 a change whose event cannot be written', () => {
   test.each(Object.entries(drills))(
     'AU-03 %s: is not made, and the answer is 503',
-    async (_operation, { prepare }) => {
+    async (operation, { prepare }) => {
       const use = await prepare();
       await sql`alter table audit_events add constraint out_of_order check (false) not valid`.run(
         h.database.sql,
       );
       const before = await contents(h);
       const { answer } = await use();
-      expect([answer.status, answer.error.code]).toEqual([503, 'store_unavailable']);
+      const code = operation === 'exchangeIdToken' ? 'temporarily_unavailable' : 'store_unavailable';
+      expect([answer.status, answer.error.code]).toEqual([503, code]);
       expect(await contents(h)).toEqual(before);
       await sql`alter table audit_events drop constraint out_of_order`.run(h.database.sql);
       expect((await use()).answer.status).toBeLessThan(300);

@@ -1,6 +1,7 @@
 import type { RoutePolicy } from '../../../core/authorize.ts';
 import type { ErrorCode } from '../../../core/errors.ts';
 import { isLimitedChange, type Route, type UploadType } from '../../../platform/http.ts';
+import { formType, isOAuth, oauthError } from '../oauth-answers.ts';
 import { callersInWords, needsInWords } from './callers.ts';
 import { codesByStatus, codesOf } from './codes.ts';
 import {
@@ -89,9 +90,7 @@ function operation(route: Route, schemas: SchemaWriter): Operation {
     ...requestBody(route, schemas),
     responses: {
       ...successAnswers(route, schemas),
-      ...Object.fromEntries(
-        [...codesByStatus(codes)].map(([status, group]) => [String(status), failureAnswer(status, group)]),
-      ),
+      ...failureAnswers(route, codes),
     },
     'x-postern-callers': policy.callers,
     ...(policy.scope === undefined ? {} : { 'x-postern-scope': policy.scope }),
@@ -101,11 +100,21 @@ function operation(route: Route, schemas: SchemaWriter): Operation {
   };
 }
 
-function requestBody(
-  { body, uploads, example }: Route,
-  schemas: SchemaWriter,
-): Pick<Operation, 'requestBody'> {
+function requestBody(route: Route, schemas: SchemaWriter): Pick<Operation, 'requestBody'> {
+  const { body, uploads, example } = route;
   if (body === undefined && uploads === undefined) return {};
+  if (body !== undefined && isOAuth(route))
+    return {
+      requestBody: {
+        required: true,
+        content: {
+          [formType]: {
+            schema: schemas.write(body, 'input'),
+            ...(example?.body === undefined ? {} : { example: example.body }),
+          },
+        },
+      },
+    };
   const json = body && {
     'application/json': {
       schema: schemas.write(body, 'input'),
@@ -214,6 +223,17 @@ function successAnswer(route: Route, schemas: SchemaWriter): Answer {
       content: Object.fromEntries(success.stream.map((type) => [type, { schema: streamSchema(type) }])),
     };
   }
+  if ('oauth' in success)
+    return {
+      description: 'Done.',
+      headers,
+      content: {
+        'application/json': {
+          schema: schemas.write(success.oauth, 'output'),
+          ...(route.example?.data === undefined ? {} : { example: route.example.data }),
+        },
+      },
+    };
   if ('empty' in success) return { description: 'Done; the response has no body.', headers };
   const example = route.example?.data;
   return {
@@ -289,6 +309,37 @@ function narrowed(codes: readonly ErrorCode[]): JsonSchema {
   return { properties: { error } };
 }
 
+function failureAnswers(route: Route, codes: readonly ErrorCode[]): Record<string, Answer> {
+  const groups = isOAuth(route) ? oauthGroups(codes) : [...codesByStatus(codes)];
+  const answerOf = isOAuth(route) ? oauthFailure : failureAnswer;
+  return Object.fromEntries(groups.map(([status, group]) => [String(status), answerOf(status, group)]));
+}
+
+/** The codes by the status that a client of OAuth gets. */
+function oauthGroups(codes: readonly ErrorCode[]): [number, ErrorCode[]][] {
+  const groups = new Map<number, ErrorCode[]>();
+  for (const [status, group] of codesByStatus(codes))
+    for (const code of group) {
+      const own = oauthError({ code, status, details: undefined }).status;
+      groups.set(own, [...(groups.get(own) ?? []), code]);
+    }
+  return [...groups];
+}
+
+function oauthFailure(status: number, codes: readonly ErrorCode[]): Answer {
+  const text = { type: 'string' } as const;
+  const error = {
+    ...text,
+    enum: [...new Set(codes.map((code) => oauthError({ code, status, details: undefined }).error))],
+  };
+  return {
+    description: sentences[status] ?? 'Refused.',
+    headers: { ...refs('x-request-id'), ...(status === 429 || status === 503 ? refs('Retry-After') : {}) },
+    content: { 'application/json': { schema: exact({ error, error_description: text, request_id: text }) } },
+    'x-postern-codes': codes,
+  };
+}
+
 function failureAnswer(status: number, codes: readonly ErrorCode[]): Answer {
   const challenges = status === 401 || codes.includes('forbidden_scope');
   return {
@@ -320,7 +371,7 @@ const keyHeaders = { ...limitHeaders, ...refs('postern-key-expires-at') };
 
 /** The reference is copied, indexed and scanned, so it must contain nothing that looks like a key (contract 10.16). */
 function refuseLiveLookingKeys(document: OpenApi): void {
-  const found = /[a-z]+_(?:pat|svc)_[0-9A-Za-z]{20,}/.exec(JSON.stringify(document));
+  const found = /[a-z]+_(?:pat|svc|fed)_[0-9A-Za-z]{20,}/.exec(JSON.stringify(document));
   if (found)
     throw new Error(`An OpenAPI example holds a key-shaped value (${found[0].slice(0, 12)}…); mask it.`);
 }

@@ -21,14 +21,18 @@ export function curlOf(
     `curl${method === 'get' ? '' : ` -X ${method.toUpperCase()}`} '${url}${query === '' ? '' : `?${query}`}'`,
     ...credential(operation, method, origin),
     ...(sendsEtag(operation) ? ['-H "If-Match: $ETAG"'] : []),
-    ...(body === undefined
-      ? []
-      : [
-          "-H 'Content-Type: application/json'",
-          `-d '${compact(JSON.stringify(body, null, 2)).replaceAll("'", "'\\''")}'`,
-        ]),
+    ...(body === undefined ? [] : sent(operation, body)),
   ];
   return lines.join(' \\\n  ');
+}
+
+function sent({ requestBody }: Operation, body: unknown): string[] {
+  const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+  if (requestBody?.content['application/json'] === undefined)
+    return Object.entries(body as object).map(
+      ([name, value]) => `--data-urlencode ${quoted(`${name}=${value}`)}`,
+    );
+  return ["-H 'Content-Type: application/json'", `-d ${quoted(compact(JSON.stringify(body, null, 2)))}`];
 }
 
 /** A key wherever keys are accepted, because that is what a script has. */

@@ -1,4 +1,5 @@
 import { type ErrorCode, errorRegistry, statusOf } from '../../../core/errors.ts';
+import { formType } from '../oauth-answers.ts';
 import { isAnyRequestsCode } from '../openapi/codes.ts';
 import type { Answer, HttpMethod, JsonSchema, OpenApi, Operation, Parameter } from '../openapi/types.ts';
 import { curlOf, needsSession, sendsEtag } from './curl.ts';
@@ -16,7 +17,8 @@ export function operationSection(
 ): Html {
   const { schemas } = document.components;
   const id = operation.operationId;
-  const content = operation.requestBody?.content['application/json'];
+  const { content: bodies = {} } = operation.requestBody ?? {};
+  const content = bodies['application/json'] ?? bodies[formType];
   const body = content === undefined ? undefined : (content.example ?? sampleOf(content.schema, schemas));
   const [status, success] = successOf(operation);
   const words = [method, path, id, operation.summary, operation.tags[0], operation['x-postern-scope']]
@@ -108,6 +110,10 @@ function dataOf(answer: Answer | undefined): JsonSchema | undefined {
 function answerFields(document: OpenApi, status: string, answer: Answer | undefined, id: string): Html {
   const data = dataOf(answer);
   const { schemas } = document.components;
+  const whole = answer?.content?.['application/json']?.schema;
+  if (data === undefined && whole !== undefined && resolved(whole, schemas).properties !== undefined)
+    return html`<h4>Response ${status}</h4>
+<details><summary>Fields</summary>${schemaTable(whole, schemas, `Response of ${id}`)}</details>`;
   if (data === undefined) {
     const types = Object.keys(answer?.content ?? {}).map((type) => html` <code>${type}</code>`);
     if (types.length === 0) return html`<h4>Response ${status}</h4><p>No body.</p>`;

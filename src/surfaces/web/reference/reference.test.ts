@@ -3,6 +3,7 @@ import Fastify from 'fastify';
 import { describe, expect, test } from 'vitest';
 import { sampleRoutes } from '../../../../test/sample-routes.ts';
 import { errorCodes } from '../../../core/errors.ts';
+import { exchangeRoute } from '../../../features/federation/routes.ts';
 import { buildOpenApi } from '../openapi/openapi.ts';
 import { html } from '../html.ts';
 import { inline, json } from './prose.ts';
@@ -11,7 +12,7 @@ import { sampleOf } from './sample.ts';
 import { typeOf } from './schema-table.ts';
 
 const document = buildOpenApi({
-  routes: sampleRoutes,
+  routes: [...sampleRoutes, exchangeRoute({ exchanges: { exchange: () => Promise.reject(new Error()) } })],
   version: '1.2.3',
   serverUrl: 'https://postern.example',
 });
@@ -74,6 +75,13 @@ describe('a sample', () => {
   test('names a thing that could exist where its path has a hole', () => {
     expect(shown('revokeKey')).toContain('/api/v2/tokens/kD3f9Q2mZx81');
     expect(page).toContain('The key’s public id, 12 characters, as in lists.');
+  });
+
+  test('of a form sends its fields, and shows an answer without the envelope', () => {
+    expect(shown('exchangeIdToken')).toContain("--data-urlencode 'audience=9sWm3RtY6bHc'");
+    expect(shown('exchangeIdToken')).not.toContain('Content-Type');
+    expect(page).toContain('issued_token_type');
+    expect(page).not.toContain('A file: <code>application/json</code>');
   });
 
   test('of a change that needs If-Match says where the value comes from', () => {

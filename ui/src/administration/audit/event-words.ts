@@ -14,6 +14,8 @@ export const eventWords: Readonly<Record<EventName, string>> = {
   'api_key.dead_use': 'Inactive key used',
   'api_key.value_erased': 'Key value erased',
   'api_key.trust_changed': 'Trust rules of a key changed',
+  'api_key.exchanged': 'ID token exchanged, or exchanged token ended',
+  'api_key.exchange_refused': 'Exchange of an ID token refused',
   'api_key.imported': 'Key imported',
   'auth.denied': 'Refused',
   'auth.throttled': 'Address throttled',

@@ -1,0 +1,86 @@
+import type { Exchange } from '../../core/caller.ts';
+import { type Sql, sql } from '../../platform/database/sql.ts';
+import type { Key } from './key.ts';
+import type { TrustRule } from './trust-rule.ts';
+
+/**
+ * The SQL of exchanged_tokens and used_id_tokens. An exchange also reads its key and rules here, in one statement: pipelines
+ * exchange far more often than people change a key.
+ */
+export type NewExchangedToken = Exchange & {
+  readonly digest: string;
+  readonly keyId: string;
+  readonly ruleId: string;
+};
+
+/** What decides whether a key can be used now. */
+type KeyState = Pick<Key, 'type' | 'name' | 'expiresAt' | 'expiryRecordedAt' | 'revokedAt'>;
+
+export type ExchangedTokenStore = {
+  /** The key, and its rules in the order in which they were added. */
+  findKey(keyId: string): Promise<(KeyState & { readonly rules: readonly TrustRule[] }) | undefined>;
+  /** The key, when it has the rule. Neither can be changed by others until the transaction ends. */
+  holdKey(keyId: string, ruleId: string): Promise<KeyState | undefined>;
+  isUsed(issuer: string, jti: string): Promise<boolean>;
+  /**
+   * Stores the token. With `once`, only if the ID token was not used before: otherwise false. Waits for a transaction that
+   * uses it now.
+   */
+  insert(token: NewExchangedToken, once: OneUse | null): Promise<boolean>;
+  find(digest: string): Promise<(Exchange & { readonly keyId: string }) | undefined>;
+  /** False: there is no such token any more. */
+  remove(digest: string): Promise<boolean>;
+  /** Removes what has ended. */
+  prune(now: number): Promise<void>;
+};
+
+/** `until`: no rule accepts the ID token from then on. */
+type OneUse = { readonly jti: string; readonly until: number };
+
+const state = sql`k.type, k.name, k.expires_at, k.expiry_recorded_at, k.revoked_at`;
+
+export function exchangedTokenStore(db: Sql): ExchangedTokenStore {
+  return {
+    findKey: (keyId) =>
+      sql<KeyState & { readonly rules: readonly TrustRule[] }>`
+        select ${state},
+               (select coalesce(jsonb_agg(jsonb_build_object(
+                         'id', t.id, 'issuer', t.issuer, 'claims', t.claims, 'maxTtlMinutes', t.max_ttl_minutes,
+                         'maxAgeMinutes', t.max_age_minutes, 'singleUse', t.single_use) order by t.position), '[]')
+                  from api_key_trust t where t.key_id = k.id) as rules
+          from api_keys k where k.id = ${keyId}`.first(db),
+    holdKey: (keyId, ruleId) =>
+      sql<KeyState>`
+        select ${state} from api_keys k join api_key_trust t on t.key_id = k.id
+         where k.id = ${keyId} and t.id = ${ruleId} for share of k, t`.first(db),
+    async isUsed(issuer, jti) {
+      const row = await sql`select 1 from used_id_tokens where issuer = ${issuer} and jti = ${jti}`.first(db);
+      return row !== undefined;
+    },
+    async insert({ digest, keyId, ruleId, issuer, repository, ref, run, expiresAt }, once) {
+      const columns = sql`digest, key_id, rule_id, issuer, repository, ref, run, expires_at`;
+      const values = sql`
+        decode(${digest}::text, 'hex'), ${keyId}::text, ${ruleId}::text, ${issuer}::text, ${repository}::text,
+        ${ref}::text, ${run}::text, ${new Date(expiresAt)}::timestamptz`;
+      if (once === null)
+        return (await sql`insert into exchanged_tokens (${columns}) select ${values}`.run(db)) > 0;
+      const inserted = await sql`
+        with used as (
+          insert into used_id_tokens (issuer, jti, expires_at) values (${issuer}, ${once.jti}, ${new Date(once.until)})
+          on conflict (issuer, jti) do nothing returning 1)
+        insert into exchanged_tokens (${columns}) select ${values} from used`.run(db);
+      return inserted > 0;
+    },
+    find: (digest) =>
+      sql<Exchange & { readonly keyId: string }>`
+        select key_id, issuer, repository, ref, run, expires_at from exchanged_tokens
+         where digest = decode(${digest}, 'hex')`.first(db),
+    async remove(digest) {
+      return (await sql`delete from exchanged_tokens where digest = decode(${digest}, 'hex')`.run(db)) > 0;
+    },
+    async prune(now) {
+      await sql`delete from exchanged_tokens where expires_at <= ${new Date(now)}`.run(db);
+      await sql`delete from used_id_tokens where expires_at <= ${new Date(now)}`.run(db);
+    },
+  };
+}
