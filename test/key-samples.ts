@@ -18,6 +18,7 @@ export function keySamples(): KeySample[] {
   const service = app.generate('service', systemRandom).value;
   const other = keyFormat('acme2').generate('service', systemRandom).value;
   const upload = app.generateUploadToken(systemRandom).value;
+  const exchanged = app.generateExchangedToken(systemRandom).value;
   const hex = '0af3'.repeat(10);
   const lastChanged = personal.slice(0, -1) + (personal.endsWith('A') ? 'B' : 'A');
   return [
@@ -25,6 +26,7 @@ export function keySamples(): KeySample[] {
     { title: 'a service key', text: `key: "${service}"`, keys: [service] },
     { title: 'a key of another product word', text: `KEY=${other};`, keys: [other] },
     { title: 'the token of an upload', text: `Bearer ${upload}`, keys: [upload] },
+    { title: 'an exchanged token', text: `Bearer ${exchanged}`, keys: [exchanged] },
     { title: 'an older personal key', text: `app_pat_${hex}`, keys: [`app_pat_${hex}`] },
     { title: 'an older service key', text: `(app_svc_${hex})`, keys: [`app_svc_${hex}`] },
     { title: 'a key behind another word', text: `TOKEN_${personal}`, keys: [personal] },
@@ -44,6 +46,7 @@ export function keySamples(): KeySample[] {
     { title: 'another separator', text: personal.replaceAll('_', '-'), keys: [] },
     { title: 'an older key in capitals', text: `app_pat_${hex.toUpperCase()}`, keys: [] },
     { title: 'an older key that is cut off', text: `app_svc_${hex.slice(1)}`, keys: [] },
+    { title: 'an exchanged token that is cut off', text: `app_fed_${hex}`, keys: [] },
     { title: 'an id of an upload', text: `upl_${upload.slice(8, 28)}`, keys: [] },
     { title: 'a commit hash behind the name of a service', text: `web_svc_${hex}`, keys: [] },
     { title: 'a token of GitHub', text: `github_pat_${'1'.repeat(22)}_${'a'.repeat(59)}`, keys: [] },

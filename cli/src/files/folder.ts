@@ -39,7 +39,7 @@ export type LeftOut = {
 };
 const bytesAtOnce = 1024 * 1024;
 /** Text that follows the product word in every key (docs/reference/contract.md#4-keys). */
-const keyMiddles = ['_pat_', '_svc_', '_upl_'];
+const keyMiddles = ['_pat_', '_svc_', '_fed_', '_upl_'];
 const overlap = 4;
 
 /**

@@ -13,12 +13,13 @@ test.each(keySamples())('$title: it finds what the server takes for a key', ({ t
 });
 
 test('the position, the type and the form are said, and never the secret', () => {
-  const [, service, , upload, older] = keySamples();
-  const text = `é\r\n  ${service?.text}\n\n${older?.text}\n${upload?.keys[0]}`;
+  const [, service, , upload, exchanged, older] = keySamples();
+  const text = `é\r\n  ${service?.text}\n\n${older?.text}\n${upload?.keys[0]}\n${exchanged?.keys[0]}`;
   expect(findKeys(text, 'app')).toEqual([
     { line: 2, column: 9, key: shown(service?.keys[0] ?? ''), type: 'service', form: 'current' },
     { line: 4, column: 1, key: 'app_pat_', type: 'personal', form: 'older' },
     { line: 5, column: 1, key: shown(upload?.keys[0] ?? ''), type: 'upload', form: 'current' },
+    { line: 6, column: 1, key: shown(exchanged?.keys[0] ?? ''), type: 'exchanged', form: 'current' },
   ]);
 });
 

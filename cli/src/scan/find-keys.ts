@@ -6,8 +6,8 @@ export type Finding = {
   readonly line: number;
   readonly column: number;
   readonly key: string;
-  /** `upload`: the one-time token of an upload. */
-  readonly type: 'personal' | 'service' | 'upload';
+  /** `exchanged`: a token that a pipeline got for its ID token. `upload`: the one-time token of an upload. */
+  readonly type: 'personal' | 'service' | 'exchanged' | 'upload';
   /** `older`: the form of imported keys, which has neither a public part nor a checksum. */
   readonly form: 'current' | 'older';
 };
@@ -27,10 +27,11 @@ export function findKeys(text: string, word: string): Finding[] {
   const findings: Finding[] = [];
   let line = 1;
   let lineStart = 0;
-  for (const match of text.matchAll(/_(pat|svc|upl)_([0-9A-Za-z]{40,})/g)) {
+  for (const match of text.matchAll(/_(pat|svc|fed|upl)_([0-9A-Za-z]{40,})/g)) {
     const [, kind = '', body = ''] = match;
+    const isOfKey = kind === 'pat' || kind === 'svc';
     const found =
-      current(text, match.index, body) ?? (kind === 'upl' ? undefined : older(text, match.index, body, word));
+      current(text, match.index, body) ?? (isOfKey ? older(text, match.index, body, word) : undefined);
     if (found === undefined) continue;
     for (let end = text.indexOf('\n', lineStart); end !== -1 && end < found.start; ) {
       line += 1;
@@ -57,7 +58,12 @@ export function isKey(text: string): boolean {
   return findKeys(text, word).some(({ line, column }) => line === 1 && column === 1);
 }
 
-const types: Readonly<Record<string, Finding['type']>> = { pat: 'personal', svc: 'service', upl: 'upload' };
+const types: Readonly<Record<string, Finding['type']>> = {
+  pat: 'personal',
+  svc: 'service',
+  fed: 'exchanged',
+  upl: 'upload',
+};
 
 type Found = { readonly start: number; readonly form: Finding['form'] };
 

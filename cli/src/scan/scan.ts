@@ -41,13 +41,14 @@ export async function scan(paths: readonly string[], word: string, io: Io): Prom
     found.push(...findKeys(text, word).map((one) => ({ path, ...one })));
   }
 
-  const lines = found.map(({ path, line, column, key, type, form }) =>
-    [
+  const lines = found.map(({ path, line, column, key, type, form }) => {
+    const noun = type === 'upload' || type === 'exchanged' ? 'token' : 'key';
+    return [
       `${printable(path)}:${line}:${column}`,
       `${key}…`,
-      `${form === 'older' ? 'older ' : ''}${type} ${type === 'upload' ? 'token' : 'key'}`,
-    ].join('\t'),
-  );
+      `${form === 'older' ? 'older ' : ''}${type} ${noun}`,
+    ].join('\t');
+  });
   return {
     data: found,
     text: lines.map((line) => `${line}\n`).join(''),
