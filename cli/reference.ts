@@ -60,9 +60,15 @@ With \`--json\`, stdout has \`{ok, data, error: {code, message, hint, requestId}
 | \`POSTERN_URL\` | The server, such as \`https://postern.example.com\`. Only an address of this machine may be http |
 | \`POSTERN_KEY\` | The key |
 | \`POSTERN_KEY_FILE\` | A file that holds the key |
+| \`POSTERN_KEY_ID\` | The id of a federated key, without any other credential: the job signs in with its ID token |
+| \`POSTERN_ID_TOKEN\` | The ID token, such as from \`id_tokens\` of GitLab |
+| \`POSTERN_ID_TOKEN_FILE\` | A file that holds the ID token, such as a projected token of Kubernetes. It is read again at each exchange |
 
 A credential belongs to one origin: where a context and \`POSTERN_URL\` name two servers, nothing is sent. A redirect is not followed.
 A key is never an argument, because the history of the shell and the list of processes would show it.
+
+In GitHub Actions a job with \`permissions: { id-token: write }\` needs neither of the last two: \`postern\` asks the runner for an ID token.
+It exchanges the ID token for a token of the key, again when less than a minute of it remains, and stores neither. [Guide](../how-to/publish-from-a-pipeline-without-a-secret.md).
 
 ## Exit codes
 

@@ -101,7 +101,7 @@ const olderClient =
 
 /** operationId → why there is no verb. Routes that only a browser session, a git server or a pod can call need no entry. */
 export const withoutVerb: Readonly<Record<string, string>> = {
-  exchangeIdToken: 'For a pipeline, which has an ID token and no credential yet.',
+  exchangeIdToken: 'Every verb makes this request in a pipeline with POSTERN_KEY_ID.',
   startUpload: stepOfAnUpload,
   getUpload: stepOfAnUpload,
   sendContent: stepOfAnUpload,

@@ -127,6 +127,7 @@ function groupOf(program: Command, groups: Map<string, Command>, name: string): 
 const afterHelp = `
 Every flag has an opposite: --no-spa for --spa.
 postern login signs in. Without it, POSTERN_URL names the server, and POSTERN_KEY or POSTERN_KEY_FILE gives the key.
+A pipeline needs no key: POSTERN_KEY_ID names a federated key, and the job has an ID token.
 
 Exit codes:
 ${exitCodes.map(([code, meaning]) => `  ${code}  ${meaning}`).join('\n')}`;

@@ -78,5 +78,6 @@ const byStatus: Readonly<Record<number, ExitCode>> = {
 /** The exit code for a refusal of the server. */
 export function exitCodeOf(status: number, code: string): ExitCode {
   if (code === 'quota_exceeded') return 6;
+  if (code === 'invalid_grant') return 4;
   return byStatus[status] ?? 1;
 }

@@ -89,7 +89,7 @@ async function publishFolder(
   }
 
   async function publish(files: readonly HashedFile[], spa: boolean): Promise<Result> {
-    const word = /^([a-z][a-z0-9]*)_(?:pat|svc)_/.exec(session.credential ?? '')?.[1] ?? 'app';
+    const word = /^([a-z][a-z0-9]*)_(?:pat|svc|fed)_/.exec(session.credential ?? '')?.[1] ?? 'app';
     const { ttl } = await checkFiles(files, { unreadable: found.unreadable, word, call });
     if (options.expires !== undefined && options.expires > ttl.maxHours)
       throw wrongUsage(`--expires is longer than the ${ttl.maxHours} hours that a site may have.`);
@@ -214,7 +214,7 @@ function isRefusal(error: unknown): boolean {
 }
 
 function isServiceKey(credential: string | undefined): boolean {
-  return /^[a-z][a-z0-9]*_svc_/.test(credential ?? '');
+  return /^[a-z][a-z0-9]*_(?:svc|fed)_/.test(credential ?? '');
 }
 
 function refuseOtherVisibility({ id, visibility }: Site, options: DeployOptions): void {

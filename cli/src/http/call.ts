@@ -19,7 +19,7 @@ export type OpenCaller = {
 export async function openCaller(io: Io, options: CallerOptions): Promise<OpenCaller> {
   const isSilent = options.quiet === true || options.json === true;
   const chatter = isSilent ? { ...io, err: () => undefined, errIsTerminal: false } : io;
-  const session = await openSession(io, options);
+  const session = await openSession(chatter, options);
   if (session.credential === undefined) throw notSignedIn();
   return {
     session,

@@ -9,11 +9,13 @@ export function originOf(address: string, from: string): string {
     throw wrongUsage(`${from} contains a credential.`, 'Remove the part before the @.');
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '')
     throw wrongUsage(`${from} has a path.`, `Write only ${url.origin}.`);
-  if (url.protocol === 'http:' && !isLoopback(url.hostname))
+  if (!isProtected(url))
     throw wrongUsage(`${from} is not https.`, 'Only an address of this machine may be http.');
   return url.origin;
 }
 
-function isLoopback(hostname: string): boolean {
-  return /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+/** Whether the network cannot read what is sent there: https, or an address of this machine. */
+export function isProtected({ protocol, hostname }: URL): boolean {
+  const isLoopback = /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback);
 }

@@ -12,7 +12,7 @@ export type Session = {
   readonly origin: string;
   /** A key or an access token; undefined = the request is sent without a credential. */
   readonly credential: string | undefined;
-  /** The access token of a context, which ends while a verb waits; absent = a credential that stays the same. */
+  /** The access token of a context or an exchanged token, which end while a verb waits; absent = a credential that stays the same. */
   readonly renew?: () => Promise<string>;
 };
 
@@ -34,19 +34,45 @@ export type Pagination = {
 const maxWaitSeconds = 60;
 const maxAttempts = 3;
 
-/**
- * Sends the request; waits and repeats it where the server says when to. 429 and 503 mean that nothing was done, so a
- * change is repeated too. @throws Failure
- */
+/** @throws Failure */
 export async function send(
   session: Session,
   request: ApiRequest,
   io: Pick<Io, 'err' | 'wait'>,
 ): Promise<Answer> {
+  return await answerOf(await sendWithRetries(session, request, io));
+}
+
+/** A form for a route of OAuth, which needs no credential, and whose answer has no envelope. @throws Failure */
+export async function sendForm(
+  origin: string,
+  path: string,
+  form: Readonly<Record<string, string>>,
+  io: Pick<Io, 'err' | 'wait'>,
+): Promise<Readonly<Record<string, unknown>>> {
+  const body = {
+    kind: 'bytes',
+    type: 'application/x-www-form-urlencoded',
+    bytes: Buffer.from(new URLSearchParams(form).toString()),
+  } as const;
+  const session = { origin, credential: undefined };
+  const response = await sendWithRetries(session, { method: 'POST', path, body }, io);
+  return Object(await response.json().catch(() => undefined));
+}
+
+/**
+ * Sends the request; waits and repeats it where the server says when to. 429 and 503 mean that nothing was done, so a
+ * change is repeated too. @throws Failure, unless the response is a success
+ */
+async function sendWithRetries(
+  session: Session,
+  request: ApiRequest,
+  io: Pick<Io, 'err' | 'wait'>,
+): Promise<Response> {
   for (let attempt = 1; ; attempt += 1) {
     const response = await sendOnce(session, request);
     reportVersion(session, response.headers.get(versionHeader), io);
-    if (response.ok) return await answerOf(response);
+    if (response.ok) return response;
     const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
     const isLast = attempt === maxAttempts || !(seconds <= maxWaitSeconds);
     if ((response.status !== 429 && response.status !== 503) || isLast) throw await refusalOf(response);
@@ -59,13 +85,13 @@ export async function send(
 
 /** Which version of the server answers; every response has it. */
 export const versionHeader = 'postern-version';
-const reported = new WeakSet<Session>();
+const reported = new Set<string>();
 
-/** Once for each verb: other versions have other routes. The command line never updates itself. */
-function reportVersion(session: Session, version: string | null, { err }: Pick<Io, 'err'>): void {
-  if (version === null || version === verbs.version || reported.has(session)) return;
-  reported.add(session);
-  err(`${versionsDiffer(version)} ${session.origin}/cli/postern.mjs has the version of the server.\n`);
+/** Once for each server: other versions have other routes. The command line never updates itself. */
+function reportVersion({ origin }: Session, version: string | null, { err }: Pick<Io, 'err'>): void {
+  if (version === null || version === verbs.version || reported.has(origin)) return;
+  reported.add(origin);
+  err(`${versionsDiffer(version)} ${origin}/cli/postern.mjs has the version of the server.\n`);
 }
 
 export function versionsDiffer(version: string): string {
@@ -175,7 +201,7 @@ async function refusalOf(response: Response): Promise<Failure> {
     message = `The server answered ${status}.`,
     hint,
     details,
-  } = envelope.error ?? {};
+  } = errorIn(envelope);
   return new Failure(code, exitCodeOf(status, code), message, {
     hint: hint ?? null,
     requestId: envelope.request_id ?? response.headers.get('x-request-id'),
@@ -187,8 +213,16 @@ type Envelope = {
   readonly request_id?: string;
   readonly data?: unknown;
   readonly metadata?: { readonly pagination?: Pagination };
-  readonly error?: { code?: string; message?: string; hint?: string; details?: unknown } | null;
+  readonly error?: EnvelopeError | string | null;
+  readonly error_description?: string;
 };
+
+type EnvelopeError = { code?: string; message?: string; hint?: string; details?: unknown };
+
+/** Routes of OAuth have the code and its text beside each other (RFC 6749 section 5.2). */
+function errorIn({ error, error_description: message = '' }: Envelope): EnvelopeError {
+  return typeof error === 'string' ? { code: error, message } : (error ?? {});
+}
 
 function asEnvelope(value: unknown): Envelope {
   // Every JSON response of the API has this shape; another server's fails at the field that is missing.

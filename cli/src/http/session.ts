@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { type Context, type ContextFile, contextFile, contextNamed } from './contexts.ts';
 import { Failure, wrongUsage } from '../core/failure.ts';
 import type { Io } from '../core/io.ts';
+import { exchangedToken } from './exchange.ts';
 import { originOf } from './origin.ts';
 import type { Session } from './send.ts';
 import { freshAccessToken } from './tokens.ts';
@@ -28,11 +29,16 @@ export async function openServer(
 export async function openSession(io: Io, options: SessionOptions): Promise<Session> {
   const { origin, name, context, file } = await openServer(io, options);
   const key = await givenKey(io, options.keyStdin === true);
-  if (key !== undefined || context === undefined || name === undefined) return { origin, credential: key };
-  if (context.credential?.kind === 'key') return { origin, credential: context.credential.key };
-  if (context.credential === null) return { origin, credential: undefined };
-  const renew = async () => await freshAccessToken(file, name, io);
-  return { origin, credential: await renew(), renew };
+  if (key !== undefined) return { origin, credential: key };
+  const stored = context?.credential ?? null;
+  if (stored?.kind === 'key') return { origin, credential: stored.key };
+  const renew =
+    stored === null || name === undefined
+      ? exchangedToken(origin, io)
+      : async () => await freshAccessToken(file, name, io);
+  return renew === undefined
+    ? { origin, credential: undefined }
+    : { origin, credential: await renew(), renew };
 }
 
 function serverOf(url: string | undefined, context: Context | undefined, name: string | undefined): string {
@@ -77,6 +83,6 @@ export function credentialFrom(text: string, source: string): string {
 
 export function notSignedIn(): Failure {
   return new Failure('authentication_required', 4, 'No credential is given.', {
-    hint: 'Set POSTERN_KEY or POSTERN_KEY_FILE, or sign in: postern login',
+    hint: 'Set POSTERN_KEY or POSTERN_KEY_FILE, or POSTERN_KEY_ID in a pipeline, or sign in: postern login',
   });
 }

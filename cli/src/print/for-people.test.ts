@@ -71,6 +71,18 @@ test('whoami names the account that is signed in', () => {
   );
 });
 
+test('whoami says that a job signed in with its ID token', () => {
+  const data = {
+    principal: { name: 'deploys' },
+    authMethod: 'federated',
+    keyType: 'service',
+    keyName: 'deploys',
+  };
+  expect(forPeople('whoami', data)).toMatchObject({
+    'signed in with': 'an ID token, for the service key deploys',
+  });
+});
+
 test.each([
   ['2026-01-10T12:00:30.000Z', 'now'],
   ['2026-01-10T10:59:00.000Z', '1 hour ago'],

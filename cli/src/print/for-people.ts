@@ -47,8 +47,7 @@ const views: Readonly<Record<string, View>> = {
     ...others
   }) => ({
     name: principal,
-    'signed in with':
-      authMethod === 'api_key' ? `the ${wordOf(keyType)} key ${wordOf(keyName)}` : 'an access token',
+    'signed in with': signInText(authMethod, `the ${wordOf(keyType)} key ${wordOf(keyName)}`),
     scopes: effectiveScopes ?? scopes,
     repositories,
     roles: others['roles'],
@@ -104,6 +103,11 @@ function timeIn(text: string, now: number): string | undefined {
   const count = Math.floor(Math.abs(ms) / size);
   const distance = `${count} ${unit}${count === 1 ? '' : 's'}`;
   return ms > 0 ? `in ${distance}` : `${distance} ago`;
+}
+
+function signInText(method: unknown, key: string): string {
+  if (method === 'api_key') return key;
+  return method === 'federated' ? `an ID token, for ${key}` : 'an access token';
 }
 
 function wordOf(value: unknown): string {

@@ -85,6 +85,7 @@ export function llmsText(program: Command): string {
 > ${program.description()}
 
 Set POSTERN_URL to the server, and POSTERN_KEY or POSTERN_KEY_FILE to a key. A key is never an argument.
+In a pipeline, POSTERN_KEY_ID names a federated key, whose rules accept the ID token of the job.
 Add \`--json\` to each command: it prints \`{ok, data, error: {code, message, hint, requestId}}\`, also for a failure.
 \`--fields a,b\` prints only these fields. \`--dry-run\` changes nothing. Without a terminal no command asks; deletions need \`--yes\`.
 

@@ -113,7 +113,11 @@ async function signedInAs(session: Session, io: Io): Promise<string> {
   const answer = await send(session, { method: 'GET', path: '/auth/context?check=true' }, quiet);
   // The route list of the server gives this shape.
   const { principal, authMethod, keyName, effectiveScopes } = answer.data as Context;
-  const by = authMethod === 'api_key' ? `the key ${keyName ?? ''}` : 'an access token';
+  const ways: Readonly<Record<string, string>> = {
+    api_key: `the key ${keyName ?? ''}`,
+    federated: `an ID token for the key ${keyName ?? ''}`,
+  };
+  const by = ways[authMethod] ?? 'an access token';
   return `${principal.name ?? 'Unknown'}, by ${by}, with ${effectiveScopes?.join(' ') || 'no scope'}.`;
 }
 

@@ -39,14 +39,13 @@ export async function runVerb(
     ...(file === undefined ? {} : { file }),
     ...(ifMatch === undefined ? {} : { ifMatch }),
   });
-  const session = await openSession(io, options);
+  const session = await openSession(chatterOf(options, io), options);
   const isSentDryRun = verb.options.some(({ name }) => name === 'dryRun');
   if (options.dryRun && !isSentDryRun) return unsent(session, request);
   if (session.credential === undefined && verb.callers !== 'anyone') throw notSignedIn();
   if (verb.follows && options.follow) {
     if (options.paginate) throw wrongUsage('--follow and --paginate cannot be combined.');
-    const chatter = options.quiet ? { ...io, err: () => undefined } : io;
-    return { data: null, items: followLog(session, request, verb.columns ?? [], chatter) };
+    return { data: null, items: followLog(session, request, verb.columns ?? [], chatterOf(options, io)) };
   }
   if (verb.asks) await confirm([verb.summary, ...args].join(': '), options, io);
   const result = await sendAll(session, request, options, io);
@@ -75,7 +74,7 @@ export async function runApi(
     ...(options.ifMatch === undefined ? {} : { ifMatch: options.ifMatch }),
   };
   refuseSessionRoutes(request, sessionRoutes);
-  const session = await openSession(io, options);
+  const session = await openSession(chatterOf(options, io), options);
   if (options.dryRun) return unsent(session, request);
   return await sendAll(session, request, options, io);
 }
@@ -151,16 +150,16 @@ async function confirm(what: string, { yes }: VerbOptions, io: Io): Promise<void
   if (!(await isConfirmed(`${what}. Continue?`, io))) throw declined();
 }
 
+/** `io` without progress, which --quiet leaves out. */
+function chatterOf({ quiet }: VerbOptions, io: Io): Io {
+  return quiet ? { ...io, err: () => undefined } : io;
+}
+
 /** The response, or with `--paginate` the items of every page. */
-async function sendAll(
-  session: Session,
-  request: ApiRequest,
-  { paginate, quiet }: VerbOptions,
-  io: Io,
-): Promise<Result> {
-  const chatter = quiet ? { ...io, err: () => undefined } : io;
+async function sendAll(session: Session, request: ApiRequest, options: VerbOptions, io: Io): Promise<Result> {
+  const chatter = chatterOf(options, io);
   const first = await send(session, request, chatter);
-  if (!paginate || !Array.isArray(first.data)) return toResult(first);
+  if (!options.paginate || !Array.isArray(first.data)) return toResult(first);
   const items: unknown[] = [...first.data];
   for (let next = nextOf(first.pagination); next !== undefined; ) {
     const [path = '', search] = request.path.split('?');
