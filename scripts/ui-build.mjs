@@ -11,7 +11,7 @@ function servesUi(program, command = 'all') {
   return command.startsWith('-') || ['all', 'web', 'gateway', 'worker', 'drill'].includes(command);
 }
 
-/** Server files that the web app contains: the bounds and defaults of its documents, and the rules for file names. */
+/** Server files that the web app contains: the bounds and defaults of its documents and of trust rules, and the rules for file names. */
 const serverFiles = [
   'core/scopes.ts',
   'features/agents/agent-models.ts',
@@ -21,6 +21,9 @@ const serverFiles = [
   'features/environments/policy/environment-policy.ts',
   'features/keys/key-policy.ts',
   'features/keys/policy-schema.ts',
+  'features/keys/trust-rule.ts',
+  'features/keys/trust-schemas.ts',
+  'features/keys/trusted-issuer.ts',
   'features/people/login/access-config.ts',
   'features/sites/content/paths.ts',
   'features/sites/site/sites-config.ts',

@@ -5,14 +5,15 @@ import { allRoutes } from '../src/composition/all-routes.ts';
 import { version } from '../src/platform/version.ts';
 import { buildOpenApi } from '../src/surfaces/web/openapi/openapi.ts';
 import type { MediaType, OpenApi, Operation } from '../src/surfaces/web/openapi/types.ts';
-import { documentBounds } from './document-bounds.ts';
+import { documentBounds, trustBounds } from './document-bounds.ts';
 
 // Writes what the web app takes from the OpenAPI document: the API's requests and responses as TypeScript types, and the
-// bounds of the configuration documents.
+// bounds of the configuration documents and of trust rules.
 const serverUrl = 'https://postern.example';
 const document = buildOpenApi({ routes: await allRoutes(), version, serverUrl });
 await write('src/api/openapi.ts', await apiTypes(document));
 await write('src/administration/documents/bounds.ts', documentBounds(document));
+await write('src/keys/trust/bounds.ts', trustBounds(document));
 
 /**
  * A file that is current keeps its time, so that the web app is not built again. The file appears whole: two programs may

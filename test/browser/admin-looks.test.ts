@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { githubRule, gitlabRule, kubernetesRule, trustingAll } from '../api/federation/platforms.ts';
 import { upload } from '../api/sites/uploads.ts';
 import type { Person } from '../harness.ts';
 import { barriersOn, overflowOf } from './app-pages.ts';
@@ -51,10 +52,21 @@ beforeAll(async () => {
     const next =
       config === 'sites'
         ? { ...data.config, versions: { ...data.config.versions, retain: 5 } }
-        : { ...data.policy, rateLimitPerMinute: 700 };
+        : { ...data.policy, rateLimitPerMinute: 700, ...trustingAll };
     const headersOf = { 'if-match': headers['etag'] ?? '' };
     await call('PUT', `/config/${config}`, { as: root, headers: headersOf, body: next });
   }
+  const federated = await call('POST', '/tokens', {
+    as: root,
+    body: {
+      name: 'pipeline',
+      scopes: ['sites:write'],
+      repositoryAccess: { mode: 'all' },
+      credential: 'federated',
+      trust: [githubRule, { ...gitlabRule, claims: { ...gitlabRule.claims, namespace_path: hostile[4] } }],
+    },
+  });
+  await call('POST', `/tokens/${ids.service}/trust`, { as: root, body: kubernetesRule });
   const { services } = world.h.app;
   await services.alarms.flush();
   await services.usage.flush();
@@ -72,6 +84,7 @@ beforeAll(async () => {
     `/admin/service-keys/${ids.service}?span=month`,
     `/admin/service-keys/${ids.service}/narrow`,
     `/admin/service-keys/${key.id}`,
+    `/admin/service-keys/${federated.data.id}`,
     '/admin/user-keys?state=all',
     `/admin/user-keys/${ids.personal}?span=hour`,
     '/admin/access-controls',
@@ -121,25 +134,29 @@ testLooks(
 );
 
 /** The dialogs, each by the page and the button that opens it. */
-const dialogs = [
-  ['/admin/service-keys', `Revoke ${hostile[4]}`],
-  ['/admin/service-keys', 'Revoke reader'],
-  ['/admin/service-keys', 'Replace reader'],
-  ['/admin/user-keys', `Revoke ${hostile[4]}`],
-  ['/admin/users', 'New user'],
-  ['/admin/groups', 'New group'],
-  ['/admin/groups', `Delete ${hostile[4]}`],
-  ['/admin/repositories', 'Register a repository'],
-  ['/admin/repositories', 'Remove acme/website'],
-  ['/admin/sites/all', `Take down ${hostile[4]}`],
-  ['/admin/access-controls?view=history', 'Revert to the default'],
-] as const;
+const dialogs = () =>
+  [
+    ['/admin/service-keys', `Revoke ${hostile[4]}`],
+    ['/admin/service-keys', 'Revoke reader'],
+    ['/admin/service-keys', 'Replace reader'],
+    ['/admin/user-keys', `Revoke ${hostile[4]}`],
+    ['/admin/users', 'New user'],
+    ['/admin/groups', 'New group'],
+    ['/admin/groups', `Delete ${hostile[4]}`],
+    ['/admin/repositories', 'Register a repository'],
+    ['/admin/repositories', 'Remove acme/website'],
+    ['/admin/sites/all', `Take down ${hostile[4]}`],
+    ['/admin/access-controls?view=history', 'Revert to the default'],
+    [`/admin/service-keys/${ids.service}`, 'Add a rule'],
+    [`/admin/service-keys/${ids.service}`, 'Try an ID token'],
+    [`/admin/service-keys/${ids.service}`, 'Erase the value'],
+  ] as const;
 
 test.each(['light', 'dark'] as const)(
   'in %s, dialogs are accessible and fit a phone',
   async (colorScheme) => {
     const { page, context, complaints, at } = await open({ colorScheme, width: 360 });
-    for (const [path, button] of dialogs) {
+    for (const [path, button] of dialogs()) {
       await at(path);
       await page.getByRole('button', { name: button, exact: true }).click();
       await page.getByRole('dialog').waitFor();

@@ -32,7 +32,7 @@ export type FailedClaim = {
 };
 
 /** A job of GitHub gets an ID token for each request. GitLab and Kubernetes give one for a whole job, or for an hour. */
-const defaults: Readonly<Record<Preset, Pick<TrustRule, 'maxAgeMinutes' | 'singleUse'>>> = {
+export const presetDefaults: Readonly<Record<Preset, Pick<TrustRule, 'maxAgeMinutes' | 'singleUse'>>> = {
   github: { maxAgeMinutes: 10, singleUse: true },
   gitlab: { maxAgeMinutes: 60, singleUse: false },
   kubernetes: { maxAgeMinutes: 60, singleUse: false },
@@ -40,10 +40,11 @@ const defaults: Readonly<Record<Preset, Pick<TrustRule, 'maxAgeMinutes' | 'singl
 };
 
 /** Claims that a rule must name: one of each group. Names can be used again after a deletion, so GitHub has ids. */
-const required: Readonly<Record<Exclude<Preset, 'other'>, readonly (readonly string[])[]>> = {
+export const requiredClaims: Readonly<Record<Preset, readonly (readonly string[])[]>> = {
   github: [['repository_id'], ['repository_owner_id'], ['ref', 'environment']],
   gitlab: [['project_id'], ['ref'], ['ref_type'], ['ref_protected']],
   kubernetes: [['/kubernetes.io/namespace'], ['/kubernetes.io/serviceaccount/name']],
+  other: [],
 };
 
 /** A `*` at the end of these stands for any text. */
@@ -71,7 +72,7 @@ export function toTrustRule(issuers: readonly TrustedIssuer[], asked: TrustReque
       message: `${first?.field}: ${first?.problem}`,
       details: { fields: problems.slice(0, 20) },
     });
-  const { maxAgeMinutes, singleUse } = defaults[issuer.preset];
+  const { maxAgeMinutes, singleUse } = presetDefaults[issuer.preset];
   return {
     issuer: asked.issuer,
     claims: asked.claims,
@@ -94,8 +95,7 @@ function problemsIn(preset: Preset, claims: TrustRule['claims']): Problem[] {
     const problem = problemOfName(name) ?? problemOfText(name, text);
     return problem === null ? [] : [{ field: `claims.${name}`, problem }];
   });
-  const missing =
-    preset === 'other' ? [] : required[preset].filter((group) => !group.some((name) => names.includes(name)));
+  const missing = requiredClaims[preset].filter((group) => !group.some((name) => names.includes(name)));
   return [
     ...ofClaims,
     ...missing.map((group) => ({

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { exchangeRefusals as reasonsOfServer } from '../../../src/features/keys/exchange-refusals.ts';
+import { exchangeRefusals } from '../keys/detail/event-words.ts';
 import { actorInWords, eventInWords, reasonInWords } from './audit/event-words.ts';
 import { modelSections } from './agents/model-fields.ts';
 import { bounds } from './documents/bounds.ts';
@@ -42,6 +44,15 @@ test('the first events of the audit log are shown in plain words', () => {
   expect(eventInWords({ ...setUp, reason: null })).toBe('Account created');
   // An error's code is what one searches for.
   expect(reasonInWords('forbidden_scope')).toBeUndefined();
+});
+
+test('events of ID tokens and trust rules are shown in plain words, with the reason of a refusal', () => {
+  const exchanged = { event: 'api_key.exchanged', reason: null };
+  expect(eventInWords(exchanged)).toBe('ID token exchanged');
+  expect(eventInWords({ ...exchanged, reason: 'exposed' })).toBe('Exchanged token exposed, and ended');
+  expect(eventInWords({ event: 'api_key.trust_changed', reason: 'removed' })).toBe('Trust rule removed');
+  expect(Object.keys(exchangeRefusals).toSorted()).toEqual(Object.keys(reasonsOfServer).toSorted());
+  for (const reason of Object.keys(reasonsOfServer)) expect(reasonInWords(reason)).toMatch(/^[A-Z]/);
 });
 
 test.each([

@@ -11,6 +11,20 @@ export const managedKeys = (query: Query<'/tokens'>) =>
     placeholderData: keepPreviousData,
   });
 
+/** The issuers of the key policy. */
+export const trustedIssuers = queryOptions({
+  queryKey: ['admin', 'keys', 'issuers'],
+  staleTime: 0,
+  queryFn: async ({ signal }) =>
+    (await dataOf(api.GET('/config/api-keys', { signal }))).policy.federation.issuers,
+});
+
+export const trustRulesOf = (id: string) =>
+  queryOptions({
+    queryKey: ['admin', 'keys', 'trust', id],
+    queryFn: ({ signal }) => dataOf(api.GET('/tokens/{id}/trust', { params: { path: { id } }, signal })),
+  });
+
 export const keyTotals = (query: Query<'/tokens/totals'>) =>
   queryOptions({
     queryKey: ['admin', 'keys', 'totals', query],

@@ -59,9 +59,11 @@ export function useKeyForm({ mistakes, send }: KeyForm) {
 /** Moves the focus to the first field with an error, or to the server's message about the whole form. */
 function focusFirst(form: HTMLFormElement | null, found: FieldErrors): void {
   const first = fields.find((field) => found[field] !== undefined);
-  const target =
-    first === undefined ? '[role="alert"]' : `[data-field="${first}"] :is(input, button):enabled`;
-  const element = form?.querySelector<HTMLElement>(target);
+  const inField = (one: string) => form?.querySelector<HTMLElement>(`[data-field="${first}"] ${one}`);
+  const element =
+    first === undefined
+      ? form?.querySelector<HTMLElement>('[role="alert"]')
+      : (inField('[aria-invalid="true"]') ?? inField(':is(input, button):enabled'));
   element?.focus();
   element?.scrollIntoView({ block: 'center' });
 }

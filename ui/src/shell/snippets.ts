@@ -86,3 +86,88 @@ export function gitlabJob(to: DeployTo): string {
     - ${fetchCommandLine()}
     - node postern.mjs ${deployWith(to)}`;
 }
+
+/** A job that exchanges its ID token for a token of a service key. */
+export type PipelineJob = {
+  readonly keyId: string;
+  /** Whether the key may publish; otherwise the job only shows what the key may do. */
+  readonly canPublish: boolean;
+  /** The claims of a trust rule that the job fits. */
+  readonly claims: Readonly<Record<string, string>>;
+};
+
+/** A site belongs to the key that created it, so a job creates it. */
+export const createSite = 'node postern.mjs sites create --name NAME --visibility public --fields id';
+
+function commandOf({ canPublish }: PipelineJob): string {
+  return `node postern.mjs ${canPublish ? deployWith({ siteId: 'SITE_ID', isServiceKey: true }) : 'whoami'}`;
+}
+
+/** A job for GitHub Actions without a secret: the command line gets the ID token of the job. */
+export function githubPipeline(job: PipelineJob): string {
+  const { environment } = job.claims;
+  const isNamed = environment !== undefined && !environment.endsWith('*');
+  return `publish:
+  runs-on: ubuntu-latest${isNamed ? `\n  environment: ${JSON.stringify(environment)}` : ''}
+  permissions: { contents: read, id-token: write }
+  steps:
+    - uses: actions/checkout@v5
+    - uses: actions/setup-node@v5
+      with: { node-version: 24 }
+    - run: npm ci && npm run build
+    - run: |
+        ${fetchCommandLine()}
+        ${commandOf(job)}
+      env:
+        POSTERN_URL: ${location.origin}
+        POSTERN_KEY_ID: ${job.keyId}`;
+}
+
+/** The same for GitLab, which puts the ID token into a variable. */
+export function gitlabPipeline(job: PipelineJob): string {
+  return `publish:
+  image: node:24
+  id_tokens:
+    POSTERN_ID_TOKEN:
+      aud: ${location.origin}
+  variables:
+    POSTERN_URL: ${location.origin}
+    POSTERN_KEY_ID: ${job.keyId}
+  script:
+    - npm ci && npm run build
+    - ${fetchCommandLine()}
+    - ${commandOf(job)}`;
+}
+
+/** The same for Kubernetes, which puts the ID token into a file. IMAGE has Node, curl and the folder `dist`. */
+export function kubernetesPipeline(job: PipelineJob): string {
+  const namespace = job.claims['/kubernetes.io/namespace'] ?? 'NAMESPACE';
+  const account = job.claims['/kubernetes.io/serviceaccount/name'] ?? 'SERVICE_ACCOUNT';
+  return `apiVersion: batch/v1
+kind: Job
+metadata: { name: publish, namespace: ${JSON.stringify(namespace)} }
+spec:
+  template:
+    spec:
+      serviceAccountName: ${JSON.stringify(account)}
+      restartPolicy: Never
+      containers:
+        - name: publish
+          image: IMAGE
+          command: ["sh", "-ec"]
+          args:
+            - |
+              ${fetchCommandLine()}
+              ${commandOf(job)}
+          env:
+            - { name: POSTERN_URL, value: "${location.origin}" }
+            - { name: POSTERN_KEY_ID, value: "${job.keyId}" }
+            - { name: POSTERN_ID_TOKEN_FILE, value: /var/run/postern/token }
+          volumeMounts:
+            - { name: id-token, mountPath: /var/run/postern, readOnly: true }
+      volumes:
+        - name: id-token
+          projected:
+            sources:
+              - serviceAccountToken: { path: token, audience: "${location.origin}", expirationSeconds: 3600 }`;
+}

@@ -1,4 +1,5 @@
 import type { Query } from '../../api/contract.ts';
+import { exchangeRefusals } from '../../keys/detail/event-words.ts';
 
 export type EventName = NonNullable<Query<'/audit/events'>['event']>;
 
@@ -98,12 +99,21 @@ export function isEventName(name: string): name is EventName {
   return Object.hasOwn(eventWords, name);
 }
 
+/** Events that mean different things, by name and reason. */
+const wordsByReason: Readonly<Record<string, string>> = {
+  'api_key.exchanged ': 'ID token exchanged',
+  'api_key.exchanged revoked': 'Exchanged token ended by its job',
+  'api_key.exchanged exposed': 'Exchanged token exposed, and ended',
+  'api_key.trust_changed added': 'Trust rule added',
+  'api_key.trust_changed removed': 'Trust rule removed',
+  'user.created first_administrator': 'First administrator created',
+};
+
 type Told = { readonly event: string; readonly reason: string | null };
 
 /** A name from an older version is shown unchanged. */
 export function eventInWords({ event, reason }: Told): string {
-  if (event === 'user.created' && reason === 'first_administrator') return 'First administrator created';
-  return isEventName(event) ? eventWords[event] : event;
+  return wordsByReason[`${event} ${reason ?? ''}`] ?? (isEventName(event) ? eventWords[event] : event);
 }
 
 /** Labels of reasons. A refusal has the code of its error instead, which is shown unchanged. */
@@ -139,10 +149,19 @@ const reasonWords: Readonly<Record<string, string>> = {
   link_added: 'A link was added',
   link_changed: 'A link was changed or moved',
   link_removed: 'A link was deleted',
+  ...Object.fromEntries(
+    Object.entries(exchangeRefusals).map(([reason, words]) => [reason, withCapital(words)]),
+  ),
   // The event already says so.
+  added: '',
   changed: '',
+  removed: '',
   reverted: '',
 };
+
+function withCapital(words: string): string {
+  return `${words[0]?.toUpperCase()}${words.slice(1)}`;
+}
 
 export function reasonInWords(reason: string): string | undefined {
   return reasonWords[reason];

@@ -1,7 +1,7 @@
 import type { DocumentProps } from './document-api.ts';
 import { entriesInWords, fieldsOf, nameOf, valueInWords } from './fields.ts';
 import styles from './documents.module.css';
-import type { Difference } from './values.ts';
+import { type Difference, sameValue } from './values.ts';
 
 type Props = Pick<DocumentProps, 'sections'> & { readonly of: readonly Difference[] };
 
@@ -16,7 +16,11 @@ export function Differences({ of: found, sections }: Props) {
           <li key={path}>
             <b>{nameOf(sections, path)}</b>
             {Array.isArray(before) && Array.isArray(after) ? (
-              <ListChange before={entriesInWords(field, before)} after={entriesInWords(field, after)} />
+              <ListChange
+                before={entriesInWords(field, before)}
+                after={entriesInWords(field, after)}
+                isSameSet={isSameSet(before, after)}
+              />
             ) : (
               <span>
                 <del>{valueInWords(field, before)}</del> <span aria-hidden="true">→</span>{' '}
@@ -30,8 +34,20 @@ export function Differences({ of: found, sections }: Props) {
   );
 }
 
+function isSameSet(before: readonly unknown[], after: readonly unknown[]): boolean {
+  const sorted = (entries: readonly unknown[]) => entries.map((one) => JSON.stringify(one)).toSorted();
+  return sameValue(sorted(before), sorted(after));
+}
+
+type ListProps = {
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+  /** Only the order differs. Otherwise, entries with the same text may differ in what the text leaves out. */
+  readonly isSameSet: boolean;
+};
+
 /** The entries that were added to a list and removed from it. */
-function ListChange({ before, after }: { before: readonly string[]; after: readonly string[] }) {
+function ListChange({ before, after, isSameSet }: ListProps) {
   const gone = before.filter((one) => !after.includes(one));
   const come = after.filter((one) => !before.includes(one));
   return (
@@ -47,7 +63,7 @@ function ListChange({ before, after }: { before: readonly string[]; after: reado
           with <ins>{come.join(', ')}</ins>
         </>
       )}
-      {gone.length + come.length === 0 && 'reordered'}
+      {gone.length + come.length === 0 && (isSameSet ? 'reordered' : 'entries changed')}
     </span>
   );
 }

@@ -11,7 +11,7 @@ import type { Made } from './after-change.tsx';
 import type { Current, DocumentProps } from './document-api.ts';
 import styles from './documents.module.css';
 import { FieldRow } from './field-row.tsx';
-import { type Field, fieldsOf, mistakeIn, nameOf, type Section } from './fields.ts';
+import { type Field, fieldsOf, mistakesIn, nameOf, type Section } from './fields.ts';
 import { Review } from './review.tsx';
 import { at, type Difference, differences, rebased, type Tree, withAt } from './values.ts';
 
@@ -63,10 +63,9 @@ export function Editor({ api, sections, current, onMade }: EditorProps) {
   }
 
   function review(): void {
-    const mistakes = fieldsOf(sections).flatMap((field) => {
-      const mistake = mistakeIn(field, at(draft, field.path));
-      return mistake === undefined ? [] : [[field.path, mistake] as const];
-    });
+    const mistakes = fieldsOf(sections).flatMap((field) =>
+      Object.entries(mistakesIn(field, at(draft, field.path))),
+    );
     if (mistakes.length > 0) return complain(Object.fromEntries(mistakes));
     setReviewing(true);
   }
@@ -152,9 +151,10 @@ function errorsInside(path: string, errors: Errors): Errors {
   return Object.fromEntries(inside.map(([one, error]) => [one.slice(path.length + 1), error]));
 }
 
-/** Models show the errors inside them themselves. */
+/** Rows show the errors inside them themselves. */
 function errorOf({ path, kind }: Field, errors: Errors): string | undefined {
-  return errors[path] ?? (kind === 'models' ? undefined : Object.values(errorsInside(path, errors))[0]);
+  const hasRows = kind === 'models' || kind === 'issuers';
+  return errors[path] ?? (hasRows ? undefined : Object.values(errorsInside(path, errors))[0]);
 }
 
 type PartProps = {

@@ -1,6 +1,7 @@
 import { Checkbox, NumberInput, SegmentedControl, Switch, TagsInput, Textarea } from '@mantine/core';
 import { useId } from 'react';
 import { ModelRows } from '../agents/model-rows.tsx';
+import { IssuerRows } from '../policy/issuer-rows.tsx';
 import styles from './documents.module.css';
 import { type Field, inDays, unitFor, valueInWords } from './fields.ts';
 import { SizeInput } from './size-input.tsx';
@@ -135,6 +136,12 @@ function Control({ field, value, said, hasError, errorsInside, onChange }: Contr
       return (
         <div {...said} role="group">
           <ModelRows value={value} errors={errorsInside} onChange={onChange} />
+        </div>
+      );
+    case 'issuers':
+      return (
+        <div {...said} role="group">
+          <IssuerRows bounds={field} value={value} errors={errorsInside} onChange={onChange} />
         </div>
       );
     case 'choices':

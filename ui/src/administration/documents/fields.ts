@@ -1,12 +1,14 @@
 import type { Schemas } from '../../api/contract.ts';
 import { hoursInWords } from '../../shell/time.ts';
 import { bytesInWords } from '../../shell/bytes.ts';
+import { issuerInWords, issuersOf, mistakesInIssuers } from '../policy/issuers.ts';
 
 /** A setting's values and its default, from the server's schema: bounds.ts, which the build writes. */
 export type Bounds = { readonly standard: unknown } & (
   | { readonly kind: 'switch' | 'numbers' | 'words' | 'models' }
   | { readonly kind: 'number' | 'bytes'; readonly min: number; readonly max: number }
   | { readonly kind: 'choices' | 'choice'; readonly choices: readonly string[] }
+  | { readonly kind: 'issuers'; readonly maxEntries: number; readonly maxCharacters: number }
   | { readonly kind: 'text'; readonly maxCharacters: number }
 );
 
@@ -86,6 +88,7 @@ export function valueInWords(field: Field | undefined, value: unknown): string {
 }
 
 export function entriesInWords(field: Field | undefined, entries: readonly unknown[]): string[] {
+  if (field?.kind === 'issuers') return issuersOf(entries).map(issuerInWords);
   return field?.kind === 'models' ? modelsOf(entries).map(modelInWords) : entries.map(String);
 }
 
@@ -111,13 +114,14 @@ function inBrackets(text: string | undefined): string {
   return text === undefined ? '' : ` (${text})`;
 }
 
-/** Checks a value before it is sent. The server checks everything again. */
-export function mistakeIn(field: Field, value: unknown): string | undefined {
-  if (field.kind !== 'number' && field.kind !== 'bytes') return undefined;
+/** Checks a value before it is sent, and returns its mistakes by their paths. The server checks everything again. */
+export function mistakesIn(field: Field, value: unknown): Readonly<Record<string, string>> {
+  if (field.kind === 'issuers') return mistakesInIssuers(field.path, value);
+  if (field.kind !== 'number' && field.kind !== 'bytes') return {};
   const { min, max } = field;
-  if (typeof value === 'number' && value >= min && value <= max) return undefined;
+  if (typeof value === 'number' && value >= min && value <= max) return {};
   const say = (bound: number) => (field.kind === 'bytes' ? bytesInWords(bound) : bound.toLocaleString());
-  return `Enter a number from ${say(min)} to ${say(max)}.`;
+  return { [field.path]: `Enter a number from ${say(min)} to ${say(max)}.` };
 }
 
 /** Units are plural; one of them is not. */

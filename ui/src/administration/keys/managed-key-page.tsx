@@ -14,7 +14,8 @@ import { Usage } from '../../keys/detail/usage.tsx';
 import type { Key } from '../../keys/key-words.ts';
 import { useServerNow } from '../now.ts';
 import { TextLink } from '../text-link.tsx';
-import { homeOf, type ManagedHome } from './managed-key-words.ts';
+import { canBeReplaced, homeOf, type ManagedHome } from './managed-key-words.ts';
+import { Pipelines } from './pipelines/pipelines.tsx';
 import { ReplaceKey } from './replace-key.tsx';
 import { RevokeServiceKey, RevokeUserKeys } from './revoke-keys.tsx';
 import { keyAt } from '../../keys/queries.ts';
@@ -96,7 +97,7 @@ function Whole({ of: key, now, home, tab, onTab }: PageProps & { of: Key; now: n
             Narrow
           </Button>
         )}
-        {key.type === 'service' && key.replacedBy === null && key.replaces === null && (
+        {canBeReplaced(key) && (
           <Button variant="default" onClick={() => setStep('replace')}>
             Replace
           </Button>
@@ -106,7 +107,7 @@ function Whole({ of: key, now, home, tab, onTab }: PageProps & { of: Key; now: n
         </Button>
       </KeyHead>
       <Exposed of={key} now={now} home={home}>
-        {key.type === 'service' && key.replacedBy === null && key.replaces === null && (
+        {canBeReplaced(key) && (
           <Button size="xs" variant="default" onClick={() => setStep('replace')}>
             Replace the exposed key
           </Button>
@@ -119,7 +120,15 @@ function Whole({ of: key, now, home, tab, onTab }: PageProps & { of: Key; now: n
       <div className={shared['stack']}>
         <Facts of={key} now={now} reader="administrator">
           {key.type === 'personal' ? <Owner of={key} /> : <Creator of={key} />}
+          {key.type === 'service' && (
+            <Fact name="Value">
+              {key.credential === 'federated'
+                ? 'None: pipelines prove who they are'
+                : 'Stored where it is used'}
+            </Fact>
+          )}
         </Facts>
+        {key.type === 'service' && <Pipelines of={key} now={now} />}
         <Usage home={home} id={key.id} now={now} span={tab.span} onSpan={onTab} />
         <Timeline home={home} id={key.id} now={now} />
       </div>

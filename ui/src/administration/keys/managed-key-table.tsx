@@ -11,7 +11,7 @@ import { Scopes, Standing } from '../../keys/standing.tsx';
 import common from '../admin.module.css';
 import { type KeyOrder, keyOrders, type KeySort } from './managed-key-order.ts';
 import styles from './managed-key-table.module.css';
-import { homeOf, isUnused, unusedWords } from './managed-key-words.ts';
+import { canBeReplaced, homeOf, isUnused, unusedWords } from './managed-key-words.ts';
 import { usagesOf } from '../../keys/queries.ts';
 
 type TableProps = {
@@ -131,6 +131,7 @@ function Row({
       <td data-label="State">
         <span className={common['badges']}>
           <Standing of={standing} />
+          {key.credential === 'federated' && <Badge color="gray">No value</Badge>}
           {isUnused(key, now) && <Badge color="yellow">{unusedWords}</Badge>}
           <Rotation of={key} among={keys} />
         </span>
@@ -139,7 +140,7 @@ function Row({
       <td>
         {key.status === 'active' && (
           <span className={common['rowButtons']}>
-            {onReplace !== undefined && key.replacedBy === null && key.replaces === null && (
+            {onReplace !== undefined && canBeReplaced(key) && (
               <Button
                 variant="default"
                 size="xs"

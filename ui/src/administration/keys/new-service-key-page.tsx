@@ -29,7 +29,8 @@ const servicePolicy = queryOptions({
       lifetime: lifetime.service,
       repositories: { allowAll: repositories.service.allowAll, maxSelected: repositories.maxSelected },
     };
-    return { ...policy, clockOffsetMs: Date.parse(mine.data.serverTime) - Date.now() };
+    const clockOffsetMs = Date.parse(mine.data.serverTime) - Date.now();
+    return { policy: { ...policy, clockOffsetMs }, issuers: data.policy.federation.issuers };
   },
 });
 
@@ -37,11 +38,18 @@ const servicePolicy = queryOptions({
 export function NewServiceKeyPage() {
   const prefill = route.useSearch();
   const navigate = useNavigate();
-  const { data: policy, error, refetch } = useQuery(servicePolicy);
+  const { data, error, refetch } = useQuery(servicePolicy);
+  const policy = data?.policy;
+  const refreshed = () => queryClient.invalidateQueries({ queryKey: ['admin', 'keys'] });
 
   async function finish(): Promise<void> {
-    await queryClient.invalidateQueries({ queryKey: ['admin', 'keys'] });
+    await refreshed();
     await navigate({ to: '/admin/service-keys', ignoreBlocker: true });
+  }
+
+  async function showKey(id: string): Promise<void> {
+    await refreshed();
+    await navigate({ to: '/admin/service-keys/$id', params: { id } });
   }
 
   return (
@@ -65,12 +73,12 @@ export function NewServiceKeyPage() {
           </Anchor>
         </Alert>
       )}
-      {policy !== undefined && (
+      {data !== undefined && (
         <FreshSignIn>
           <NewKeyForm
-            policy={policy}
+            policy={data.policy}
             prefill={prefill}
-            isForService
+            forService={{ issuers: data.issuers, onFederated: showKey }}
             onCreate={(body) => dataOf(api.POST('/tokens', { body }))}
             onStored={finish}
           />

@@ -1,7 +1,8 @@
 import { api, dataOf, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import type { Current, DocumentApi, Version } from '../documents/document-api.ts';
-import type { Tree } from '../documents/values.ts';
+import { at, type Tree, withAt } from '../documents/values.ts';
+import { issuersOf, sentIssuer } from './issuers.ts';
 import { PolicyImpact } from './policy-impact.tsx';
 
 /** The key policy, read and changed as a document. */
@@ -48,9 +49,10 @@ export const policyApi: DocumentApi = {
   trial: 'Create a key, or send one request with a key of the type that you changed.',
 };
 
-function toPolicy(tree: Tree): Schemas['KeyPolicy'] {
+function toPolicy(tree: Tree): Schemas['KeyPolicyInput'] {
+  const path = 'federation.issuers';
   // Edited from a policy the server sent; it checks every field again, and what it refuses is shown beside it.
-  return tree as Schemas['KeyPolicy'];
+  return withAt(tree, path, issuersOf(at(tree, path)).map(sentIssuer)) as Schemas['KeyPolicyInput'];
 }
 
 function toVersion({ version, changedAt, changedBy, policy }: Schemas['KeyPolicyVersion']): Version {

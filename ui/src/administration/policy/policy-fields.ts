@@ -60,6 +60,17 @@ export const policySections = sectionsOf(bounds.KeyPolicy, [
     'At most 10 years: 87,600 hours. Service keys may live longer than the 720 hours of personal keys.',
   ),
   {
+    title: 'Pipelines',
+    says: 'A pipeline can use a service key without its value: the platform signs an ID token for the job, and Postern exchanges it. Trust rules of each key say which jobs it accepts.',
+    fields: [
+      {
+        path: 'federation.issuers',
+        label: 'Trusted issuers',
+        says: 'The platforms whose ID tokens the rules may accept. Without its issuer, a rule accepts nothing, and the tokens of its jobs end.',
+      },
+    ],
+  },
+  {
     title: 'Limits',
     says: 'How many keys and requests. Changes take effect everywhere within a second.',
     fields: [

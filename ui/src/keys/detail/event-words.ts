@@ -13,6 +13,19 @@ const deeds: Readonly<Record<string, string>> = {
   'api_key.exposed': 'Seen where no key may appear',
   'api_key.dead_use': 'Used after it stopped working, and refused',
   'api_key.imported': 'Imported from an older installation',
+  'api_key.value_erased': 'The value was erased for ever',
+  'api_key.trust_changed': 'A trust rule was added',
+};
+
+/** Why an ID token was not exchanged; the last part of a sentence about it. */
+export const exchangeRefusals: Readonly<Record<string, string>> = {
+  unknown_issuer: 'the key policy does not list its issuer',
+  bad_signature: 'no key of its issuer verifies its signature',
+  stale: 'it has expired, is not valid yet, or is too old',
+  audience: 'its audience is not exactly this installation',
+  claim: 'no trust rule accepts its claims',
+  replayed: 'it was exchanged before',
+  key_inactive: 'the key is not active, or service keys are switched off',
 };
 
 /** What the key did to a site; its id follows. */
@@ -47,9 +60,21 @@ export function deedOf(event: Event): string {
     return 'No longer suspended: the account may be used again';
   if (event.event === 'api_key.suspended' && event.reason === 'owner_without_role')
     return 'Suspended, because the account lost the role user';
+  if (event.event === 'api_key.trust_changed' && event.reason === 'removed')
+    return 'A trust rule was removed';
+  if (event.event === 'api_key.exchanged') return exchangeOf(event);
+  if (event.event === 'api_key.exchange_refused')
+    return `An ID token was refused: ${exchangeRefusals[event.reason ?? ''] ?? event.reason ?? 'unknown'}${times}`;
   const siteDeed = siteDeeds[event.event];
   if (siteDeed !== undefined) return `${siteDeed} ${event.target.id}`;
   return environmentDeeds[event.event] ?? `${deeds[event.event] ?? event.event}${times}`;
+}
+
+function exchangeOf({ reason, details: { repository, ref } }: Event): string {
+  if (reason === 'exposed') return 'A token of a pipeline was seen where no key may appear, and ended';
+  const whose = typeof repository === 'string' ? ` of ${repository}` : '';
+  if (reason === 'revoked') return `A pipeline${whose} ended its token`;
+  return `A pipeline${whose}${typeof ref === 'string' ? ` at ${ref}` : ''} got a token`;
 }
 
 /** The Environment that the key did something to. */
@@ -65,6 +90,7 @@ export function whoOf({ actor, event }: Event): string {
   return actor.name === null ? '' : `by ${actor.name}`;
 }
 
-export function isBad({ outcome, event }: Event): boolean {
-  return outcome !== 'success' || event === 'api_key.exposed';
+export function isBad({ outcome, event, reason }: Event): boolean {
+  const isExposed = event === 'api_key.exposed' || (event === 'api_key.exchanged' && reason === 'exposed');
+  return outcome !== 'success' || isExposed;
 }

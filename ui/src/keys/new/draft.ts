@@ -1,6 +1,7 @@
 import { ApiProblem, sentenceOf } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { type Access, accessFrom, scopesOf, touchesOnlySites } from './access.ts';
+import { mistakesInRule, requestOf, type RuleDraft } from '../trust/rule-draft.ts';
 import type { Prefill } from './prefill.ts';
 import { publicKeyIn } from './public-key.ts';
 
@@ -19,14 +20,18 @@ export type Draft = {
   readonly reach: 'selected' | 'all';
   readonly repositories: readonly string[];
   readonly expiry: Expiry;
+  /** Federated: the key has no value. Only a service key can be. */
+  readonly credential: Schemas['Key']['credential'];
+  /** The first trust rule of a federated key. Null: rules are added later. */
+  readonly rule: RuleDraft | null;
   /** The public key that was pasted; the value is encrypted to it. Null: the value is shown. */
   readonly publicKey: string | null;
 };
 
-export type Field = 'name' | 'scopes' | 'repositories' | 'expiry' | 'publicKey';
+export type Field = 'name' | 'scopes' | 'repositories' | 'expiry' | 'rule' | 'publicKey';
 export type FieldErrors = Readonly<Partial<Record<Field, string>>>;
 /** The fields in the order of the page. */
-export const fields: readonly Field[] = ['name', 'scopes', 'repositories', 'expiry', 'publicKey'];
+export const fields: readonly Field[] = ['name', 'scopes', 'repositories', 'expiry', 'rule', 'publicKey'];
 
 export function firstDraft(policy: Policy, { name = '', scopes = '', ttlHours }: Prefill): Draft {
   const hours =
@@ -39,6 +44,8 @@ export function firstDraft(policy: Policy, { name = '', scopes = '', ttlHours }:
     reach: 'selected',
     repositories: [],
     expiry: { kind: 'hours', hours },
+    credential: 'value',
+    rule: null,
     publicKey: null,
   };
 }
@@ -58,8 +65,7 @@ export function withSelection(draft: Draft, policy: Policy, isRegistryEmpty: boo
 }
 
 export function mistakesIn(draft: Draft, policy: Policy, now: number): FieldErrors {
-  const { name, access, reach, repositories, expiry, publicKey } = draft;
-  const read = publicKey === null ? undefined : publicKeyIn(publicKey);
+  const { name, access, reach, repositories, expiry } = draft;
   return {
     ...(name.trim() === '' ? { name: 'Give it a name, such as the script that will use it.' } : {}),
     ...(scopesOf(access).length === 0 ? { scopes: 'Choose at least one thing that the key may do.' } : {}),
@@ -67,8 +73,17 @@ export function mistakesIn(draft: Draft, policy: Policy, now: number): FieldErro
       ? { repositories: 'Choose at least one repository; an empty list does not mean all.' }
       : {}),
     ...mistakeInExpiry(expiry, policy, now),
-    ...(read !== undefined && 'mistake' in read ? { publicKey: read.mistake } : {}),
+    ...mistakeInCredential(draft),
   };
+}
+
+function mistakeInCredential({ credential, rule, publicKey }: Draft): FieldErrors {
+  if (credential === 'federated')
+    return rule !== null && Object.keys(mistakesInRule(rule)).length > 0
+      ? { rule: 'Correct the marked fields.' }
+      : {};
+  const read = publicKey === null ? undefined : publicKeyIn(publicKey);
+  return read !== undefined && 'mistake' in read ? { publicKey: read.mistake } : {};
 }
 
 export function mistakeInExpiry(expiry: Expiry, policy: Policy, now: number): FieldErrors {
@@ -83,17 +98,24 @@ export function mistakeInExpiry(expiry: Expiry, policy: Policy, now: number): Fi
   return at > now + maxMs ? { expiry: 'This is later than the policy allows.' } : {};
 }
 
-export function bodyOf(draft: Draft): Schemas['CreateKeyRequest'] {
-  const { name, access, reach, repositories, expiry, publicKey } = draft;
-  const read = publicKey === null ? undefined : publicKeyIn(publicKey);
+type Body = Schemas['CreateKeyRequest'] & Pick<Schemas['CreateServiceKeyRequest'], 'credential' | 'trust'>;
+
+export function bodyOf(draft: Draft): Body {
+  const { name, access, reach, repositories, expiry } = draft;
   return {
     name: name.trim(),
     scopes: scopesOf(access),
     repositoryAccess:
       reach === 'all' ? { mode: 'all' } : { mode: 'selected', repositories: [...repositories] },
     ...lifetimeOf(expiry),
-    ...(read !== undefined && 'sealTo' in read ? { sealTo: read.sealTo } : {}),
+    ...credentialOf(draft),
   };
+}
+
+function credentialOf({ credential, rule, publicKey }: Draft): Pick<Body, 'credential' | 'trust' | 'sealTo'> {
+  if (credential === 'federated') return { credential, trust: rule === null ? [] : [requestOf(rule)] };
+  const read = publicKey === null ? undefined : publicKeyIn(publicKey);
+  return read !== undefined && 'sealTo' in read ? { sealTo: read.sealTo } : {};
 }
 
 export function lifetimeOf(expiry: Expiry): { ttlHours?: number; expiresAt?: string } {
@@ -114,6 +136,7 @@ const fieldOfCode: Readonly<Partial<Record<ApiProblem['code'], Field>>> = {
   invalid_expiry: 'expiry',
   expiry_required: 'expiry',
   lifetime_too_long: 'expiry',
+  invalid_trust_rule: 'rule',
 };
 
 const fieldOfName: Readonly<Record<string, Field>> = {

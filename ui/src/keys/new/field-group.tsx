@@ -4,8 +4,8 @@ import type { Field } from './draft.ts';
 import styles from './new-key.module.css';
 
 type GroupProps = {
-  /** `overlap` is a field of the replacement only. */
-  field: Field | 'overlap';
+  /** `overlap` is a field of the replacement only; `credential` has no mistakes. */
+  field: Field | 'overlap' | 'credential';
   legend: string;
   description: string;
   error: string | undefined;

@@ -18,12 +18,16 @@ import {
   withSelection,
 } from './draft.ts';
 import { useKeyForm } from '../use-key-form.ts';
+import { mistakesInRule } from '../trust/rule-draft.ts';
+import type { Issuer } from '../trust/platforms.ts';
+import { CredentialField } from './credential-field.tsx';
 import { ExpiryField } from './expiry-field.tsx';
 import { IssuedDialog } from './issued-dialog.tsx';
 import styles from './new-key.module.css';
 import type { Prefill } from './prefill.ts';
 import { ReaderField } from './reader-field.tsx';
 import { RepositoryField } from './repository-field.tsx';
+import { RuleField } from './rule-field.tsx';
 import { ScopeField } from './scope-field.tsx';
 import { Summary } from './summary.tsx';
 import { repositoriesNamed } from '../../api/queries.ts';
@@ -35,11 +39,18 @@ type FormProps = {
   onCreate: (body: ReturnType<typeof bodyOf>) => Promise<Schemas['IssuedKey']>;
   /** Called when the user has stored the value and the page has dropped it. */
   onStored: () => Promise<void>;
-  isForService?: boolean;
+  /** For a service key, which may have no value. */
+  forService?: {
+    /** The issuers of the key policy. */
+    readonly issuers: readonly Issuer[];
+    /** Called when a key without a value is created. */
+    readonly onFederated: (id: string) => Promise<void>;
+  };
 };
 
 /** The form for a new key. Input survives every refusal. The key's value lives only in this form's state until it is stored. */
-export function NewKeyForm({ policy, prefill, onCreate, onStored, isForService = false }: FormProps) {
+export function NewKeyForm({ policy, prefill, onCreate, onStored, forService }: FormProps) {
+  const isForService = forService !== undefined;
   const [typed, setTyped] = useState<Draft>(() => firstDraft(policy, prefill));
   const registry = useQuery(repositoriesNamed(''));
   const isRegistryEmpty = registry.data?.data.length === 0;
@@ -54,6 +65,10 @@ export function NewKeyForm({ policy, prefill, onCreate, onStored, isForService =
     mistakes: () => mistakesIn(draft, policy, now),
     async send() {
       const made = await onCreate(bodyOf(draft));
+      if (made.credential === 'federated') {
+        announce('The key is created. It has no value.');
+        return await forService?.onFederated(made.id);
+      }
       setIssued(made);
       announce(
         made.sealed === undefined
@@ -118,11 +133,28 @@ export function NewKeyForm({ policy, prefill, onCreate, onStored, isForService =
         error={errors.expiry}
         onChange={(expiry) => change('expiry', { expiry })}
       />
-      <ReaderField
-        publicKey={draft.publicKey}
-        error={errors.publicKey}
-        onChange={(publicKey) => change('publicKey', { publicKey })}
-      />
+      {forService !== undefined && (
+        <CredentialField
+          credential={draft.credential}
+          issuers={forService.issuers}
+          onChange={(part) => change('rule', part)}
+        />
+      )}
+      {draft.credential === 'federated' ? (
+        <RuleField
+          rule={draft.rule}
+          issuers={forService?.issuers ?? []}
+          error={errors.rule}
+          mistakes={draft.rule === null || errors.rule === undefined ? {} : mistakesInRule(draft.rule)}
+          onChange={(rule) => change('rule', { rule })}
+        />
+      ) : (
+        <ReaderField
+          publicKey={draft.publicKey}
+          error={errors.publicKey}
+          onChange={(publicKey) => change('publicKey', { publicKey })}
+        />
+      )}
       <div className={styles['end']}>
         <Summary draft={draft} now={now} isRegistryEmpty={isRegistryEmpty} />
         {refusal !== undefined && <Problem error={refusal} />}

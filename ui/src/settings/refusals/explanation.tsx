@@ -6,13 +6,15 @@ import type { Schemas } from '../../api/contract.ts';
 import { exactly } from '../../shell/time.ts';
 import { Scopes } from '../../keys/standing.tsx';
 import styles from './refusals.module.css';
-import { myKey } from '../../keys/queries.ts';
+import { keyAt } from '../../keys/queries.ts';
 
 type Refusal = Schemas['KeyRefusal'];
 
 /** Shows why the server refused the request, what to do about it, and the facts. */
 export function Explanation({ of: refusal }: { of: Refusal }) {
-  const { data: key } = useQuery(myKey(refusal.keyId));
+  // Only administrators find refused exchanges, and only service keys have them.
+  const home = refusal.code === 'invalid_grant' ? '/admin/service-keys' : '/settings/keys';
+  const { data: key } = useQuery(keyAt(home, refusal.keyId));
   return (
     <section className={styles['card']} aria-label="Explanation">
       <div className={styles['what']}>
@@ -31,7 +33,7 @@ export function Explanation({ of: refusal }: { of: Refusal }) {
         <Fact name="Key">
           <Anchor
             inherit
-            renderRoot={(props) => <Link to="/settings/keys/$id" params={{ id: refusal.keyId }} {...props} />}
+            renderRoot={(props) => <Link to={`${home}/$id`} params={{ id: refusal.keyId }} {...props} />}
           >
             <bdi>{key?.name ?? refusal.keyId}</bdi>
           </Anchor>{' '}
