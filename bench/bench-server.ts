@@ -5,12 +5,14 @@ import { createApp } from '../src/composition/app.ts';
 import { readConfig } from '../src/config/read.ts';
 import { systemAuditContext } from '../src/core/caller.ts';
 import { defaultKeyPolicy } from '../src/features/keys/key-policy.ts';
+import type { TrustedIssuer } from '../src/features/keys/keys.ts';
 import type { SpendRequest } from '../src/features/rate-limit/rate-limit.ts';
 import { migrate } from '../src/platform/database/migrate.ts';
 import { type Sql, sql as sqlText } from '../src/platform/database/sql.ts';
 import { defineRoute } from '../src/platform/http.ts';
 import { openBackends } from '../src/composition/backends/backends.ts';
 import { keepTickShapes } from '../src/platform/tick-shapes.ts';
+import { githubRule } from '../test/api/federation/platforms.ts';
 
 // The whole server as npm start builds it, on the engines of the environment, with people and keys to measure with. One
 // extra route returns the same response to anyone, without key, limit and usage count. Started by server-process.ts.
@@ -120,7 +122,30 @@ async function writeRows(seconds: number): Promise<number> {
   return (await position()) - from;
 }
 
+/** More keys than exchanges need, because each may make 60 a minute. */
+const federatedKeys = 250;
+
+/** Lets `federatedKeys` new keys trust the jobs of one repository. */
+async function trust(issuer: TrustedIssuer): Promise<{ audience: string; keyIds: string[] }> {
+  const { etag, value } = await policies.read();
+  await policies.put(systemAuditContext, etag, { ...value, federation: { issuers: [issuer] } });
+  const keyIds: string[] = [];
+  for (let index = 0; index < federatedKeys; index += 1) {
+    const { id } = await keys.createFederated(systemAuditContext, {
+      name: 'deploy from CI',
+      scopes: ['repos:read', 'sites:write'],
+      repositoryAccess: { mode: 'all' },
+      ttlHours: 720,
+      trust: [{ issuer: issuer.url, claims: githubRule.claims, maxTtlMinutes: 15 }],
+    });
+    keyIds.push(id);
+  }
+  return { audience: config.uiUrl, keyIds };
+}
+
 process.on('message', (message) => {
+  if (typeof message === 'object' && message !== null && 'issuer' in message)
+    void trust(message.issuer as TrustedIssuer).then((trusting) => process.send?.(trusting));
   if (typeof message === 'number') void writeRows(message).then((bytes) => process.send?.(bytes));
   if (message === 'count') {
     process.send?.({ ...calls });

@@ -22,6 +22,7 @@ import { logReaders } from './e4-log-readers.ts';
 import { push } from './e5-push.ts';
 import { wake } from './e6-wake.ts';
 import { agents } from './m1-agents.ts';
+import { exchange } from './k1-exchange.ts';
 import { commandLine } from './c1-command-line.ts';
 import { uiBudget } from './ui-budget.ts';
 import { uiLists } from './ui-lists.ts';
@@ -48,6 +49,7 @@ const benches: Record<string, Bench> = {
   e4: logReaders,
   e5: push,
   e6: wake,
+  k1: exchange,
   c1: commandLine,
   m1: agents,
   ui: uiBudget,

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../scripts/local-servers.ts';
+import type { TrustedIssuer } from '../src/features/keys/keys.ts';
 import { loadCore, serverCore } from './load.ts';
 
 /** The server of bench-server.ts in a separate process, pinned to one core. */
@@ -18,6 +19,8 @@ export type BenchServer = {
   restJobs(): Promise<void>;
   /** Writes rows for `seconds`, beside the requests; the bytes of log that they took. */
   writeRows(seconds: number): Promise<number>;
+  /** Makes service keys without a value that trust one repository of this issuer. `audience`: of its ID tokens. */
+  trust(issuer: TrustedIssuer): Promise<{ readonly audience: string; readonly keyIds: readonly string[] }>;
   stop(): Promise<void>;
 };
 
@@ -42,6 +45,10 @@ export async function startServer(
     async writeRows(seconds) {
       child.send(seconds);
       return Number(await answerOf(child));
+    },
+    async trust(issuer) {
+      child.send({ issuer });
+      return (await answerOf(child)) as { audience: string; keyIds: string[] };
     },
     stop,
   };
