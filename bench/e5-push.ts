@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Browser } from '../test/faults/browser.ts';
 import { freePorts, startProgram } from '../test/faults/program.ts';
 import { newRepository } from '../test/git-repository.ts';
-import { fromGithub, githubPush } from '../test/git-webhooks.ts';
+import { fromGithub } from '../test/git-webhooks.ts';
 import { secondsFigure } from './e1-deploy.ts';
 import type { BenchOptions, Figure } from './figures.ts';
 import { call, commit, prepare, removeAll, settled } from './shop.ts';
@@ -60,11 +60,11 @@ export async function push({ quick }: BenchOptions): Promise<Figure[]> {
 }
 
 async function send(address: string, secret: string): Promise<void> {
-  const { headers } = fromGithub(secret);
+  const { headers, raw } = fromGithub(secret);
   const { status } = await fetch(address, {
     method: 'POST',
     headers: { ...headers, 'content-type': 'application/json' },
-    body: githubPush,
+    body: String(raw?.bytes),
   });
   if (status !== 202) throw new Error(`The webhook was answered with ${status}.`);
 }

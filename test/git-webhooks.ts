@@ -16,7 +16,7 @@ const before = '6113728f27ae82c7b1a177c8d03f9e96e0adf246';
 const after = 'da1560886d4f094c3e6c9ef40349f7d38b5d27d7';
 const author = { name: 'Grace', email: 'grace@example.com' };
 
-export const githubPush = JSON.stringify({
+const githubPush = JSON.stringify({
   ref: 'refs/heads/never-there',
   before,
   after,
