@@ -4,6 +4,7 @@ import {
   type ExchangeRefusal,
   failedClaims,
   type SigningKey,
+  tokenIdOf,
   type TrustedIssuer,
   type TrustRule,
 } from '../keys/keys.ts';
@@ -77,11 +78,10 @@ export function acceptingRule(
   rules: readonly TrustRule[],
   now: number,
 ): { readonly kind: 'accepted'; readonly rule: TrustRule; readonly jti: string | null } | RefusedIdToken {
+  const jti = tokenIdOf(claims);
   let reason: ExchangeRefusal = 'claim';
   for (const rule of rules) {
     if (rule.issuer !== issuer.url || failedClaims(issuer.preset, rule, claims).length > 0) continue;
-    const jti = isTokenId(claims['jti']) ? claims['jti'] : null;
-    // Without an id nobody can tell a second use.
     if (rule.singleUse && jti === null) continue;
     if (now - issuedAt <= rule.maxAgeMinutes * minute)
       return { kind: 'accepted', rule, jti: rule.singleUse ? jti : null };
@@ -134,10 +134,6 @@ function isOnlyAudience(aud: unknown, audience: string): boolean {
 function timeIn(claim: unknown): number | undefined {
   const isTime = typeof claim === 'number' && claim > 0 && claim <= latestSecond;
   return isTime ? claim * second : undefined;
-}
-
-function isTokenId(jti: unknown): jti is string {
-  return typeof jti === 'string' && /^[\x21-\x7e]{1,255}$/.test(jti);
 }
 
 function objectIn(bytes: Uint8Array): Claims | undefined {

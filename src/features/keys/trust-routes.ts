@@ -90,7 +90,7 @@ export function trustRoutes({ trust }: { trust: Trust }): Route[] {
       tag,
       summary: 'Compare the claims of an ID token with a trust rule',
       description:
-        'Changes nothing. Checks issuer, audience and the claims of the rule; signature and age need the token itself. Decode the token where it is, and send only its claims.',
+        'Changes nothing. Checks issuer, audience, the claims of the rule and, for a single use, `jti`; signature and age need the token itself. Decode the token where it is, and send only its claims.',
       policy: administratorSession,
       params: key,
       body: trustTrialSchema,

@@ -163,6 +163,12 @@ export function textOf(claims: object, name: string): string | null {
   return isText ? String(found) : null;
 }
 
+/** The id of an ID token. Null: it has none, so its second use cannot be recognized. */
+export function tokenIdOf(claims: object): string | null {
+  const jti = memberOf(claims, 'jti');
+  return typeof jti === 'string' && /^[\x21-\x7e]{1,255}$/.test(jti) ? jti : null;
+}
+
 function pointedAt(claims: object, pointer: string): unknown {
   let found: unknown = claims;
   for (const token of pointer.slice(1).split('/')) {

@@ -13,6 +13,7 @@ import {
   failedClaims,
   maxTrustRules,
   textOf,
+  tokenIdOf,
   toTrustRule,
   type TrustRequest,
   type TrustRule,
@@ -129,6 +130,15 @@ export function createTrust(deps: {
         ];
         return [
           ...always.filter(({ expected, found: text }) => text !== expected),
+          ...(rule.singleUse && tokenIdOf(found) === null
+            ? [
+                {
+                  claim: 'jti',
+                  expected: 'an id, because the rule allows one exchange of an ID token',
+                  found: textOf(found, 'jti'),
+                },
+              ]
+            : []),
           ...failedClaims(issuer.preset, rule, found),
         ];
       }

@@ -189,6 +189,7 @@ describe('rules', () => {
       iss: githubUrl,
       aud: 'http://localhost:3000',
       event_name: 'push',
+      jti: 'one-of-its-own',
     };
     const attempt = async (body: object) => (await trust(id, 'POST', body, '/try')).data;
     expect(await attempt({ claims })).toEqual({ accepted: true, failed: [] });
@@ -205,6 +206,11 @@ describe('rules', () => {
     });
     const other = { ...githubRule, claims: { ...githubRule.claims, ref: 'refs/heads/dev' } };
     expect(await attempt({ rule: other, claims: { ...claims, ref: 'refs/heads/dev' } })).toMatchObject({
+      accepted: true,
+    });
+    const { jti: _, ...unnamed } = claims;
+    expect((await attempt({ claims: unnamed })).failed).toMatchObject([{ claim: 'jti', found: null }]);
+    expect(await attempt({ rule: { ...githubRule, singleUse: false }, claims: unnamed })).toMatchObject({
       accepted: true,
     });
     const { id: bare } = await h.serviceKey();
