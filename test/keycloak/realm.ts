@@ -121,6 +121,15 @@ export async function openRealm(change: (realm: Answered) => void = () => undefi
       );
       return { access: String(answer['access_token']), refresh: String(answer['refresh_token']) };
     },
+    /** The access token of a service account, which has no person. */
+    async serviceToken(client: string, secret: string): Promise<string> {
+      const given = await form(`${issuer}/protocol/openid-connect/token`, {
+        grant_type: 'client_credentials',
+        client_id: client,
+        client_secret: secret,
+      });
+      return String(given['access_token']);
+    },
     async refresh(refreshToken: string, client = grantsClient): Promise<Json> {
       return await form(`${issuer}/protocol/openid-connect/token`, {
         grant_type: 'refresh_token',
