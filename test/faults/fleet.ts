@@ -37,11 +37,16 @@ type MemberOptions = {
 export type FleetOptions = {
   /** Options for Node. */
   readonly nodeOptions?: readonly string[];
+  /** The main file of web processes and workers. */
+  readonly main?: string;
 };
 
 export type Member = Program & { readonly ports: Ports };
 
-export async function startFleet(postgresBin: string, { nodeOptions }: FleetOptions = {}): Promise<Fleet> {
+export async function startFleet(
+  postgresBin: string,
+  { nodeOptions, main: mainOfAll }: FleetOptions = {},
+): Promise<Fleet> {
   const dataDir = mkdtempSync(join(tmpdir(), 'postern-fleet-'));
   const postgres = await startPostgres(postgresBin);
   const redis = await startRedis();
@@ -60,7 +65,7 @@ export async function startFleet(postgresBin: string, { nodeOptions }: FleetOpti
 
   async function start(
     workload: Exclude<Workload, 'all'>,
-    { ports, main }: MemberOptions = {},
+    { ports, main = workload === 'gateway' ? undefined : mainOfAll }: MemberOptions = {},
   ): Promise<Member> {
     const own = ports ?? (await freePorts());
     const role = workload === 'gateway' ? 'postern_gateway' : undefined;

@@ -167,7 +167,7 @@ async function moveIn(fleet: Fleet): Promise<LivedInFleet> {
 
 // Parsed JSON, changed a little and sent back.
 // oxlint-disable-next-line typescript/no-explicit-any
-async function widen(ada: Browser, path: string, change: (data: any) => object): Promise<void> {
+export async function widen(ada: Browser, path: string, change: (data: any) => object): Promise<void> {
   const { headers, data } = await ada.api('GET', path);
   const changed = await ada.api('PUT', path, change(data), { 'if-match': String(headers['etag']) });
   if (changed.status !== 200) throw new Error(`Answered ${changed.status}: ${changed.text}`);
