@@ -84,6 +84,12 @@ export class Browser {
     return await this.#request(method, `${this.origin}/api/v2${path}`, { headers, ...body });
   }
 
+  /** A request without a credential. @throws NoAnswer */
+  async post(path: string, { type, bytes }: { type: string; bytes: Buffer }): Promise<Reply> {
+    const sent = { headers: { 'content-type': type }, body: bytes };
+    return await this.#request('POST', `${this.origin}/api/v2${path}`, sent);
+  }
+
   /** Uploads bytes in the person's session. @throws NoAnswer */
   async upload(path: string, type: string, body: Buffer): Promise<Reply & Envelope> {
     return parsed(await this.#visitor.api('POST', path, body, { 'content-type': type }));

@@ -62,7 +62,8 @@ export async function hasCleanedUp(port: number): Promise<boolean> {
   return false;
 }
 
-async function withDatabase<T>(dataDir: string, work: (database: Database) => Promise<T>): Promise<T> {
+/** The embedded database of a folder that no server uses. */
+export async function withDatabase<T>(dataDir: string, work: (database: Database) => Promise<T>): Promise<T> {
   const folder = await ensureDatabaseFolder(dataDir, async () => {
     throw new Error('There is no database in this folder.');
   });

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Browser } from '../faults/browser.ts';
 import { createDice } from '../faults/ledger.ts';
 import { administrator, freePorts, runCommand, startAndKill, startProgram } from '../faults/program.ts';
+import { exchangeThroughKills } from './exchanges.ts';
 import {
   cleanUpThroughKills,
   cycles,
@@ -38,6 +39,17 @@ test(
   async () => {
     const installation = { dataDir: join(folder, 'sites'), ports: await freePorts() };
     const { acknowledged, problems } = await publishThroughKills(installation);
+    expect(problems).toEqual([]);
+    expect(acknowledged).toBeGreaterThan(cycles);
+  },
+  patienceMs,
+);
+
+test(
+  `FT-01 FE-08 ${cycles} kills while ID tokens are exchanged leave each exchange complete or not done`,
+  async () => {
+    const installation = { dataDir: join(folder, 'exchanges'), ports: await freePorts() };
+    const { acknowledged, problems } = await exchangeThroughKills(installation);
     expect(problems).toEqual([]);
     expect(acknowledged).toBeGreaterThan(cycles);
   },

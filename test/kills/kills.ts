@@ -26,7 +26,7 @@ export const patienceMs = 5 * 60_000 + cycles * 20_000;
 export const seed = Number(process.env['FAULT_SEED'] ?? Date.now() % 1_000_000);
 
 /** A signed-in administrator on a running server whose limits are out of the way. */
-async function setUp(installation: Installation): Promise<Browser> {
+export async function setUp(installation: Installation): Promise<Browser> {
   const program = await startProgram(installation);
   const browser = new Browser(program.origin);
   await browser.signIn(administrator.email, administrator.password);
@@ -102,7 +102,7 @@ export async function publishThroughKills(installation: Installation) {
   return { acknowledged: ledger.acknowledged, problems };
 }
 
-function tellOfKills(acknowledged: number, cut: Cut, problems: readonly string[]): void {
+export function tellOfKills(acknowledged: number, cut: Cut, problems: readonly string[]): void {
   const under = [...cut].map(([what, count]) => `${what} ${count}`).join(', ');
   tell(
     `${cycles} kills`,

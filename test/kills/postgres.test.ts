@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findPostgres } from '../../scripts/local-servers.ts';
 import { createDatabase, type PostgresServer, startPostgres } from '../faults/postgres-server.ts';
 import { freePorts, type Installation } from '../faults/program.ts';
+import { exchangeThroughKills } from './exchanges.ts';
 import { cycles, isCi, liveManyTimes, patienceMs, publishThroughKills } from './kills.ts';
 
 let folder: string;
@@ -45,6 +46,16 @@ describe.skipIf(!isCi && findPostgres() === undefined)('PostgreSQL', () => {
     `FT-01 ${cycles} kills while sites are published, replaced and deleted leave the old or the new version whole`,
     async () => {
       const { acknowledged, problems } = await publishThroughKills(await installationOn('killed_sites'));
+      expect(problems).toEqual([]);
+      expect(acknowledged).toBeGreaterThan(cycles);
+    },
+    patienceMs,
+  );
+
+  test(
+    `FT-01 FE-08 ${cycles} kills while ID tokens are exchanged leave each exchange complete or not done`,
+    async () => {
+      const { acknowledged, problems } = await exchangeThroughKills(await installationOn('killed_exchanges'));
       expect(problems).toEqual([]);
       expect(acknowledged).toBeGreaterThan(cycles);
     },
