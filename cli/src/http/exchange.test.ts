@@ -35,6 +35,10 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop();
 });
 
+/** An ID token, in which only the audience and the name of the job can be read. */
+const jwt = (name: string, aud: unknown = origin) =>
+  `head.${Buffer.from(JSON.stringify({ name, aud })).toString('base64url')}.signature`;
+
 type Reply = { status?: number; headers?: Record<string, string>; body?: unknown };
 
 async function listening(answer: (request: IncomingMessage) => Promise<Reply>): Promise<string> {
@@ -55,7 +59,7 @@ async function runner(reply: Reply = {}) {
   const asked: { url: string | undefined; authorization: string | undefined }[] = [];
   const address = await listening(async ({ url, headers: { authorization } }) => {
     asked.push({ url, authorization });
-    return { body: { count: 1, value: `head.claims${asked.length}.signature` }, ...reply };
+    return { body: { count: 1, value: jwt(`job ${asked.length}`) }, ...reply };
   });
   const env = {
     GITHUB_ACTIONS: 'true',
@@ -95,7 +99,7 @@ test('GitHub: the runner gives an ID token for this server, which becomes a toke
   expect(forms).toEqual([
     {
       grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
-      subject_token: 'head.claims1.signature',
+      subject_token: jwt('job 1'),
       subject_token_type: 'urn:ietf:params:oauth:token-type:id_token',
       audience: keyId,
     },
@@ -110,7 +114,7 @@ test('a token is used until less than a minute remains, and then there is anothe
   expect(await token()).toBe('token 1');
   now += 1;
   expect(await token()).toBe('token 2');
-  expect(sent()).toEqual(['head.claims1.signature', 'head.claims2.signature']);
+  expect(sent()).toEqual([jwt('job 1'), jwt('job 2')]);
 });
 
 test('a token that lasts only a minute is used for half of it', async () => {
@@ -138,30 +142,30 @@ test('requests at the same time share one exchange, and one that failed is not t
 });
 
 test('GitLab: the variable has the ID token', async () => {
-  expect(await tokensWith({ POSTERN_ID_TOKEN: 'of.the.job\n' })()).toBe('token 1');
-  expect(sent()).toEqual(['of.the.job']);
+  expect(await tokensWith({ POSTERN_ID_TOKEN: `${jwt('of it')}\n` })()).toBe('token 1');
+  expect(sent()).toEqual([jwt('of it')]);
 });
 
 test('Kubernetes: the file is read at each exchange, because its token changes', async () => {
   const file = join(folder, 'token');
-  await writeFile(file, 'first.of.it\n');
+  await writeFile(file, `${jwt('first')}\n`);
   const token = tokensWith({ POSTERN_ID_TOKEN_FILE: file });
   await token();
-  await writeFile(file, 'second.of.it');
+  await writeFile(file, jwt('second', [origin]));
   now += 900_000;
   await token();
-  expect(sent()).toEqual(['first.of.it', 'second.of.it']);
+  expect(sent()).toEqual([jwt('first'), jwt('second', [origin])]);
 });
 
 test('what the job names is used before what the runner offers', async () => {
   const { asked, env } = await runner();
-  await tokensWith({ ...env, POSTERN_ID_TOKEN: 'of.the.job' })();
-  expect([asked, sent()]).toEqual([[], ['of.the.job']]);
+  await tokensWith({ ...env, POSTERN_ID_TOKEN: jwt('of it') })();
+  expect([asked, sent()]).toEqual([[], [jwt('of it')]]);
 });
 
 test('a refusal ends with 4, and says where an administrator reads the reason', async () => {
   postern = { status: 400, body: { error: 'invalid_grant', error_description: 'No.', request_id: 'req-7' } };
-  await expect(tokensWith({ POSTERN_ID_TOKEN: 'of.the.job' })()).rejects.toMatchObject({
+  await expect(tokensWith({ POSTERN_ID_TOKEN: jwt('of it') })()).rejects.toMatchObject({
     code: 'invalid_grant',
     exitCode: 4,
     message: `The ID token of this job was not accepted for the key ${keyId}.`,
@@ -176,7 +180,7 @@ test.each([
   [400, 'invalid_request', 2],
 ])('the status %i with %s ends with %i and the text of the server', async (status, error, exitCode) => {
   postern = { status, body: { error, error_description: 'Later.', request_id: 'req-7' } };
-  await expect(tokensWith({ POSTERN_ID_TOKEN: 'of.the.job' })()).rejects.toMatchObject({
+  await expect(tokensWith({ POSTERN_ID_TOKEN: jwt('of it') })()).rejects.toMatchObject({
     code: error,
     exitCode,
     message: 'Later.',
@@ -186,7 +190,7 @@ test.each([
 
 test('a server that accepts the ID token and returns no token is an error', async () => {
   postern.body = { data: null };
-  await expect(tokensWith({ POSTERN_ID_TOKEN: 'of.the.job' })()).rejects.toMatchObject({ exitCode: 1 });
+  await expect(tokensWith({ POSTERN_ID_TOKEN: jwt('of it') })()).rejects.toMatchObject({ exitCode: 1 });
 });
 
 test.each([
@@ -252,6 +256,25 @@ test('wrong usage: POSTERN_KEY_ID that is no id of a key, and that is not shown'
   })();
   expect(failure).toMatchObject({ code: 'usage', exitCode: 2 });
   expect(String(failure)).not.toContain(value);
+});
+
+test.each([
+  ['another server', 'https://evil.example.com'],
+  ['the server and another one', ['https://postern.example.com', 'https://evil.example.com']],
+  ['nobody', null],
+])('an ID token for %s is not sent, whatever POSTERN_URL says', async (_, aud) => {
+  const idToken = jwt('of it', aud);
+  const { env } = await runner({ body: { value: idToken } });
+  for (const given of [{ POSTERN_ID_TOKEN: idToken }, env]) {
+    const failure: unknown = await tokensWith(given)().catch((error: unknown) => error);
+    expect(failure).toMatchObject({
+      code: 'no_id_token',
+      exitCode: 4,
+      message: expect.stringContaining(`for another server than ${origin}`),
+    });
+    expect(JSON.stringify(failure)).not.toContain(idToken);
+  }
+  expect(forms).toEqual([]);
 });
 
 test('what is no ID token is neither sent nor shown', async () => {

@@ -81,8 +81,8 @@ async function idTokenFor(origin: string, env: Io['env']): Promise<string> {
       'POSTERN_ID_TOKEN and POSTERN_ID_TOKEN_FILE both give an ID token.',
       'Give one of them.',
     );
-  if (token) return asIdToken(token, 'POSTERN_ID_TOKEN');
-  if (file) return asIdToken(await startOf(file), 'The file of POSTERN_ID_TOKEN_FILE');
+  if (token) return asIdToken(token, 'POSTERN_ID_TOKEN', origin);
+  if (file) return asIdToken(await startOf(file), 'The file of POSTERN_ID_TOKEN_FILE', origin);
   if (address && secret) return await askGithub(address, secret, origin);
   throw new Failure('no_id_token', 4, 'POSTERN_KEY_ID is set, and this job has no ID token.', {
     hint: hintFor(origin, env),
@@ -97,14 +97,37 @@ function hintFor(origin: string, env: Io['env']): string {
   return 'Set POSTERN_ID_TOKEN or POSTERN_ID_TOKEN_FILE.';
 }
 
-/** @throws Failure that does not contain the text */
-function asIdToken(given: string, source: string): string {
+/**
+ * An ID token for this server alone. Another one could be used by the server that it is sent to: who sets POSTERN_URL of a job
+ * often does not set the audience of its ID token. @throws Failure that does not contain the text
+ */
+function asIdToken(given: string, source: string, origin: string): string {
   const token = given.trim();
   if (token.length > maxTokenCharacters || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token))
     throw new Failure('no_id_token', 4, `${source} holds no ID token.`, {
       hint: `An ID token is a signed JWT of at most ${maxTokenCharacters} characters.`,
     });
+  const audience = audienceIn(token);
+  if (audience !== origin)
+    throw new Failure('no_id_token', 4, `${source} holds an ID token for another server than ${origin}.`, {
+      hint:
+        audience === undefined
+          ? `Let the platform sign one whose only audience (aud) is ${origin}.`
+          : `Its audience (aud) is ${JSON.stringify(audience.slice(0, 200))}. Correct that, or POSTERN_URL.`,
+    });
   return token;
+}
+
+/** The only audience of an ID token. Undefined: it has none, or several. */
+function audienceIn(token: string): string | undefined {
+  try {
+    const claims = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString();
+    const { aud } = Object(JSON.parse(claims));
+    const only: unknown = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud;
+    return typeof only === 'string' ? only : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Reads no more than an ID token may have. Kubernetes renews the token in the file, so each exchange reads it again. */
@@ -131,7 +154,7 @@ async function askGithub(address: string, secret: string, audience: string): Pro
       status >= 500 || status === 429 ? 7 : 4,
       `GitHub answered ${status} instead of an ID token.`,
     );
-  return asIdToken(valueIn(body), 'The answer of GitHub');
+  return asIdToken(valueIn(body), 'The answer of GitHub', audience);
 }
 
 async function getBounded(url: URL, secret: string): Promise<{ status: number; body: string }> {
