@@ -2,7 +2,10 @@
 -- Null: a federated key. No value can be presented for it.
 alter table api_keys
   alter column digest drop not null,
-  add constraint api_keys_digest_check check (digest is not null or type = 'service');
+  add constraint api_keys_digest_check check (digest is not null or type = 'service'),
+  -- SHA-256 of the digest of an imported value that was erased: an import that is repeated skips its record.
+  add column erased_import bytea;
+create unique index api_keys_by_erased_import on api_keys (erased_import) where erased_import is not null;
 
 -- Which ID tokens a key accepts. A rule is never changed, only added and removed.
 create table api_key_trust (

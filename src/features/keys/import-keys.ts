@@ -104,7 +104,11 @@ export function createKeyImport(deps: {
     try {
       await tx(async (stores) => {
         for (const { line, record } of records) {
-          if (await stores.keys.findByDigest(record.digest)) {
+          // A value that was erased for ever must not come back with a repeated import.
+          const isKnown =
+            (await stores.keys.findByDigest(record.digest)) !== undefined ||
+            (await stores.keys.isErasedImport(record.digest));
+          if (isKnown) {
             alreadyThere += 1;
             continue;
           }

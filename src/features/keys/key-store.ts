@@ -68,6 +68,8 @@ export type KeyStore = {
   /** The same, and locks the row until the transaction ends. */
   getForUpdate(id: string): Promise<Key | undefined>;
   findByDigest(digest: string): Promise<Key | undefined>;
+  /** Whether an imported value with this digest was erased. */
+  isErasedImport(digest: string): Promise<boolean>;
   list(
     filter: KeyFilter,
     order: KeyOrder,
@@ -142,6 +144,11 @@ export function keyStore(db: Sql): KeyStore {
     },
     findByDigest: (digest) =>
       one(sql<KeyRow>`select ${columns} from ${tables} where k.digest = decode(${digest}, 'hex')`),
+    async isErasedImport(digest) {
+      const erased = await sql`
+        select 1 from api_keys where erased_import = sha256(decode(${digest}, 'hex'))`.first(db);
+      return erased !== undefined;
+    },
     async list(filter, order, page, limit, now) {
       const where = whereOf(filter, now);
       const items = await many(sql<KeyRow>`
@@ -182,7 +189,10 @@ export function keyStore(db: Sql): KeyStore {
       if (repositoryIds !== 'all') await addRepositories(db, id, repositoryIds);
     },
     async eraseValue(id) {
-      await sql`update api_keys set digest = null where id = ${id}`.run(db);
+      await sql`
+        update api_keys
+           set erased_import = case when imported_at is null then erased_import else sha256(digest) end, digest = null
+         where id = ${id}`.run(db);
     },
     async revoke(id, at, by, reason) {
       await sql`

@@ -124,6 +124,17 @@ test('running it again changes nothing', async () => {
   expect(await imported()).toHaveLength(2);
 });
 
+test('FE-06 running it again does not bring back a value that was erased', async () => {
+  const value = olderValue('svc', 'erased');
+  const file = lines(record(value));
+  await h.app.services.importKeys(file);
+  const { keyId } = (await ask(value)).data;
+  await h.call('PATCH', `/tokens/${keyId}`, { as: root, body: { credential: 'federated' } });
+  expect(await h.app.services.importKeys(file)).toMatchObject({ count: 0, alreadyThere: 1 });
+  expect((await ask(value)).status).toBe(401);
+  expect(await imported()).toHaveLength(1);
+});
+
 test.each([
   ['no JSON', 'not json', /^line: must be one JSON object$/],
   ['a list', '[]', /^line: must be a JSON object$/],
