@@ -35,8 +35,10 @@ create table issuer_key_sets (
 
 -- Tokens that ID tokens were exchanged for. Each ends with its rule, its key, the issuer in the policy, or its time.
 create table exchanged_tokens (
+  -- The public id in the value.
+  id text primary key,
   -- SHA-256 of the whole value.
-  digest bytea primary key,
+  digest bytea not null unique,
   key_id text not null references api_keys (id),
   rule_id text not null references api_key_trust (id) on delete cascade,
   issuer text not null,

@@ -49,6 +49,8 @@ export type CallerKey = {
 
 /** What the ID token behind an exchanged token said about the job. */
 export type Exchange = {
+  /** The public id in the exchanged token. */
+  readonly tokenId: string;
   readonly issuer: string;
   readonly repository: string | null;
   readonly ref: string | null;

@@ -124,12 +124,12 @@ export function createExchanges(deps: {
       await spend(`exchange ${keyId}`, keyId, exchangesPerMinute);
       await spend(keyId, keyId, policy.rateLimitPerMinute);
 
-      const { value } = format.generateExchangedToken(random);
+      const { value, id: tokenId } = format.generateExchangedToken(random);
       const expiresAt = Math.min(
         now + rule.maxTtlMinutes * minute,
         key.expiresAt ?? Number.POSITIVE_INFINITY,
       );
-      const job: Exchange = { ...jobOf(token), expiresAt };
+      const job: Exchange = { tokenId, ...jobOf(token), expiresAt };
       const reason = await tx(async (stores): Promise<ExchangeRefusal | null> => {
         // Under the lock, a revocation or a removed rule happens before this, and refuses it, or after it, and ends the token.
         const held = await stores.exchanged.holdKey(keyId, rule.id);
@@ -159,7 +159,7 @@ export function createExchanges(deps: {
   };
 }
 
-function jobOf({ issuer, claims }: VerifiedIdToken): Omit<Exchange, 'expiresAt'> {
+function jobOf({ issuer, claims }: VerifiedIdToken): Omit<Exchange, 'tokenId' | 'expiresAt'> {
   const names = jobClaims[issuer.preset];
   const textIn = (name: string | undefined) => {
     const text = name === undefined ? null : textOf(claims, name);

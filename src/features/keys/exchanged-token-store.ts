@@ -57,10 +57,10 @@ export function exchangedTokenStore(db: Sql): ExchangedTokenStore {
       const row = await sql`select 1 from used_id_tokens where issuer = ${issuer} and jti = ${jti}`.first(db);
       return row !== undefined;
     },
-    async insert({ digest, keyId, ruleId, issuer, repository, ref, run, expiresAt }, once) {
-      const columns = sql`digest, key_id, rule_id, issuer, repository, ref, run, expires_at`;
+    async insert({ tokenId, digest, keyId, ruleId, issuer, repository, ref, run, expiresAt }, once) {
+      const columns = sql`id, digest, key_id, rule_id, issuer, repository, ref, run, expires_at`;
       const values = sql`
-        decode(${digest}::text, 'hex'), ${keyId}::text, ${ruleId}::text, ${issuer}::text, ${repository}::text,
+        ${tokenId}::text, decode(${digest}::text, 'hex'), ${keyId}::text, ${ruleId}::text, ${issuer}::text, ${repository}::text,
         ${ref}::text, ${run}::text, ${new Date(expiresAt)}::timestamptz`;
       if (once === null)
         return (await sql`insert into exchanged_tokens (${columns}) select ${values}`.run(db)) > 0;
@@ -73,7 +73,7 @@ export function exchangedTokenStore(db: Sql): ExchangedTokenStore {
     },
     find: (digest) =>
       sql<Exchange & { readonly keyId: string }>`
-        select key_id, issuer, repository, ref, run, expires_at from exchanged_tokens
+        select id as token_id, key_id, issuer, repository, ref, run, expires_at from exchanged_tokens
          where digest = decode(${digest}, 'hex')`.first(db),
     async remove(digest) {
       return (await sql`delete from exchanged_tokens where digest = decode(${digest}, 'hex')`.run(db)) > 0;

@@ -1,4 +1,4 @@
-import type { CallerKey, KeyType, RepositoryAccess } from '../../core/caller.ts';
+import type { KeyCaller, KeyType, RepositoryAccess } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import { isNarrowerOrEqual } from '../../core/scopes.ts';
 import { isForeignKeyViolation } from '../../platform/database/database.ts';
@@ -92,10 +92,11 @@ export type KeyStore = {
   recordFirstUse(id: string, at: number): Promise<boolean>;
   setSuspended(id: string, at: number | null): Promise<void>;
   /**
-   * Fails unless the key is usable now with at least the rights that it had when the request was authorized. Locks the key until
-   * the transaction ends, so that a write by a key commits only if the key is valid at commit (contract 4).
+   * Fails unless the key is usable now, by the credential of the request, with at least the rights that it had when the request
+   * was authorized. Locks the key and the exchanged token until the transaction ends, so that a write by a key commits only if
+   * its credential is valid at commit (contract 4).
    */
-  holdLive(id: string, now: number, asked: Pick<CallerKey, 'scopes' | 'repositories'>): Promise<void>;
+  holdLive(caller: KeyCaller, now: number): Promise<void>;
   /** True while the key, or a key that replaced it by rotation, is active. */
   isInUse(id: string, now: number): Promise<boolean>;
   /** Names of keys by id, whatever their status. */
@@ -214,13 +215,15 @@ export function keyStore(db: Sql): KeyStore {
     async setSuspended(id, at) {
       await sql`update api_keys set suspended_at = ${toDate(at)} where id = ${id}`.run(db);
     },
-    async holdLive(id, now, asked) {
+    async holdLive(caller, now) {
+      const { id, ...asked } = caller.key;
       const held = await sql`select 1 from api_keys where id = ${id} for share`.first(db);
       const key =
         held === undefined
           ? undefined
           : await one(sql<KeyRow>`select ${columns} from ${tables} where k.id = ${id}`);
       if (key === undefined || statusOf(key, now) !== 'active') throw new AppError('invalid_credential');
+      if (!(await holdCredential(db, caller, key, now))) throw new AppError('invalid_credential');
       if (key.suspendedAt !== null) throw new AppError('user_disabled');
       const isAsBefore =
         isNarrowerOrEqual(asked.scopes, key.scopes) && reachesAll(key.repositories, asked.repositories);
@@ -319,6 +322,17 @@ async function addRepositories(db: Sql, keyId: string, repositoryIds: readonly s
       message: 'A selected repository was removed from the registry during the request.',
     });
   }
+}
+
+/** False: the value was erased, or the exchanged token has ended, since the request was authenticated. */
+async function holdCredential(db: Sql, caller: KeyCaller, key: Key, now: number): Promise<boolean> {
+  const exchange = caller.kind === 'service_key' ? caller.exchange : undefined;
+  if (exchange === undefined) return key.credential === 'value';
+  const token = await sql`
+    select 1 from exchanged_tokens where id = ${exchange.tokenId} and expires_at > ${new Date(now)} for share`.first(
+    db,
+  );
+  return token !== undefined;
 }
 
 function reachesAll(now: RepositoryAccess, asked: RepositoryAccess): boolean {

@@ -206,12 +206,12 @@ function openExchanged() {
     change: (keyId: string) => tell({ topic: 'key', subject: keyId }),
     end: (token: string) => void tokens.delete(digestOf(token)),
     kindOf: async (token: string) => (await verifier.verify(token, null)).kind,
-    token(keyId: string): string {
-      const { value } = format.generateExchangedToken(systemRandom);
-      const job = { issuer: 'https://issuer.example.com', repository: null, ref: null, run: null };
+    token(keyId: string, lifetimeMs = minute): string {
+      const { value, id: tokenId } = format.generateExchangedToken(systemRandom);
+      const job = { tokenId, issuer: 'https://issuer.example.com', repository: null, ref: null, run: null };
       tokens.set(digestOf(value), {
         key: { ...blank, id: keyId, createdAt: clock.now() },
-        exchange: { ...job, expiresAt: clock.now() + minute },
+        exchange: { ...job, expiresAt: clock.now() + lifetimeMs },
       });
       return value;
     },

@@ -1,5 +1,5 @@
 import { canReachRepository, reachOf } from '../../core/authorize.ts';
-import type { AuditContext, Caller, CallerKey } from '../../core/caller.ts';
+import type { AuditContext, Caller, KeyCaller } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { newId, type Random } from '../../core/ids.ts';
@@ -88,7 +88,7 @@ export type RepositoryDeps = {
     audit: AuditWriter;
     changes: ChangeStore;
     /** A write by a key commits only while the key is valid (contract 4). */
-    keys: { holdLive(id: string, now: number, asked: CallerKey): Promise<void> };
+    keys: { holdLive(caller: KeyCaller, now: number): Promise<void> };
   }>;
   clock: Clock;
   random: Random;
@@ -109,7 +109,7 @@ export function createRepositories({
     work: (stores: Stores) => Promise<T>,
   ): Promise<T> {
     return await tx(async (stores) => {
-      if ('key' in caller) await stores.keys.holdLive(caller.key.id, clock.now(), caller.key);
+      if ('key' in caller) await stores.keys.holdLive(caller, clock.now());
       const written = await work(stores);
       await stores.changes.publish({ topic: 'repository', subject: written.id });
       return written;

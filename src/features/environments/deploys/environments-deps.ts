@@ -1,4 +1,4 @@
-import type { AuditContext, Caller, CallerKey } from '../../../core/caller.ts';
+import type { AuditContext, Caller, KeyCaller } from '../../../core/caller.ts';
 import type { Clock } from '../../../core/clock.ts';
 import type { Random } from '../../../core/ids.ts';
 import type { ChangeFeed, ChangeStore } from '../../../platform/database/change-feed.ts';
@@ -18,7 +18,7 @@ export type EnvironmentStores = {
   audit: AuditWriter;
   notices: NoticeWriter;
   changes: ChangeStore;
-  keys: { holdLive(id: string, now: number, asked: CallerKey): Promise<void> };
+  keys: { holdLive(caller: KeyCaller, now: number): Promise<void> };
 };
 
 export type EnvironmentDeps = {

@@ -1,5 +1,5 @@
 import { canReachRepository } from '../../../core/authorize.ts';
-import { agentOf, type Caller, type CallerKey, ownerOf } from '../../../core/caller.ts';
+import { agentOf, type Caller, type KeyCaller, ownerOf } from '../../../core/caller.ts';
 import { AppError } from '../../../core/errors.ts';
 import {
   type Access,
@@ -133,9 +133,9 @@ export function isWider(access: Access, than: Access): boolean {
 
 /** A write with a key commits only while the key is valid (contract 4). */
 export async function holdCredential(
-  stores: { keys: { holdLive(id: string, now: number, asked: CallerKey): Promise<void> } },
+  stores: { keys: { holdLive(caller: KeyCaller, now: number): Promise<void> } },
   caller: Caller,
   now: number,
 ): Promise<void> {
-  if ('key' in caller) await stores.keys.holdLive(caller.key.id, now, caller.key);
+  if ('key' in caller) await stores.keys.holdLive(caller, now);
 }

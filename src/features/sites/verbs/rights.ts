@@ -58,7 +58,7 @@ export async function holdCredential(
   caller: Caller,
   now: number,
 ): Promise<void> {
-  if ('key' in caller) await stores.keys.holdLive(caller.key.id, now, caller.key);
+  if ('key' in caller) await stores.keys.holdLive(caller, now);
 }
 
 /** A version's ETag is its receipt. `ifMatch` is optional: without it the last publish wins. */

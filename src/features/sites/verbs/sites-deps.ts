@@ -1,4 +1,4 @@
-import type { AuditContext, CallerKey } from '../../../core/caller.ts';
+import type { AuditContext, KeyCaller } from '../../../core/caller.ts';
 import type { Clock } from '../../../core/clock.ts';
 import type { Random } from '../../../core/ids.ts';
 import type { Blobs } from '../../../platform/blobs/blobs.ts';
@@ -26,7 +26,7 @@ export type SiteStores = {
   notices: NoticeWriter;
   changes: ChangeStore;
   /** A write with a key commits only while the key is valid (contract 4). */
-  keys: { holdLive(id: string, now: number, asked: CallerKey): Promise<void> };
+  keys: { holdLive(caller: KeyCaller, now: number): Promise<void> };
 };
 
 export type SitesDeps = {
