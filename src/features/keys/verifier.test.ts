@@ -238,3 +238,19 @@ test('an exchanged token ends at its time, cached or not', async () => {
   clock.advance(1);
   expect([await kindOf(cached), await kindOf(late)]).toEqual(['unknown', 'unknown']);
 });
+
+test('tokens of jobs that have ended displace no key from the cache, however many there were', {
+  tags: 'flood',
+}, async () => {
+  const { token, kindOf, clock, reads } = openExchanged();
+  const busy = token('a', 1_000 * minute);
+  expect(await kindOf(busy)).toBe('live');
+  // More than the cache has room for, with a hundred at a time.
+  for (let at = 0; at < 50_000; at += 1) {
+    if (at % 100 === 0) clock.advance(minute);
+    await kindOf(token('b'));
+  }
+  expect(reads()).toBe(50_001);
+  expect(await kindOf(busy)).toBe('live');
+  expect(reads()).toBe(50_001);
+});

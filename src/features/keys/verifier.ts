@@ -122,6 +122,9 @@ export function createVerifier(deps: {
   function keep(live: LiveKey): void {
     const before = cache.get(live.digest);
     if (before !== undefined && before.exchange !== null) drop(before);
+    // Each job brings another token. Those of earlier jobs would fill the cache, and displace keys that are in use.
+    if (live.exchange !== null)
+      for (const one of ofKey.get(live.key.id) ?? []) if (hasEnded(one.exchange, live.loadedAt)) drop(one);
     if (cache.size >= maxCacheEntries) drop(cache.values().next().value);
     cache.set(live.digest, live);
     byId.set(live.id, live);
