@@ -2,7 +2,7 @@ import { day, minute, second } from '../core/clock.ts';
 import type { AuditWriter, Denials } from '../features/audit/audit.ts';
 import { createKeyAlarms } from '../features/keys/alarms.ts';
 import { contextRoute } from '../features/keys/context-route.ts';
-import { createExchangedTokens } from '../features/keys/exchanged-tokens.ts';
+import { createExchangedTokens, endTokensOfOthers } from '../features/keys/exchanged-tokens.ts';
 import { exchangedTokenStore } from '../features/keys/exchanged-token-store.ts';
 import { createExpiry } from '../features/keys/expiry.ts';
 import { createFirstUses } from '../features/keys/first-uses.ts';
@@ -77,12 +77,14 @@ export function createKeysPart(deps: KeysPartDeps) {
   const format = keyFormat(deps.keyPrefix);
   const stamps = createRevocationStamps({ write: limiter.stampChanged, clock, log });
   const policies = createKeyPolicies({
-    document: createDocument<KeyPolicy, DocumentStores>({
+    document: createDocument<KeyPolicy, DocumentStores & Pick<Stores, 'exchanged'>>({
       name: 'api-keys',
       initial: defaultKeyPolicy,
       parse: parseStoredKeyPolicy,
       topic: 'policy',
       eventOf: () => ({ event: 'policy.changed', target: { kind: 'policy', id: 'api-keys' } }),
+      alongside: (stores, before, after) =>
+        endTokensOfOthers(stores, before.federation.issuers, after.federation.issuers),
       read,
       tx,
       feed,

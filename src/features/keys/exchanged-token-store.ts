@@ -30,6 +30,8 @@ export type ExchangedTokenStore = {
   find(digest: string): Promise<(Exchange & { readonly keyId: string }) | undefined>;
   /** False: there is no such token any more. */
   remove(digest: string): Promise<boolean>;
+  /** Ends the tokens of all other issuers. False: there was none. */
+  keepOnly(issuers: readonly string[]): Promise<boolean>;
   /** Removes what has ended. */
   prune(now: number): Promise<void>;
 };
@@ -77,6 +79,12 @@ export function exchangedTokenStore(db: Sql): ExchangedTokenStore {
          where digest = decode(${digest}, 'hex')`.first(db),
     async remove(digest) {
       return (await sql`delete from exchanged_tokens where digest = decode(${digest}, 'hex')`.run(db)) > 0;
+    },
+    async keepOnly(issuers) {
+      const removed = await sql`
+        delete from exchanged_tokens
+         where issuer not in (select jsonb_array_elements_text(${JSON.stringify(issuers)}::jsonb))`.run(db);
+      return removed > 0;
     },
     async prune(now) {
       await sql`delete from exchanged_tokens where expires_at <= ${new Date(now)}`.run(db);

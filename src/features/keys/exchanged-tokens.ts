@@ -1,10 +1,11 @@
 import { type Actor, type AuditContext, type Exchange, systemAuditContext } from '../../core/caller.ts';
-import type { ChangeStore } from '../../platform/database/change-feed.ts';
+import { anything, type ChangeStore } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 import type { ExchangedTokenStore } from './exchanged-token-store.ts';
 import type { Key } from './key.ts';
 import type { KeyStore } from './key-store.ts';
+import type { TrustedIssuer } from './trusted-issuer.ts';
 
 /**
  * Tokens of service keys that ID tokens were exchanged for. Each is its key for some minutes. It ends at its time, with the
@@ -64,4 +65,19 @@ export function createExchangedTokens(deps: {
       return key.id;
     },
   };
+}
+
+/**
+ * Ends the tokens of all issuers but those that the key policy lists before and after a change, in its transaction. Otherwise an
+ * issuer that is removed and listed again within minutes, such as with other keys after an incident, would bring them back.
+ * Listing one ends them too: an exchange that began before the removal may have committed after it.
+ */
+export async function endTokensOfOthers(
+  { exchanged, changes }: Pick<Stores, 'exchanged' | 'changes'>,
+  before: readonly Pick<TrustedIssuer, 'url'>[],
+  after: readonly Pick<TrustedIssuer, 'url'>[],
+): Promise<void> {
+  const known = new Set(before.map(({ url }) => url));
+  const kept = after.map(({ url }) => url).filter((url) => known.has(url));
+  if (await exchanged.keepOnly(kept)) await changes.publish({ topic: 'key', subject: anything });
 }

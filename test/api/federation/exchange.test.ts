@@ -231,6 +231,23 @@ describe('an exchanged token ends', () => {
     expect((await use(token, other)).outcome).toBe(ended);
   });
 
+  test('FE-04 for good with its issuer, also when an administrator lists the issuer again', async () => {
+    const [token, another] = [await tokenOf(), await tokenOf(gitlab)];
+    for (const on of [h, other]) expect((await use(token, on)).outcome).toBe('200');
+    await setUp({ federation: { issuers: [pasted(gitlab)] } });
+    // For a second, another process may not know of the removal.
+    const late = said(await send(fields(await idToken()), { on: other }))['access_token'] ?? '';
+    expect(late).toMatch(/^app_fed_/);
+    await setUp();
+    await other.app.services.feed.poll();
+    for (const on of [h, other]) {
+      expect((await use(token, on)).outcome).toBe('401 invalid_credential');
+      expect((await use(late, on)).outcome).toBe('401 invalid_credential');
+      expect((await use(another, on)).outcome).toBe('200');
+    }
+    expect(outcome(await send(fields(await idToken())))).toBe('200');
+  });
+
   test('alone by revoke-self; its key and other tokens of it stay', async () => {
     const [token, another] = [await tokenOf(), await tokenOf()];
     expect([(await use(token, other)).outcome, (await use(another)).outcome]).toEqual(['200', '200']);
