@@ -42,6 +42,8 @@ type KeyState = NonNullable<Awaited<ReturnType<ExchangedTokenStore['holdKey']>>>
 
 /** An ID token that no rule accepts any more because of its age need not be remembered. No rule allows more. */
 const maxAgeMs = hour;
+/** It is remembered this much longer: an exchange that found it current may still wait for its turn or for the database. */
+const waitMs = minute;
 /** Successful exchanges of one key a minute, besides the rate limit of the key. */
 const exchangesPerMinute = 60;
 
@@ -135,7 +137,7 @@ export function createExchanges(deps: {
         const held = await stores.exchanged.holdKey(keyId, rule.id);
         if (held === undefined) return 'claim';
         if (!isUsable(held)) return 'key_inactive';
-        const until = Math.min(token.expiresAt, token.issuedAt + maxAgeMs) + clockSkewMs;
+        const until = Math.min(token.expiresAt, token.issuedAt + maxAgeMs) + clockSkewMs + waitMs;
         const made = { ...job, digest: digestOf(value), keyId, ruleId: rule.id };
         const once = jti === null ? null : { jti, until };
         if (!(await stores.exchanged.insert(made, once))) return 'replayed';

@@ -335,6 +335,19 @@ describe('an ID token', () => {
     expect((await eventsOf()).map(({ reason }) => reason)).toContain('replayed');
   });
 
+  test('FE-03 is remembered longer than it is accepted, because an exchange may have to wait', async () => {
+    await send(fields(await idToken()));
+    const isRemembered = async () => {
+      await h.app.jobs.runNow('exchanged-tokens');
+      return (await dump(h)).includes('\nused_id_tokens:');
+    };
+    // The ID token lasts ten minutes, and clocks may differ by half of one.
+    h.clock.advance(11 * minute + 29 * second);
+    expect(await isRemembered()).toBe(true);
+    h.clock.advance(second);
+    expect(await isRemembered()).toBe(false);
+  });
+
   test('of a platform that gives one for a job is exchanged again', async () => {
     const form = fields(await idToken(gitlab));
     expect([outcome(await send(form)), outcome(await send(form))]).toEqual(['200', '200']);
