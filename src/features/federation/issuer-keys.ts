@@ -1,4 +1,4 @@
-import { type Clock, day } from '../../core/clock.ts';
+import { type Clock, day, minute } from '../../core/clock.ts';
 import type { Log } from '../../platform/log.ts';
 import type { SigningKey, TrustedIssuer } from '../keys/keys.ts';
 import type { FindSigningKey } from './id-token.ts';
@@ -59,10 +59,13 @@ export function createIssuerKeys(deps: {
   return {
     async find({ url, jwks }, kid) {
       if (jwks !== undefined) return jwks.keys.find((key) => key.kid === kid);
-      const known = keyIn(await keySets.find(url), kid);
+      const before = await keySets.find(url);
+      const known = keyIn(before, kid);
       if (known !== undefined) return known;
-      await fetchOnce(url);
-      const set = await keySets.find(url);
+      // Within a minute of the last fetch, an unknown key costs one read: anyone can send one.
+      const isRecent = before !== undefined && before.triedAt > clock.now() - minute && !fetching.has(url);
+      if (!isRecent) await fetchOnce(url);
+      const set = isRecent ? before : await keySets.find(url);
       const found = keyIn(set, kid);
       if (found !== undefined) return found;
       // Only a set that arrived after the last attempt proves that the issuer has no such key.
