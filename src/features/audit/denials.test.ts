@@ -193,6 +193,21 @@ test('throttled addresses beyond the limit become one event', async () => {
   expect(entries.find(({ target }) => target.id === 'many')?.details).toMatchObject({ count: 90 });
 });
 
+test('refused exchanges for keys that the senders choose become one event beyond the limit', async () => {
+  const { denials, entries, lost } = inMemory({ maxBuckets: 10 });
+  for (let at = 0; at < 100; at++) {
+    denials.record({
+      event: 'api_key.exchange_refused',
+      reason: 'bad_signature',
+      auditContext: anonymousAuditContext(`192.0.2.${at}`),
+      target: { kind: 'api_key', id: String(at).padStart(12, '0') },
+    });
+  }
+  await denials.flush({ all: true });
+  expect(lost()).toBe(0);
+  expect(entries.find(({ target }) => target.id === 'many')?.details).toMatchObject({ count: 90 });
+});
+
 test('refusals that find no room at all are counted as dropped', async () => {
   const { denials, told, lost } = inMemory({ maxBuckets: 10 });
   for (let at = 0; at < 100; at++) {

@@ -24,7 +24,7 @@ export type Refusal = {
   readonly reason: string;
   /** The caller, as far as known, and the origin of the request. */
   readonly auditContext: AuditContext;
-  /** The route's pattern, never the requested URL; for the two key events, the key's public id. */
+  /** The route's pattern, never the requested URL; for the events of keys, the key's public id. */
   readonly target: AuditEntry['target'];
 };
 
@@ -130,7 +130,7 @@ export function createDenials(deps: {
       const from = addressBucket(auditContext.origin.address);
       const where = `${target.kind} ${target.kind === 'address' ? from : target.id}`;
       if (count(exact, `${from} ${what} ${where}`, maxBuckets, refusal)) return;
-      const foldedWhere = target.kind === 'address' ? 'address' : where;
+      const foldedWhere = isOpenEnded(refusal) ? target.kind : where;
       if (!count(folded, `${what} ${foldedWhere}`, Math.ceil(maxBuckets / 10), refusal)) onDropped(1);
     },
     async flush({ all } = { all: false }) {
@@ -149,12 +149,17 @@ export function createDenials(deps: {
   };
 }
 
+/** Whether a sender can choose the target among more than fit in memory. */
+function isOpenEnded({ event, target }: Refusal): boolean {
+  return target.kind === 'address' || event === 'api_key.exchange_refused';
+}
+
 function openBucket(refusal: Refusal, now: number, isFolded: boolean): Bucket {
   const { origin } = refusal.auditContext;
   const { target } = refusal;
   const kept: Refusal = {
     ...refusal,
-    target: isFolded && target.kind === 'address' ? { kind: 'address', id: 'many' } : target,
+    target: isFolded && isOpenEnded(refusal) ? { kind: target.kind, id: 'many' } : target,
     auditContext: {
       actor: refusal.auditContext.actor,
       origin: {

@@ -81,13 +81,16 @@ export function createExchanges(deps: {
 
   function refusal(reason: ExchangeRefusal, keyId: string, origin: RequestOrigin): AppError {
     deps.count(reason);
-    denials.record({
-      event: 'api_key.exchange_refused',
-      reason,
-      auditContext: { actor: actorOf(anonymous), origin },
-      target: { kind: 'api_key', id: keyId },
-    });
-    return deps.refuse(origin, refused);
+    const answer = deps.refuse(origin, refused);
+    // The sender chooses the id of the key. A throttled one, whose events differ in it, would otherwise fill the audit log.
+    if (answer === refused)
+      denials.record({
+        event: 'api_key.exchange_refused',
+        reason,
+        auditContext: { actor: actorOf(anonymous), origin },
+        target: { kind: 'api_key', id: keyId },
+      });
+    return answer;
   }
 
   async function spend(owner: string, key: string, limit: number): Promise<void> {

@@ -448,6 +448,19 @@ describe('exchanges are limited', () => {
     expect(outcome(await send(fields(await idToken())))).toBe('200');
   });
 
+  test('bad ones of a throttled address, so that those for many keys do not fill the audit log', async () => {
+    await setUp({ failedAuthenticationsPerMinute: 2 });
+    const ids = [1, 2, 3, 4, 5].map((at) => `throttled${String(alone).padStart(2, '0')}${at}`);
+    const answers = [];
+    for (const id of ids) answers.push(outcome(await send(fields('not.a.token', id))));
+    expect(answers).toEqual([refused, refused, ...Array(3).fill('429 slow_down')]);
+    await h.app.services.denials.flush({ all: true });
+    const query = { event: 'api_key.exchange_refused', limit: '100' };
+    const { data } = await h.call('GET', '/audit/events', { as: root, query });
+    const named = data.map(({ target }: { target: { id: string } }) => target.id);
+    expect(ids.map((id) => named.includes(id))).toEqual([true, true, false, false, false]);
+  });
+
   test('good ones to 60 a minute for each key', async () => {
     const form = fields(await idToken(gitlab));
     for (let count = 0; count < 60; count += 1) expect(outcome(await send(form))).toBe('200');
