@@ -59,3 +59,7 @@ create table used_id_tokens (
   primary key (issuer, jti)
 );
 create index used_id_tokens_by_expiry on used_id_tokens (expires_at);
+
+-- One event counts many refusals of a minute; its details list the last requests that it counts.
+create index audit_events_by_counted_exchange on audit_events using gin ((details -> 'requestIds'))
+  where event = 'api_key.exchange_refused';

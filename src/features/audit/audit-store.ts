@@ -128,13 +128,15 @@ function behind(after: AuditPosition | null, order: 'newest' | 'oldest', place: 
   return order === 'newest' ? sql`(${place}) < ${mark}` : sql`(${place}) > ${mark}`;
 }
 
-/** Searches two indexes: when one event counts many requests, the column has only the first request id. */
+/** Searches three indexes: when one event counts many requests, the column has only the first request id. */
 function ofRequest(requestId: string): Statement {
+  const counted = sql`details -> 'requestIds' @> ${JSON.stringify([requestId])}::jsonb`;
   return sql`
     select seq from audit_events where request_id = ${requestId}
     union
-    select seq from audit_events
-     where event = 'auth.denied' and details -> 'requestIds' @> ${JSON.stringify([requestId])}::jsonb`;
+    select seq from audit_events where event = 'auth.denied' and ${counted}
+    union
+    select seq from audit_events where event = 'api_key.exchange_refused' and ${counted}`;
 }
 
 function conditions(filter: AuditFilter): Statement[] {

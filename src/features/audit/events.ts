@@ -21,7 +21,7 @@ export const auditEvents = {
   'api_key.exchanged':
     'A pipeline exchanged an ID token for a token of a service key; `details` has its issuer, repository, ref and run. Or such a token was ended before its time, by itself (reason `revoked`) or because it was found where no key may be (`exposed`).',
   'api_key.exchange_refused':
-    'An ID token was not exchanged, with the failed check as reason. The first refusal is written within 5 seconds. Repetitions are counted in one event per minute.',
+    'An ID token was not exchanged, with the failed check as reason. The first refusal is written within 5 seconds. Repetitions are counted in one event per minute, which has the last ten requests in `details.requestIds`.',
   'api_key.imported': 'A key record of an older deployment was imported.',
   'auth.denied':
     'A request was refused, with the error code as reason, or a sign-in was refused, with the reason `wrong_password`, `wrong_recovery_code`, `passkey_refused` (nobody has this passkey), `account_disabled` or `throttled`. The first refusal is written within 5 seconds. Repetitions are counted in one event per minute, which has the last ten requests in `details.requestIds`.',

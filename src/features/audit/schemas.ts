@@ -126,10 +126,12 @@ export const exportQuery = z.strictObject({
 
 /**
  * The event for a viewer who may know that it happened, but not from where: it leaves out the address, agent and session of
- * other people. So an owner's timeline shows what an administrator did, but not from where.
+ * other people. So an owner's timeline shows what an administrator did, but not from where. Only administrators read why an
+ * ID token was refused: anyone can send one for any key.
  */
 export function toTimelineResponse(event: AuditEvent, viewerId: string): AuditEventResponse {
   const response = toAuditEventResponse(event);
+  if (event.event === 'api_key.exchange_refused') return { ...response, reason: null };
   if (response.actor.kind !== 'user' || response.actor.id === viewerId) return response;
   return { ...response, actor: { ...response.actor, credential: null }, address: null, agent: null };
 }

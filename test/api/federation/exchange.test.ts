@@ -390,6 +390,30 @@ describe('an ID token', () => {
     },
   );
 
+  test('FE-02 each of several that are refused in a minute is found by its request id', async () => {
+    const answers = [];
+    for (let count = 0; count < 4; count += 1) {
+      answers.push(await send(fields(await idToken(github, { repository_id: '1' }))));
+      if (count === 0) await h.app.services.denials.flush();
+    }
+    await h.app.services.denials.flush({ all: true });
+    for (const { headers } of answers) {
+      const requestId = headers['x-request-id'];
+      const { data } = await h.call('GET', `/me/refusals/${requestId}`, { as: root });
+      expect(data).toMatchObject({ requestId, keyId, code: 'invalid_grant' });
+    }
+  });
+
+  test('FE-02 for a key of a person shows that person no reason', async () => {
+    const eve = await h.person(`Eve${alone}`);
+    const key = await h.key(eve);
+    await send(fields(await idToken(), key.id));
+    await h.app.services.denials.flush({ all: true });
+    const { data } = await h.call('GET', `/me/tokens/${key.id}/timeline`, { as: eve });
+    expect(data[0]).toMatchObject({ event: 'api_key.exchange_refused', reason: null });
+    expect((await eventsOf(key.id))[0]).toMatchObject({ reason: 'key_inactive' });
+  });
+
   test('is refused for a key that is a person’s, unknown, ended or switched off', async () => {
     const personal = await h.key(root);
     const ended = await newKey();

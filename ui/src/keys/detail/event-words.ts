@@ -63,8 +63,11 @@ export function deedOf(event: Event): string {
   if (event.event === 'api_key.trust_changed' && event.reason === 'removed')
     return 'A trust rule was removed';
   if (event.event === 'api_key.exchanged') return exchangeOf(event);
-  if (event.event === 'api_key.exchange_refused')
-    return `An ID token was refused: ${exchangeRefusals[event.reason ?? ''] ?? event.reason ?? 'unknown'}${times}`;
+  if (event.event === 'api_key.exchange_refused') {
+    // Only administrators read the reason.
+    const why = event.reason === null ? '' : `: ${exchangeRefusals[event.reason] ?? event.reason}`;
+    return `An ID token was refused${why}${times}`;
+  }
   const siteDeed = siteDeeds[event.event];
   if (siteDeed !== undefined) return `${siteDeed} ${event.target.id}`;
   return environmentDeeds[event.event] ?? `${deeds[event.event] ?? event.event}${times}`;
