@@ -27,8 +27,25 @@ export function parseValues(
   return {
     params: route.params === undefined ? {} : parse(route, route.params, params, 'invalid_query'),
     query: parseQuery(route, route.query ?? noQuery, query),
-    body: hasBody ? parse(route, route.body ?? noBody, body, 'invalid_body') : undefined,
+    body: hasBody ? parse(route, route.body ?? noBody, shallow(body), 'invalid_body') : undefined,
   };
+}
+
+/** Far more than a body that a client means. Following every level of a deeper one would exhaust the stack. */
+const maxDepth = 32;
+
+/** @throws AppError invalid_body */
+function shallow(body: unknown): unknown {
+  if (isDeeper(body, maxDepth))
+    throw new AppError('invalid_body', {
+      message: `The request body is nested more than ${maxDepth} levels deep.`,
+    });
+  return body;
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((one) => isDeeper(one, levels - 1));
 }
 
 /** The router names the rest of a path `*`; the route has its own name for it. */

@@ -218,6 +218,40 @@ describe('rules', () => {
   });
 });
 
+test('a body that is nested too deeply is refused, and none is too deep for the server', async () => {
+  const id = await federated();
+  const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+  const { headers } = await h.call('GET', '/config/api-keys', { as: root });
+  const bodies = {
+    claims: (levels: number) => `{"claims":{"deep":${deep(levels)}}}`,
+    keys: (levels: number) =>
+      `{"federation":{"issuers":[{"url":"x","jwks":{"keys":[{"x5c":${deep(levels)}}]}}]}}`,
+  };
+  const send = (body: keyof typeof bodies, levels: number) =>
+    h.call(
+      body === 'claims' ? 'POST' : 'PUT',
+      body === 'claims' ? `/tokens/${id}/trust/try` : '/config/api-keys',
+      {
+        as: root,
+        raw: { type: 'application/json', bytes: bodies[body](levels) },
+        headers: { 'if-match': headers['etag'] ?? '' },
+      },
+    );
+  expect(outcome(await send('claims', 30))).toBe('200');
+  for (const [body, levels] of [
+    ['claims', 31],
+    ['claims', 30_000],
+    ['keys', 30_000],
+  ] as const) {
+    const { status, error } = await send(body, levels);
+    expect([status, error.code, error.message]).toEqual([
+      400,
+      'invalid_body',
+      'The request body is nested more than 32 levels deep.',
+    ]);
+  }
+});
+
 describe('issuers of the key policy', () => {
   const put = async (federation: unknown, as = root) => {
     const { headers } = await h.call('GET', '/config/api-keys', { as });
