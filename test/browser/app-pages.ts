@@ -28,7 +28,7 @@ export async function visit(context: BrowserContext): Promise<{ page: Page; comp
       .innerText({ timeout: 2_000 })
       .catch((error: unknown) => String(error));
     const last = [page.url(), ...complaints, ...asked.slice(-15), shown.slice(0, 1_500)].join('\n');
-    console.error(last.replaceAll(/app_(pat|svc)_\w+/g, 'app_$1_…'));
+    console.error(last.replaceAll(/app_(pat|svc|fed)_\w+/g, 'app_$1_…'));
   });
   return { page, complaints };
 }
