@@ -7,11 +7,11 @@ import { sendForm, unreachable } from './send.ts';
 
 type Platform = Pick<Io, 'env' | 'err' | 'wait' | 'now'>;
 
-/** Before the end of an exchanged token, so that it does not end on the way. */
+/** How long before its end a token is exchanged again, so that it does not end during a request. */
 const earlyMs = 60_000;
-/** The server accepts no longer ID token. */
+/** The server refuses longer ID tokens. */
 const maxTokenCharacters = 16_384;
-/** More than an answer with an ID token has. */
+/** More than a response with an ID token needs. */
 const maxAnswerBytes = 65_536;
 const timeoutMs = 30_000;
 
@@ -72,7 +72,7 @@ function refusalFor(origin: string, keyId: string, error: unknown): unknown {
   });
 }
 
-/** What the job names is used before what the runner of GitHub offers. @throws Failure */
+/** The ID token in a variable or file of the job; without one, that of the runner of GitHub. @throws Failure */
 async function idTokenFor(origin: string, env: Io['env']): Promise<string> {
   const { POSTERN_ID_TOKEN: token, POSTERN_ID_TOKEN_FILE: file } = env;
   const { ACTIONS_ID_TOKEN_REQUEST_URL: address, ACTIONS_ID_TOKEN_REQUEST_TOKEN: secret } = env;
@@ -130,7 +130,7 @@ function audienceIn(token: string): string | undefined {
   }
 }
 
-/** Reads no more than an ID token may have. Kubernetes renews the token in the file, so each exchange reads it again. */
+/** Reads at most one character more than an ID token may have. Kubernetes renews the token in the file, so each exchange reads it. */
 async function startOf(file: string): Promise<string> {
   try {
     return await text(createReadStream(file, { end: maxTokenCharacters + 1 }));

@@ -12,7 +12,7 @@ export type Session = {
   readonly origin: string;
   /** A key or an access token; undefined = the request is sent without a credential. */
   readonly credential: string | undefined;
-  /** The access token of a context or an exchanged token, which end while a verb waits; absent = a credential that stays the same. */
+  /** Renews an access token or an exchanged token, which may end while a verb waits; absent = the credential stays the same. */
   readonly renew?: () => Promise<string>;
 };
 
@@ -43,7 +43,7 @@ export async function send(
   return await answerOf(await sendWithRetries(session, request, io));
 }
 
-/** A form for a route of OAuth, which needs no credential, and whose answer has no envelope. @throws Failure */
+/** Sends a form to a route of OAuth, without a credential. The response has no envelope. @throws Failure */
 export async function sendForm(
   origin: string,
   path: string,

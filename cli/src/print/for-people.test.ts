@@ -79,7 +79,7 @@ test('whoami says that a job signed in with its ID token', () => {
     keyName: 'deploys',
   };
   expect(forPeople('whoami', data)).toMatchObject({
-    'signed in with': 'an ID token, for the service key deploys',
+    'signed in with': 'an ID token for the service key deploys',
   });
 });
 

@@ -105,9 +105,10 @@ function timeIn(text: string, now: number): string | undefined {
   return ms > 0 ? `in ${distance}` : `${distance} ago`;
 }
 
-function signInText(method: unknown, key: string): string {
+/** What a request is signed in with. `key` describes the key, where it is one. */
+export function signInText(method: unknown, key: string): string {
   if (method === 'api_key') return key;
-  return method === 'federated' ? `an ID token, for ${key}` : 'an access token';
+  return method === 'federated' ? `an ID token for ${key}` : 'an access token';
 }
 
 function wordOf(value: unknown): string {

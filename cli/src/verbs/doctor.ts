@@ -1,6 +1,7 @@
 import { contextFile } from '../http/contexts.ts';
 import { Failure } from '../core/failure.ts';
 import type { Io } from '../core/io.ts';
+import { signInText } from '../print/for-people.ts';
 import type { Result } from '../print/output.ts';
 import { send, type Session, unreachable, versionHeader, versionsDiffer } from '../http/send.ts';
 import { notSignedIn, openServer, openSession, type SessionOptions } from '../http/session.ts';
@@ -113,11 +114,7 @@ async function signedInAs(session: Session, io: Io): Promise<string> {
   const answer = await send(session, { method: 'GET', path: '/auth/context?check=true' }, quiet);
   // The route list of the server gives this shape.
   const { principal, authMethod, keyName, effectiveScopes } = answer.data as Context;
-  const ways: Readonly<Record<string, string>> = {
-    api_key: `the key ${keyName ?? ''}`,
-    federated: `an ID token for the key ${keyName ?? ''}`,
-  };
-  const by = ways[authMethod] ?? 'an access token';
+  const by = signInText(authMethod, `the key ${keyName ?? ''}`);
   return `${principal.name ?? 'Unknown'}, by ${by}, with ${effectiveScopes?.join(' ') || 'no scope'}.`;
 }
 

@@ -88,7 +88,7 @@ export function gitlabJob(to: DeployTo): string {
 }
 
 /** A job that exchanges its ID token for a token of a service key. */
-export type PipelineJob = {
+type PipelineJob = {
   readonly keyId: string;
   /** Whether the key may publish; otherwise the job only shows what the key may do. */
   readonly canPublish: boolean;
