@@ -1,6 +1,12 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { githubRule, gitlabRule, kubernetesRule, trustingAll } from '../api/federation/platforms.ts';
+import {
+  federatedKey,
+  githubRule,
+  gitlabRule,
+  kubernetesRule,
+  trustingAll,
+} from '../api/federation/platforms.ts';
 import { upload } from '../api/sites/uploads.ts';
 import type { Person } from '../harness.ts';
 import { barriersOn, overflowOf } from './app-pages.ts';
@@ -58,13 +64,10 @@ beforeAll(async () => {
   }
   const federated = await call('POST', '/tokens', {
     as: root,
-    body: {
-      name: 'pipeline',
-      scopes: ['sites:write'],
-      repositoryAccess: { mode: 'all' },
-      credential: 'federated',
-      trust: [githubRule, { ...gitlabRule, claims: { ...gitlabRule.claims, namespace_path: hostile[4] } }],
-    },
+    body: federatedKey([
+      githubRule,
+      { ...gitlabRule, claims: { ...gitlabRule.claims, namespace_path: hostile[4] } },
+    ]),
   });
   await call('POST', `/tokens/${ids.service}/trust`, { as: root, body: kubernetesRule });
   const { services } = world.h.app;

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { githubRule, githubUrl, trustingAll } from '../api/federation/platforms.ts';
+import { githubRule, githubUrl, trusting, trustingAll } from '../api/federation/platforms.ts';
 import { setPolicy } from '../api/access/cast.ts';
 import type { Person } from '../harness.ts';
 import { openPlatform } from '../id-tokens/platforms.ts';
@@ -173,12 +173,12 @@ test('the value of a key is erased for ever after a confirmation, and lists say 
 
 test('a change of another setting keeps the trusted issuers, with the public keys that were pasted', async () => {
   const platform = openPlatform('gitlab', 'https://gitlab.example.com');
-  const issuer = { ...platform.issuer, jwks: { keys: [platform.publicKey] } };
-  await setPolicy(world.h, { federation: { issuers: [issuer] } });
+  const trusted = trusting(platform);
+  await setPolicy(world.h, trusted);
   const { page, context, complaints } = await atPage(world, root, '/admin/access-controls');
   await page.getByRole('textbox', { name: 'Limits Requests per owner', exact: true }).fill('431');
   await save(page);
-  expect(await policy()).toMatchObject({ rateLimitPerMinute: 431, federation: { issuers: [issuer] } });
+  expect(await policy()).toMatchObject({ rateLimitPerMinute: 431, ...trusted });
 
   const keys = page.getByLabel('Key set');
   const secret = { ...platform.publicKey, d: 'AQAB' };

@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { Dice } from '../faults/ledger.ts';
 import { commandLine, manyChanges, openFrozenHarness, setPolicy } from '../api/access/cast.ts';
-import { githubUrl, gitlabRule, gitlabUrl } from '../api/federation/platforms.ts';
+import {
+  exchangeOf,
+  federatedKey,
+  githubUrl,
+  gitlabRule,
+  gitlabUrl,
+  trusting,
+  urlEncoded,
+} from '../api/federation/platforms.ts';
 import { idleEngine } from '../fakes/idle-engine.ts';
 import { defaultEnvironmentPolicy } from '../../src/features/environments/policy/environment-policy.ts';
 import { type Harness, type Person, type TestKey, uiOrigin } from '../harness.ts';
@@ -79,28 +87,15 @@ export async function openWorld(cloneUrl: string): Promise<World> {
 
   /** Keys without a value, and an ID token that each of them accepts for an hour. */
   async function trustPipelines(): Promise<void> {
-    const { issuer, publicKey, claims, sign } = openPlatform('gitlab', gitlabUrl);
+    const gitlab = openPlatform('gitlab', gitlabUrl);
     const github = { url: githubUrl, preset: 'github' } as const;
-    await setPolicy(h, {
-      federation: { issuers: [github, { ...issuer, jwks: { keys: [publicKey] } }] },
-    });
+    await setPolicy(h, { federation: { issuers: [github, ...trusting(gitlab).federation.issuers] } });
     for (const name of ['deploys', 'docs', 'nightly']) {
-      const body = {
-        name,
-        scopes: ['sites:write'],
-        repositoryAccess: { mode: 'all' },
-        credential: 'federated',
-        trust: [gitlabRule],
-      };
+      const body = { ...federatedKey([gitlabRule]), name };
       const { data } = await h.call('POST', '/tokens', { as: root, body });
-      const form = new URLSearchParams({
-        grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
-        subject_token: await sign(claims(h.clock.now(), uiOrigin)),
-        subject_token_type: 'urn:ietf:params:oauth:token-type:id_token',
-        audience: data.id,
-      });
+      const idToken = await gitlab.sign(gitlab.claims(h.clock.now(), uiOrigin));
       keep('tokens', data.id);
-      keep('exchange', form.toString());
+      keep('exchange', urlEncoded(exchangeOf(idToken, data.id)).bytes);
       for (const { id } of (await h.call('GET', `/tokens/${data.id}/trust`, { as: root })).data)
         keep('trust', id);
     }

@@ -3,11 +3,22 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { hour, minute, second } from '../../../src/core/clock.ts';
 import type { KeyPolicy } from '../../../src/features/keys/key-policy.ts';
 import { type Answer, type Harness, openHarness, type Person, uiOrigin } from '../../harness.ts';
-import { openPlatform, type Platform } from '../../id-tokens/platforms.ts';
+import { openPlatform } from '../../id-tokens/platforms.ts';
 import { dump, manyChanges, setPolicy } from '../access/cast.ts';
 import { setMcpPolicy } from '../mcp/agent.ts';
 import { page, upload } from '../sites/uploads.ts';
-import { githubRule, githubUrl, gitlabRule, gitlabUrl, kubernetesRule, kubernetesUrl } from './platforms.ts';
+import {
+  exchangeOf,
+  federatedKey,
+  githubRule,
+  githubUrl,
+  gitlabRule,
+  gitlabUrl,
+  kubernetesRule,
+  kubernetesUrl,
+  trusting,
+  urlEncoded,
+} from './platforms.ts';
 
 /** A pipeline exchanges the ID token of its job for a token that is a service key for some minutes. */
 let h: Harness;
@@ -19,9 +30,8 @@ let alone = 0;
 const github = openPlatform('github', githubUrl);
 const gitlab = openPlatform('gitlab', gitlabUrl);
 const kubernetes = openPlatform('kubernetes', kubernetesUrl);
-const pasted = ({ issuer, publicKey }: Platform) => ({ ...issuer, jwks: { keys: [publicKey] } });
-const trusting = { issuers: [github, gitlab, kubernetes].map(pasted) };
-const setUp = (more: Partial<KeyPolicy> = {}) => setPolicy(h, { federation: trusting, ...more });
+const setUp = (more: Partial<KeyPolicy> = {}) =>
+  setPolicy(h, { ...trusting(github, gitlab, kubernetes), ...more });
 
 beforeAll(async () => {
   h = await openHarness({
@@ -45,11 +55,9 @@ afterAll(async () => {
 
 async function newKey(more: object = {}): Promise<string> {
   const body = {
+    ...federatedKey([githubRule, gitlabRule, kubernetesRule]),
     name: `deploys ${alone}`,
     scopes: ['sites:write', 'repos:read'],
-    repositoryAccess: { mode: 'all' },
-    credential: 'federated',
-    trust: [githubRule, gitlabRule, kubernetesRule],
     ...more,
   };
   return (await h.call('POST', '/tokens', { as: root, body })).data.id;
@@ -57,17 +65,9 @@ async function newKey(more: object = {}): Promise<string> {
 
 const idToken = (of = github, more: object = {}, header: Record<string, unknown> = {}) =>
   of.sign({ ...of.claims(h.clock.now(), uiOrigin), ...more }, header);
-const fields = (token: string, audience = keyId) => ({
-  grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
-  subject_token: token,
-  subject_token_type: 'urn:ietf:params:oauth:token-type:id_token',
-  audience,
-});
+const fields = (token: string, audience = keyId) => exchangeOf(token, audience);
 const send = (form: Record<string, string> | string, { on = h, from = `192.0.2.${alone}` } = {}) =>
-  on.call('POST', '/auth/exchange', {
-    raw: { type: 'application/x-www-form-urlencoded', bytes: new URLSearchParams(form).toString() },
-    from,
-  });
+  on.call('POST', '/auth/exchange', { raw: urlEncoded(form), from });
 // An answer of OAuth has no envelope.
 const said = ({ text }: Answer) => JSON.parse(text) as Record<string, string>;
 const outcome = (answer: Answer) =>
@@ -103,6 +103,11 @@ describe('an exchange', () => {
       expires_in: 900,
     });
     expect(answer.headers['cache-control']).toBe('no-store');
+  });
+
+  test('takes the ID token also as a JWT', async () => {
+    const form = { ...fields(await idToken()), subject_token_type: 'urn:ietf:params:oauth:token-type:jwt' };
+    expect(outcome(await send(form))).toBe('200');
   });
 
   test.each([
@@ -201,7 +206,7 @@ describe('an exchanged token ends', () => {
         return await h.call('DELETE', `/tokens/${keyId}/trust/${data[0].id}`, { as: root });
       },
     ],
-    ['its issuer', '401 invalid_credential', () => setUp({ federation: { issuers: [pasted(gitlab)] } })],
+    ['its issuer', '401 invalid_credential', () => setUp(trusting(gitlab))],
     [
       'its rule, which is removed while more are exchanged',
       '401 invalid_credential',

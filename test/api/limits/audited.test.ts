@@ -8,7 +8,7 @@ import { createAuthenticator } from '../../fakes/authenticator.ts';
 import { type Answer, type Harness, type Person, type TestKey, uiOrigin } from '../../harness.ts';
 import { openPlatform } from '../../id-tokens/platforms.ts';
 import { commandLine, contents, openFrozenHarness, setPolicy } from '../access/cast.ts';
-import { githubRule, trustingGithub } from '../federation/platforms.ts';
+import { exchangeOf, githubRule, trusting, trustingGithub, urlEncoded } from '../federation/platforms.ts';
 import { setMcpPolicy } from '../mcp/agent.ts';
 import { type ExternalServer, loopbackFetch, openExternalServer } from '../mcp/external-server.ts';
 
@@ -208,17 +208,11 @@ const drills: Record<string, Drill> = {
   exchangeIdToken: {
     event: 'api_key.exchanged',
     async prepare() {
-      const { issuer, publicKey, claims, sign } = openPlatform('github', githubRule.issuer);
-      await setPolicy(h, { federation: { issuers: [{ ...issuer, jwks: { keys: [publicKey] } }] } });
+      const github = openPlatform('github', githubRule.issuer);
+      await setPolicy(h, trusting(github));
       const { id } = await h.serviceKey();
       await h.call('POST', `/tokens/${id}/trust`, { as: root, body: githubRule });
-      const form = new URLSearchParams({
-        grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
-        subject_token: await sign(claims(h.clock.now(), uiOrigin)),
-        subject_token_type: 'urn:ietf:params:oauth:token-type:id_token',
-        audience: id,
-      });
-      const raw = { type: 'application/x-www-form-urlencoded', bytes: form.toString() };
+      const raw = urlEncoded(exchangeOf(await github.sign(github.claims(h.clock.now(), uiOrigin)), id));
       return async () => ({
         answer: await h.call('POST', '/auth/exchange', { raw }),
         as: { id, value: '', type: 'service' },
