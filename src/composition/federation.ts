@@ -1,4 +1,4 @@
-import type { AppBackends, AppSettings } from './app-settings.ts';
+import type { AppSettings } from './app-settings.ts';
 import type { Part, Process } from './part.ts';
 import { hour, second } from '../core/clock.ts';
 import { createExchanges } from '../features/federation/exchange.ts';
@@ -7,8 +7,7 @@ import { createIssuerKeys } from '../features/federation/issuer-keys.ts';
 import { keySetStore } from '../features/federation/key-set-store.ts';
 import { exchangeRoute } from '../features/federation/routes.ts';
 import type { StoresOf } from '../platform/database/stores.ts';
-import { createGuardedFetch, maxOutboundBytes } from '../platform/guarded-fetch.ts';
-import { createOutbound } from '../platform/outbound.ts';
+import type { Fetch } from '../platform/fetch.ts';
 
 export const federationStores = { keySets: keySetStore };
 
@@ -17,11 +16,12 @@ type ExchangeDeps = Parameters<typeof createExchanges>[0];
 export type FederationPartDeps = Pick<Process, 'clock' | 'random' | 'log'> &
   Pick<ExchangeDeps, 'tx' | 'policies' | 'format' | 'limiter' | 'refuse' | 'denials' | 'count'> & {
     readonly settings: Pick<AppSettings, 'uiUrl' | 'externalServerMs'>;
-    readonly fetch: AppBackends['outboundFetch'] | null;
+    /** Reaches issuers. */
+    readonly fetch: Fetch;
     readonly read: StoresOf<typeof federationStores> & ExchangeDeps['read'];
   };
 
-/** Pipelines that prove who they are with an ID token of their platform. */
+/** Exchanges the ID tokens of pipelines for tokens of service keys. */
 export function createFederationPart({
   settings,
   read,
@@ -31,17 +31,11 @@ export function createFederationPart({
   log,
   ...deps
 }: FederationPartDeps) {
-  const fetch =
-    deps.fetch ??
-    createGuardedFetch({
-      outbound: createOutbound({ allowsPrivate: false }),
-      maxBytes: maxOutboundBytes,
-    });
   const timeoutMs = settings.externalServerMs ?? 2 * second;
   const issuerKeys = createIssuerKeys({
     keySets: read.keySets,
     issuers: async () => (await policies.inForce()).value.federation.issuers,
-    fetchKeys: (issuer) => fetchSigningKeys({ fetch, timeoutMs }, issuer),
+    fetchKeys: (issuer) => fetchSigningKeys({ fetch: deps.fetch, timeoutMs }, issuer),
     clock,
     log,
   });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createAccessConfigPart } from './access-config.ts';
 import { createAgentsPart } from './agents/agents.ts';
 import { createConnectionsPart } from './agents/connections.ts';
-import { createMcpPart } from './agents/mcp.ts';
+import { createMcpPart, publicFetch } from './agents/mcp.ts';
 import type { AppBackends, AppSettings } from './app-settings.ts';
 import { createAuditPart } from './audit.ts';
 import { createReencryptionPart } from './encrypted-tables.ts';
@@ -25,6 +25,7 @@ import { userOf } from '../core/caller.ts';
 import { AppError } from '../core/errors.ts';
 import { createServerClock } from '../platform/database/server-clock.ts';
 import { createEncryption } from '../platform/encryption.ts';
+import { maxOutboundBytes } from '../platform/guarded-fetch.ts';
 import type { Route } from '../platform/http.ts';
 import { createMetrics } from '../surfaces/web/metrics.ts';
 
@@ -42,6 +43,7 @@ export function createParts(settings: AppSettings, backends: AppBackends, routes
   const { feed, read, tx, isFresh } = createStores({ database, clock, random, log, isOnlyProcess });
   const holder = randomUUID();
   const encryption = createEncryption(encryptionKeys, random);
+  const outboundFetch = backends.outboundFetch ?? publicFetch(maxOutboundBytes);
   const names = (ids: readonly string[]) => read.users.names(ids);
 
   const audit = createAuditPart({
@@ -148,7 +150,7 @@ export function createParts(settings: AppSettings, backends: AppBackends, routes
   const { format, alarms, refuseBadCredential: refuse } = keys.services;
   const federation = createFederationPart({
     settings,
-    fetch: backends.outboundFetch ?? null,
+    fetch: outboundFetch,
     read,
     tx,
     policies: keys.services.policies,
@@ -165,7 +167,7 @@ export function createParts(settings: AppSettings, backends: AppBackends, routes
     alarms.report(value, origin, 'credential_in_content');
   const connections = createConnectionsPart({
     settings,
-    fetch: backends.outboundFetch ?? null,
+    fetch: outboundFetch,
     read,
     tx,
     encryption,

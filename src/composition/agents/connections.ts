@@ -15,12 +15,10 @@ import { createExternalSignIns } from '../../features/connections/sign-ins.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Encryption } from '../../platform/encryption.ts';
 import type { Fetch } from '../../platform/fetch.ts';
-import { maxOutboundBytes } from '../../platform/guarded-fetch.ts';
 import type { StoresOf } from '../../platform/database/stores.ts';
 import type { People } from '../../features/people/people.ts';
 import { connectionPages } from '../../surfaces/web/pages/connection-routes.ts';
 import type { PageSteps, Process } from '../part.ts';
-import { publicFetch } from './mcp.ts';
 
 export const connectionStores = { mcpServers: mcpServerStore, mcpConnections: connectionStore };
 
@@ -31,7 +29,7 @@ export function createConnectionsPart({
   settings: { uiUrl, externalServerMs, externalLookMs = 2 * second },
   random,
   log,
-  fetch: outboundFetch,
+  fetch,
   read,
   tx,
   encryption,
@@ -43,15 +41,14 @@ export function createConnectionsPart({
 }: Pick<Process, 'clock' | 'random' | 'log' | 'holder'> & {
   readonly settings: Pick<AppSettings, 'uiUrl' | 'externalServerMs' | 'externalLookMs'>;
   readonly sessions: People['sessions'];
-  /** Reaches external servers. Null: over the network, at public addresses. */
-  readonly fetch: Fetch | null;
+  /** Reaches external servers. */
+  readonly fetch: Fetch;
   readonly read: Stores;
   readonly tx: Tx<Stores & { readonly audit: AuditWriter }>;
   readonly encryption: Encryption;
   readonly isEnabled: () => Promise<boolean>;
   readonly isDeleted: (userId: string) => Promise<boolean>;
 }) {
-  const fetch = outboundFetch ?? publicFetch(maxOutboundBytes);
   const client = createExternalClient({
     fetch,
     ...(externalServerMs === undefined ? {} : { listMs: externalServerMs, callMs: externalServerMs }),
