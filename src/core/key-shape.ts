@@ -1,8 +1,8 @@
 /**
  * Text shaped like a Postern key, an exchanged token or the token of an upload, whole or truncated, with any word before
- * `_pat_`, `_svc_`, `_fed_` or `_upl_`. Used to keep them out of logs and stored text; features/keys/key-value.ts decides whether a value really is one.
- * Nothing needs to separate the key from what is before it: in `TOKEN_app_pat_…`, or directly after another key, it is as
- * secret.
+ * `_pat_`, `_svc_`, `_fed_` or `_upl_`. Used to keep them out of logs and stored text; features/keys/key-value.ts decides
+ * whether a value really is one. Nothing needs to separate the key from what is before it: in `TOKEN_app_pat_…`, or directly
+ * after another key, it is as secret.
  */
 const shape = '((?:[a-z][a-z0-9]{0,15})?_(?:pat|svc|fed|upl)_)[0-9A-Za-z]{12,}';
 const all = new RegExp(shape, 'g');

@@ -11,7 +11,7 @@ import {
 } from '../api/federation/platforms.ts';
 import { openPlatform, type Platform } from './platforms.ts';
 
-/** ID tokens that must not be accepted: what an attacker can send who has everything but the keys of the issuers. */
+/** ID tokens that must not be accepted, from an attacker who has everything but the private keys of the issuers. */
 export const audience = 'https://postern.example.com';
 export const now = Date.UTC(2026, 0, 1, 9);
 
@@ -43,7 +43,7 @@ const rules: readonly TrustRule[] = [
   { ...plain, issuer: edUrl, claims: otherClaims, id: 'rul_e' },
 ];
 
-/** What an exchange would decide about the token, without the look for a replay. */
+/** What an exchange would decide about the token, without the check for a replay. */
 export async function verdict(token: string, at = now): Promise<string> {
   const found = await verifyIdToken(token, {
     issuers: platforms.map(({ issuer }) => issuer),

@@ -14,7 +14,7 @@ export type Platform = {
   /** The claims of a job that starts now, for this audience. */
   claims(now: number, audience: string): Record<string, unknown>;
   readonly header: CompactJWSHeaderParameters;
-  /** Signs whatever claims. `header` replaces parts of the header. */
+  /** Signs any claims. `header` replaces parts of the header. */
   sign(claims: unknown, header?: Record<string, unknown>, key?: KeyObject): Promise<string>;
 };
 

@@ -40,7 +40,7 @@ type Stores = { exchanged: Pick<ExchangedTokenStore, 'holdKey' | 'insert'>; audi
 
 type KeyState = NonNullable<Awaited<ReturnType<ExchangedTokenStore['holdKey']>>>;
 
-/** An ID token that no rule accepts any more because of its age need not be remembered. No rule allows more. */
+/** The highest maximum age of a rule: no rule accepts an older ID token, so its id need not be stored any longer. */
 const maxAgeMs = hour;
 /** It is remembered this much longer: an exchange that found it current may still wait for its turn or for the database. */
 const waitMs = minute;
@@ -123,7 +123,7 @@ export function createExchanges(deps: {
       const found = acceptingRule(token, key.rules, now);
       if (found.kind === 'refused') throw refusal(found.reason, keyId, origin);
       const { rule, jti } = found;
-      // Before the limits: who sends a used token again must not use up the exchanges of the key.
+      // Before the limits: a client that sends a used token again must not use up the exchanges of the key.
       if (jti !== null && (await read.exchanged.isUsed(rule.issuer, jti)))
         throw refusal('replayed', keyId, origin);
       await spend(`exchange ${keyId}`, keyId, exchangesPerMinute);
@@ -136,7 +136,7 @@ export function createExchanges(deps: {
       );
       const job: Exchange = { tokenId, ...jobOf(token), expiresAt };
       const reason = await tx(async (stores): Promise<ExchangeRefusal | null> => {
-        // Under the lock, a revocation or a removed rule happens before this, and refuses it, or after it, and ends the token.
+        // Under the lock, a revocation or a removed rule comes before this and refuses it, or after it and ends the token.
         const held = await stores.exchanged.holdKey(keyId, rule.id);
         if (held === undefined) return 'claim';
         if (!isUsable(held)) return 'key_inactive';

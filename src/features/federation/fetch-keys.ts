@@ -19,7 +19,7 @@ export async function fetchSigningKeys(
   issuer: string,
 ): Promise<SigningKey[]> {
   const discovery = await readJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
-  // Otherwise whoever serves any document at this host could name the keys of this issuer (section 4.3).
+  // Otherwise a server that serves any document at this host could name the keys of this issuer (section 4.3).
   if (discovery['issuer'] !== issuer)
     throw new KeysUnavailable('names another issuer in its discovery document');
   const address = addressIn(discovery['jwks_uri']);

@@ -82,6 +82,7 @@ export function acceptingRule(
   let reason: ExchangeRefusal = 'claim';
   for (const rule of rules) {
     if (rule.issuer !== issuer.url || failedClaims(issuer.preset, rule, claims).length > 0) continue;
+    // Without an id, a second use cannot be detected.
     if (rule.singleUse && jti === null) continue;
     if (now - issuedAt <= rule.maxAgeMinutes * minute)
       return { kind: 'accepted', rule, jti: rule.singleUse ? jti : null };
@@ -92,7 +93,7 @@ export function acceptingRule(
 
 const refused = (reason: ExchangeRefusal): RefusedIdToken => ({ kind: 'refused', reason });
 
-/** What the token says of itself, before anything is verified. Undefined: it is no signed JWT. */
+/** The algorithm, key id and issuer that the token names, not verified yet. Undefined: it is no signed JWT. */
 function readToken(token: string): { alg: unknown; kid: string; iss: unknown } | undefined {
   if (token.length > maxCharacters || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return undefined;
   const [head = '', body = ''] = token.split('.');

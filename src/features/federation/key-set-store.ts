@@ -5,7 +5,7 @@ import type { SigningKey } from '../keys/keys.ts';
 /** The SQL of issuer_key_sets: the public keys that issuers publish. */
 export type KeySet = {
   readonly keys: readonly SigningKey[];
-  /** When the last fetch began, whatever came of it. */
+  /** When the last fetch began, successful or not. */
   readonly triedAt: number;
   /** When the keys arrived; null = never. */
   readonly fetchedAt: number | null;

@@ -12,7 +12,7 @@ import { createKeyWatch } from './key-watch.ts';
 /**
  * Notifies owners of two things: a dead key that is still used, and a live value seen where no key may be.
  * report(), seen() and deadUse() do no I/O. flush() looks up the digest, writes the notice and counts the event in the
- * audit log. A value that is not a key of this installation is dropped (contract 10.12). An exchanged token is ended. The value
+ * audit log. It ends an exchanged token. A value that is not a key of this installation is dropped (contract 10.12). The value
  * itself is never stored.
  */
 export type KeyAlarms = {

@@ -8,7 +8,7 @@ import { base62Alphabet, type Random, randomBase62 } from '../../core/ids.ts';
  * The value of a key (contract 4): `app_pat_` or `app_svc_`, 12 characters of public id, 32 of secret
  * (190 bits) and 6 of checksum: CRC-32 (IEEE 802.3) over the ASCII of all before it, in base62, padded with 0. The token of
  * an upload of an agent, `app_upl_`, has the same form, so that everything that finds keys finds it. It is no key. An exchanged
- * token, `app_fed_`, has it too: it is a service key for some minutes, and its id is not that of the key.
+ * token, `app_fed_`, has the form too. It acts as a service key for some minutes; its id is not that of the key.
  */
 const idLength = 12;
 const secretLength = 32;

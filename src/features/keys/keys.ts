@@ -123,8 +123,8 @@ export type Keys = {
     userId: string,
   ): Promise<readonly { id: string; revokedAt: number }[]>;
   /**
-   * Revokes the key with this value, or ends this exchanged token alone; possession is the proof. Does not reveal whether the value was a key. Look-ups go
-   * through a fair queue by address, so that guessing slows down only the address that guesses.
+   * Revokes the key with this value, or ends this exchanged token alone; possession is the proof. Does not reveal whether the
+   * value was a key. Look-ups go through a fair queue by address, so that guessing slows down only the address that guesses.
    */
   revokeSelf(value: string, origin: AuditContext['origin']): Promise<void>;
   /** Records the first use of a successor, which starts its predecessor's grace. Safe to repeat. */

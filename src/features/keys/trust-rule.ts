@@ -50,10 +50,10 @@ export const requiredClaims: Readonly<Record<Preset, readonly (readonly string[]
 /** A `*` at the end of these stands for any text. */
 const openEnded = ['ref', 'environment', 'workflow_ref'];
 
-/** Postern checks these itself, or every ID token has other values, so that they would restrict nothing. */
+/** Postern checks these itself, or they differ in every ID token, so that a rule cannot name them. */
 const checkedAnyway = ['iss', 'aud', 'exp', 'nbf', 'iat', 'jti'];
 
-/** Events in which a fork can run code that its repository never merged. */
+/** Events in which code of a fork can run that the repository never merged. */
 const events: readonly (string | null)[] = ['pull_request', 'pull_request_target', null];
 
 /**
@@ -125,7 +125,7 @@ function problemOfText(name: string, text: string): string | null {
   return text === '*' ? 'must not be only a *' : null;
 }
 
-/** Where the claims of an ID token differ from the rule. Empty: they are as the rule requires. */
+/** The claims of an ID token that differ from the rule. Empty: the rule accepts them. */
 export function failedClaims(preset: Preset, rule: Pick<TrustRule, 'claims'>, claims: object): FailedClaim[] {
   const differences = Object.entries(rule.claims).map(([claim, expected]) => ({
     claim,

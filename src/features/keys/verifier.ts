@@ -11,8 +11,8 @@ import { digestOf, type KeyFormat } from './key-value.ts';
  * Verifies a presented value. A malformed value costs no I/O. A cached live key is used only while this process would
  * provably see its revocation in time (contract 10.2): the revocation stamp that the limiter read in this request equals
  * the stamp at which the entry was loaded, or the change feed was read within the last second. Otherwise the verifier
- * reads the database; if the database does not answer, the request fails with 503. An exchanged token is verified as the key
- * that it is of, and also ends at its time.
+ * reads the database; if the database does not answer, the request fails with 503. An exchanged token is verified as its key,
+ * and also ends at its own time.
  */
 export type Verification =
   | { readonly kind: 'live'; readonly live: LiveKey }
