@@ -8,7 +8,7 @@ import { barriersOn, create, fillIn, traces } from './app-pages.ts';
 import { openWorld, type World } from './real-ports.ts';
 import { atPage } from './site-pages.ts';
 
-// Service keys without a value, as administrators set them up: issuers, rules, a trial and the job to copy.
+// Federated keys, as administrators set them up: issuers, rules, a trial and the job to copy.
 let world: World;
 let root: Person;
 beforeAll(async () => {
@@ -41,7 +41,7 @@ async function idToken(claims: object = {}): Promise<string> {
   return await platform.sign({ ...platform.claims(world.h.clock.now(), world.uiUrl), ...claims });
 }
 
-test('an administrator trusts GitHub, creates a key without a value, tries an ID token and copies the job', {
+test('an administrator trusts GitHub, creates a federated key, tries an ID token and copies the job', {
   tags: 'core',
 }, async () => {
   const { page, context, complaints } = await atPage(world, root, '/admin/access-controls');
@@ -58,7 +58,7 @@ test('an administrator trusts GitHub, creates a key without a value, tries an ID
 
   await page.goto(`${world.uiUrl}/admin/service-keys/new`);
   await fillIn(page, { name: 'website', preset: 'Publish sites from CI', where: [] });
-  await page.getByLabel('No value: a pipeline proves who it is').check();
+  await page.getByLabel('No value: a federated key, for pipelines').check();
   await expect.poll(() => page.getByText('Who will use it?').count()).toBe(0);
   await create(page);
   await page.getByText('Correct the marked fields.').waitFor();
@@ -71,7 +71,7 @@ test('an administrator trusts GitHub, creates a key without a value, tries an ID
 
   // There is no value to store: the page of the key comes at once.
   await page.getByRole('heading', { level: 1, name: 'website' }).waitFor();
-  await page.getByText('None: pipelines prove who they are').waitFor();
+  await page.getByText('The key is federated').waitFor();
   await expect.poll(() => rulesIn(page).first().innerText()).toMatch(/production[^]*15 minutes[^]*once/);
   await expect.poll(() => page.getByRole('button', { name: /Replace|Erase/ }).count()).toBe(0);
   const id = new URL(page.url()).pathname.split('/').at(-1) ?? '';
@@ -159,13 +159,13 @@ test('the value of a key is erased for ever after a confirmation, and lists say 
   await expect.poll(() => barriersOn(page)).toEqual([]);
   await press(page, 'Erase it for ever');
   await closed(page);
-  await page.getByText('None: pipelines prove who they are').waitFor();
+  await page.getByText('The key is federated').waitFor();
   await page.getByText('The value was erased for ever').waitFor();
   await expect.poll(() => page.getByRole('button', { name: /Replace|Erase/ }).count()).toBe(0);
   expect((await world.call('GET', '/auth/context', { as: key })).status).toBe(401);
   await page.goto(`${world.uiUrl}/admin/service-keys?search=old`);
   const row = page.getByRole('row').filter({ hasText: 'old pipeline' });
-  await row.getByText('No value').waitFor();
+  await row.getByText('Federated').waitFor();
   await expect.poll(() => row.getByRole('button', { name: /^Replace/ }).count()).toBe(0);
   expect(complaints()).toEqual([]);
   await context.close();
@@ -183,7 +183,7 @@ test('a change of another setting keeps the trusted issuers, with the public key
   const keys = page.getByLabel('Key set');
   const secret = { ...platform.publicKey, d: 'AQAB' };
   for (const [text, mistake] of [
-    ['not json', 'Paste a key set: JSON with the member keys.'],
+    ['not json', 'Paste a key set: a JSON object with the list keys.'],
     [JSON.stringify({ keys: [secret] }), 'This has a private key.'],
   ] as const) {
     await keys.fill(text);

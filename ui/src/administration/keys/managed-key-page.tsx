@@ -123,7 +123,7 @@ function Whole({ of: key, now, home, tab, onTab }: PageProps & { of: Key; now: n
           {key.type === 'service' && (
             <Fact name="Value">
               {key.credential === 'federated'
-                ? 'None: pipelines prove who they are'
+                ? 'None. The key is federated: pipelines exchange ID tokens.'
                 : 'Stored where it is used'}
             </Fact>
           )}

@@ -131,7 +131,7 @@ function Row({
       <td data-label="State">
         <span className={common['badges']}>
           <Standing of={standing} />
-          {key.credential === 'federated' && <Badge color="gray">No value</Badge>}
+          {key.credential === 'federated' && <Badge color="gray">Federated</Badge>}
           {isUnused(key, now) && <Badge color="yellow">{unusedWords}</Badge>}
           <Rotation of={key} among={keys} />
         </span>

@@ -20,7 +20,7 @@ export function homeOf({ type }: Pick<Key, 'type'>): ManagedHome {
   return type === 'service' ? '/admin/service-keys' : '/admin/user-keys';
 }
 
-/** A key without a value has no successor, and a key is in one replacement at a time. */
+/** A federated key has no successor, and a key is in one replacement at a time. */
 export function canBeReplaced({ type, credential, replacedBy, replaces }: Key): boolean {
   return type === 'service' && credential === 'value' && replacedBy === null && replaces === null;
 }

@@ -118,7 +118,7 @@ function IssuerRow({ name, issuer, maxCharacters, urlError, keysError, onChange,
         <Textarea
           className={styles['keys']}
           label="Key set"
-          description="JSON as the issuer publishes it (JWKS). For an issuer that Postern cannot reach. You replace it when the issuer changes its keys."
+          description="JSON as the issuer publishes it (JWKS), for an issuer that Postern cannot reach. Replace it when the issuer changes its keys."
           radius="md"
           rows={6}
           autoComplete="off"

@@ -26,11 +26,11 @@ export function mistakesInIssuers(path: string, value: unknown): Readonly<Record
   return Object.fromEntries(mistakes.filter(([, mistake]) => mistake !== ''));
 }
 
-/** A private key must not leave the browser. */
+/** Finds a text that is no key set, and a private key, which must not leave the browser. */
 function mistakeInKeys(jwks: unknown): string {
   if (jwks === undefined) return '';
   const keys = keysIn(jwks);
-  if (keys === undefined) return 'Paste a key set: JSON with the member keys.';
+  if (keys === undefined) return 'Paste a key set: a JSON object with the list keys.';
   const isPrivate = (key: unknown) => typeof key === 'object' && key !== null && ('d' in key || 'k' in key);
   return keys.some(isPrivate)
     ? 'This has a private key. It must stay where it is; paste the public keys.'

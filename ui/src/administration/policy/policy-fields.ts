@@ -61,12 +61,12 @@ export const policySections = sectionsOf(bounds.KeyPolicy, [
   ),
   {
     title: 'Pipelines',
-    says: 'A pipeline can use a service key without its value: the platform signs an ID token for the job, and Postern exchanges it. Trust rules of each key say which jobs it accepts.',
+    says: 'A pipeline can use a service key without a stored value. Its platform signs an ID token for each job, and Postern exchanges it for a token of the key. The trust rules of the key say which jobs it accepts.',
     fields: [
       {
         path: 'federation.issuers',
         label: 'Trusted issuers',
-        says: 'The platforms whose ID tokens the rules may accept. Without its issuer, a rule accepts nothing, and the tokens of its jobs end.',
+        says: 'The platforms whose ID tokens trust rules may accept. When you remove an issuer, its rules accept nothing, and their tokens end within a second.',
       },
     ],
   },

@@ -19,7 +19,7 @@ export function CredentialField({ credential, issuers, onChange }: CredentialPro
     <FieldGroup
       field="credential"
       legend="Value"
-      description="A key without a value cannot leak. The platform of the pipeline signs an ID token for each job, and your rules say which ones Postern accepts."
+      description="A federated key has no value that could leak. The platform of a pipeline signs an ID token for each job, and the trust rules of the key say which ones it accepts."
       error={undefined}
     >
       <Radio.Group
@@ -34,8 +34,8 @@ export function CredentialField({ credential, issuers, onChange }: CredentialPro
         }
       >
         <div className={styles['choices']}>
-          <Radio value="value" label="A value to store" />
-          <Radio value="federated" label="No value: a pipeline proves who it is" />
+          <Radio value="value" label="A value, which a program stores" />
+          <Radio value="federated" label="No value: a federated key, for pipelines" />
         </div>
       </Radio.Group>
     </FieldGroup>

@@ -39,11 +39,11 @@ type FormProps = {
   onCreate: (body: ReturnType<typeof bodyOf>) => Promise<Schemas['IssuedKey']>;
   /** Called when the user has stored the value and the page has dropped it. */
   onStored: () => Promise<void>;
-  /** For a service key, which may have no value. */
+  /** For a service key, which can be federated. */
   forService?: {
     /** The issuers of the key policy. */
     readonly issuers: readonly Issuer[];
-    /** Called when a key without a value is created. */
+    /** Called when a federated key is created. */
     readonly onFederated: (id: string) => Promise<void>;
   };
 };
@@ -66,7 +66,7 @@ export function NewKeyForm({ policy, prefill, onCreate, onStored, forService }: 
     async send() {
       const made = await onCreate(bodyOf(draft));
       if (made.credential === 'federated') {
-        announce('The key is created. It has no value.');
+        announce('The federated key is created.');
         return await forService?.onFederated(made.id);
       }
       setIssued(made);

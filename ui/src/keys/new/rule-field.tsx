@@ -15,7 +15,7 @@ type RuleProps = {
   readonly onChange: (rule: RuleDraft | null) => void;
 };
 
-/** The first trust rule of a key without a value. */
+/** The first trust rule of a federated key. */
 export function RuleField({ rule, issuers, error, mistakes, onChange }: RuleProps) {
   const [first] = issuers;
   return (

@@ -68,7 +68,7 @@ export const platforms: Readonly<Record<Preset, Platform>> = {
       },
       ref_protected: {
         label: 'Protection of the ref',
-        says: 'Only maintainers, or those whom they allow, push to a protected ref.',
+        says: 'Only maintainers, and people whom they allow, can push to a protected ref.',
         choices: [
           { value: 'true', label: 'Protected refs only' },
           { value: 'false', label: 'Unprotected refs only' },
@@ -79,7 +79,7 @@ export const platforms: Readonly<Record<Preset, Platform>> = {
   kubernetes: {
     label: 'Kubernetes',
     url: '',
-    says: 'The issuer of the cluster. This prints it: kubectl get --raw /.well-known/openid-configuration',
+    says: 'The issuer in the output of: kubectl get --raw /.well-known/openid-configuration',
     claims: {
       '/kubernetes.io/namespace': {
         label: 'Namespace',
@@ -107,7 +107,7 @@ export function claimLabel(preset: Preset | undefined, name: string): string {
 /** The label and the address of an issuer, such as in a list of choices. */
 export const issuerLabel = ({ preset, url }: Issuer) => `${platforms[preset].label}: ${url}`;
 
-/** The text of a claim as the form shows it; undefined: as it is. */
+/** The label of a text that the form offers as a choice. Undefined: it is none. */
 export function choiceLabel(preset: Preset | undefined, name: string, text: string): string | undefined {
   const choices = preset === undefined ? undefined : platforms[preset].claims[name]?.choices;
   return choices?.find(({ value }) => value === text)?.label;

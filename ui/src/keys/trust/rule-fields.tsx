@@ -95,8 +95,9 @@ export function RuleFields({ rule, issuers, mistakes, onChange }: FieldsProps) {
           Add a claim
         </Button>
         <p className={styles['says']}>
-          {needed.length === 0 ? 'At least two claims, each ' : 'Each further claim must be '}equal in its
-          text. A nested one is named by its path, such as <code>/kubernetes.io/pod/name</code>.
+          {needed.length === 0 ? 'Name at least two claims.' : 'More claims make the rule narrower.'} An ID
+          token must have each claim with the same text. Name a nested claim by its path, such as{' '}
+          <code>/kubernetes.io/pod/name</code>.
           {preset === 'github' && (
             <>
               {' '}
@@ -128,7 +129,7 @@ export function RuleFields({ rule, issuers, mistakes, onChange }: FieldsProps) {
         description={
           trustBounds.presets[preset].singleUse
             ? 'A job gets a new ID token whenever it asks for one.'
-            : `${platforms[preset].label} gives one ID token for a whole job or hour. With this, a job cannot exchange again.`
+            : `${platforms[preset].label} gives one ID token for a whole job or hour. If this is on, a job cannot exchange it again.`
         }
         checked={rule.singleUse}
         onChange={({ currentTarget }) => change({ singleUse: currentTarget.checked })}

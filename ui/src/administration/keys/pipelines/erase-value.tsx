@@ -11,7 +11,7 @@ type EraseProps = {
   readonly onDone: () => void;
 };
 
-/** A key keeps its id and its sites. Everything that still uses the value stops. */
+/** Asks whether the key shall become federated. Everything that still uses its value stops. */
 export function EraseValue({ of: key, hasRules, onClose, onDone }: EraseProps) {
   return (
     <Confirm
@@ -33,8 +33,9 @@ export function EraseValue({ of: key, hasRules, onClose, onDone }: EraseProps) {
           <b className="wrap">
             <bdi>{key.name}</bdi>
           </b>{' '}
-          is erased <b>for ever</b>. Every request with it is refused within a second, and this cannot be
-          undone. The key keeps its id, its rules and its sites. It can no longer be replaced.
+          is erased <b>for ever</b>. Within a second, every request with it is refused, and nothing brings it
+          back. The key becomes federated. It keeps its id, its rules and its sites, and can no longer be
+          replaced.
         </Text>
         {!hasRules && (
           <Alert color="yellow" title="No pipeline can use this key yet">

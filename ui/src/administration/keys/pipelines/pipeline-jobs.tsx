@@ -46,11 +46,13 @@ export function PipelineJobs({ of: key, rules, issuers }: JobsProps) {
         {canPublish ? (
           <>
             It publishes to a site that this key created. To create one, let a job run{' '}
-            <code>{createSite}</code> once instead of the last command, and copy the id that it prints.
+            <code>{createSite}</code> once instead of the last command, and replace SITE_ID by the id that it
+            prints.
           </>
         ) : (
           'It shows what this key may do.'
         )}
+        {platform === 'kubernetes' && ' The image needs Node.js, curl and the folder dist.'}
       </Text>
       <Command
         text={jobs[platform]({ keyId: key.id, canPublish, claims })}

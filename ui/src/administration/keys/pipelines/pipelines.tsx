@@ -24,7 +24,7 @@ import { TryToken } from './try-token.tsx';
 type Rule = Schemas['TrustRule'];
 type Step = 'add' | 'try' | 'erase' | { readonly remove: Rule };
 
-/** Which pipelines can use a service key without its value: its trust rules, a trial of them, and the job to copy. */
+/** Which pipelines can use a service key: its trust rules, a trial of them, the job to copy, and the end of its value. */
 export function Pipelines({ of: key, now }: { of: Key; now: number }) {
   const found = useQuery(trustRulesOf(key.id));
   const { data: issuers } = useQuery(trustedIssuers);
@@ -62,13 +62,13 @@ export function Pipelines({ of: key, now }: { of: Key; now: number }) {
         )}
       </div>
       <p className={shared['hint']}>
-        A job proves who it is with an ID token that its platform signs. Postern exchanges it for a token of
-        this key if one of these rules accepts it.
+        The platform of a pipeline signs an ID token, which says which job it is. Postern exchanges it for a
+        token of this key if one of these rules accepts it.
       </p>
       <List
         what="trust rules"
         found={found}
-        empty={<Text size="sm">No rule yet: no pipeline can use this key without its value.</Text>}
+        empty={<Text size="sm">No rule yet: this key accepts no ID token.</Text>}
       >
         {(items) => (
           <ul className={own['rules']}>

@@ -80,7 +80,8 @@ function Verdict({ of: { accepted, failed } }: { of: Schemas['TrustVerdict'] }) 
         color={accepted ? 'green' : 'red'}
         title={accepted ? 'A rule accepts these claims' : 'No rule accepts these claims'}
       >
-        {!accepted && 'These claims differ from the nearest rule. '}
+        {!accepted &&
+          'The table shows how they differ from the nearest rule. Change the job, or add a rule with the claims that were found. '}
         Postern did not check the signature, the age, or whether the token was exchanged before.
       </Alert>
       {failed.length > 0 && (
