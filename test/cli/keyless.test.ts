@@ -122,8 +122,3 @@ test('a refusal ends with 4, and an administrator finds the reason by its reques
     .poll(async () => (await world.browser.api('GET', `/me/refusals/${error.requestId}`)).data)
     .toMatchObject({ message: 'No rule of the key accepts the claims of the ID token.' });
 });
-
-test('a job without permission for an ID token learns what to add', async () => {
-  const { code, err } = await postern(['whoami'], { GITHUB_ACTIONS: 'true', CI: 'true' });
-  expect({ code, err }).toEqual({ code: 4, err: expect.stringContaining('id-token: write') });
-});
