@@ -41,7 +41,7 @@ export function exchangeRoute({ exchanges }: { exchanges: Exchanges }): Route {
     tag: 'Authentication',
     summary: 'Exchange the ID token of a pipeline for a token of a service key',
     description:
-      'The token is the service key for at most 15 minutes. A trust rule of the key must accept the ID token. The body is a form, and response and errors have the shapes of OAuth (RFC 8693, RFC 6749), without the envelope of the other routes. `invalid_grant` never says why; an administrator finds the reason by `request_id`.',
+      'The token acts as the service key for at most 15 minutes. A trust rule of the key must accept the ID token. The body is a form, and response and errors have the shapes of OAuth (RFC 8693, RFC 6749), without the envelope of the other routes. `invalid_grant` never says why; an administrator finds the reason by `request_id`.',
     policy: { callers: 'anyone', identity: 'none' },
     exemptFromLimit: true,
     body: requestSchema,

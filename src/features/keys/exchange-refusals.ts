@@ -6,7 +6,7 @@ export const exchangeRefusals = {
   audience: 'The audience of the ID token is not exactly SERVICE_UI_URL.',
   claim: 'No rule of the key accepts the claims of the ID token.',
   replayed: 'The ID token was exchanged before, and the rule allows one exchange.',
-  key_inactive: 'There is no active service key with this id, or the policy switched off service keys.',
+  key_inactive: 'There is no active service key with this id, or the key policy disables service keys.',
 } as const;
 
 export type ExchangeRefusal = keyof typeof exchangeRefusals;

@@ -108,7 +108,7 @@ export const surfaces: readonly Surface[] = [
       page('Service keys', '/admin/service-keys'),
       page('User keys', '/admin/user-keys'),
       route('Create a service key', 'POST /tokens', 'createServiceKey'),
-      route('Let a pipeline use it without a value', 'POST /tokens/{id}/trust', 'addTrustRule'),
+      route('Add a trust rule to it', 'POST /tokens/{id}/trust', 'addTrustRule'),
     ],
   },
   {

@@ -17,7 +17,7 @@ const deeds: Readonly<Record<string, string>> = {
   'api_key.trust_changed': 'A trust rule was added',
 };
 
-/** Why an ID token was not exchanged; the last part of a sentence about it. */
+/** Why an ID token was not exchanged, as the end of a sentence about it. */
 export const exchangeRefusals: Readonly<Record<string, string>> = {
   unknown_issuer: 'the key policy does not list its issuer',
   bad_signature: 'no key of its issuer verifies its signature',
@@ -25,7 +25,7 @@ export const exchangeRefusals: Readonly<Record<string, string>> = {
   audience: 'its audience is not exactly this installation',
   claim: 'no trust rule accepts its claims',
   replayed: 'it was exchanged before',
-  key_inactive: 'the key is not active, or service keys are switched off',
+  key_inactive: 'the key is not active, or the policy disables service keys',
 };
 
 /** What the key did to a site; its id follows. */
