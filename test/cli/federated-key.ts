@@ -1,4 +1,10 @@
-import { federatedKey, githubRule, gitlabRule, kubernetesRule, trusting } from '../api/federation/platforms.ts';
+import {
+  federatedKey,
+  githubRule,
+  gitlabRule,
+  kubernetesRule,
+  trusting,
+} from '../api/federation/platforms.ts';
 import type { Browser } from '../faults/browser.ts';
 import type { Platform } from '../id-tokens/platforms.ts';
 

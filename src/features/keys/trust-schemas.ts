@@ -62,7 +62,9 @@ export const trustTrialSchema = z
       .describe('A rule that the key does not have yet; absent: its own rules'),
     claims: z
       .record(z.string().max(200), z.unknown())
-      .describe('The claims of an ID token, without the token, because a client with the token could exchange it'),
+      .describe(
+        'The claims of an ID token, without the token, because a client with the token could exchange it',
+      ),
   })
   .meta({ id: 'TrustTrial' });
 
