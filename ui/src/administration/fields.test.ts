@@ -4,7 +4,7 @@ import { exchangeRefusals } from '../keys/detail/event-words.ts';
 import { actorInWords, eventInWords, reasonInWords } from './audit/event-words.ts';
 import { modelSections } from './agents/model-fields.ts';
 import { bounds } from './documents/bounds.ts';
-import { fieldsOf, valueInWords } from './documents/fields.ts';
+import { fieldsOf, nameOf, valueInWords } from './documents/fields.ts';
 import { differences, rebased } from './documents/values.ts';
 import { environmentSections } from './environments/environment-fields.ts';
 import { mcpSections } from './mcp/mcp-fields.ts';
@@ -22,6 +22,15 @@ test.each([
 ])('the page of %s shows every setting there is', (_name, sections, settings) => {
   const shown = fieldsOf(sections).map(({ path }) => path);
   expect(shown.toSorted()).toEqual(Object.keys(settings).toSorted());
+});
+
+test.each([
+  ['federation.issuers', 'Pipelines: trusted issuers'],
+  ['federation.issuers.1.url', 'Pipelines: trusted issuers, entry 2, url'],
+  ['federation.issuers.0.jwks.keys.0.n', 'Pipelines: trusted issuers, entry 1, jwks.keys.0.n'],
+  ['federation.issuersOfOthers', 'federation.issuersOfOthers'],
+])('the setting of the mistake %s is named %s', (path, name) => {
+  expect(nameOf(policySections, path)).toBe(name);
 });
 
 test('changes of two people at once are both kept, and the settings that both changed are named', () => {

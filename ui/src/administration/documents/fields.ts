@@ -57,13 +57,20 @@ export function sectionsOf<Path extends string>(
 
 export const fieldsOf = (sections: readonly Section[]): Field[] => sections.flatMap(({ fields }) => fields);
 
-/** Shown in a list of changes, which lacks the heading above a field. */
+/** Shown in a list of changes or mistakes, which lacks the heading above a field. */
 export function nameOf(sections: readonly Section[], path: string): string {
   for (const { title, fields } of sections) {
-    const field = fields.find((one) => one.path === path);
-    if (field !== undefined) return `${title}: ${withinSentence(field.label)}`;
+    const field = fields.find((one) => `${path}.`.startsWith(`${one.path}.`));
+    if (field !== undefined)
+      return `${title}: ${withinSentence(field.label)}${placeIn(path.slice(field.path.length + 1))}`;
   }
   return path;
+}
+
+/** The place inside a list, such as `1.url`, for people, who count entries from 1. */
+function placeIn(path: string): string {
+  if (path === '') return '';
+  return `, ${path.replace(/^\d+/, (at) => `entry ${Number(at) + 1}`).replace('.', ', ')}`;
 }
 
 /** Abbreviations stay as they are. */

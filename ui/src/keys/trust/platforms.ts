@@ -28,7 +28,7 @@ export const platforms: Readonly<Record<Preset, Platform>> = {
   github: {
     label: 'GitHub Actions',
     url: 'https://token.actions.githubusercontent.com',
-    says: 'The address of github.com. GitHub Enterprise Server has its own.',
+    says: 'For github.com. An Enterprise Server has its own.',
     claims: {
       repository_id: {
         label: 'Repository id',
@@ -51,7 +51,7 @@ export const platforms: Readonly<Record<Preset, Platform>> = {
   gitlab: {
     label: 'GitLab CI',
     url: 'https://gitlab.com',
-    says: 'The address of gitlab.com, or of your GitLab.',
+    says: 'For gitlab.com. Another GitLab has its own address.',
     claims: {
       project_id: {
         label: 'Project id',
