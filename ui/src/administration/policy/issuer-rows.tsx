@@ -90,6 +90,7 @@ function IssuerRow({ name, issuer, maxCharacters, urlError, keysError, onChange,
       <TextInput
         label="Address"
         description={platforms[issuer.preset].says}
+        inputWrapperOrder={['label', 'input', 'description', 'error']}
         required
         maxLength={maxCharacters}
         autoComplete="off"

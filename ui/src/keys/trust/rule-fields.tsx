@@ -109,7 +109,7 @@ export function RuleFields({ rule, issuers, mistakes, onChange }: FieldsProps) {
       <div className={styles['times']}>
         <Minutes
           label="Lifetime of a token"
-          says="A job that needs longer exchanges again."
+          says="A longer job exchanges again."
           bounds={trustBounds.maxTtlMinutes}
           value={rule.maxTtlMinutes}
           error={mistakes['maxTtlMinutes']}
@@ -117,7 +117,7 @@ export function RuleFields({ rule, issuers, mistakes, onChange }: FieldsProps) {
         />
         <Minutes
           label="Maximum age of an ID token"
-          says="Counted from when the platform signed it."
+          says="Counted from its signature."
           bounds={trustBounds.maxAgeMinutes}
           value={rule.maxAgeMinutes}
           error={mistakes['maxAgeMinutes']}
@@ -200,7 +200,7 @@ function Minutes({ label, says, bounds: { min, max }, value, error, onChange }: 
   return (
     <NumberInput
       label={label}
-      description={`${min} to ${max} minutes. ${says}`}
+      description={`${min} to ${max}. ${says}`}
       radius="md"
       hideControls
       decimalScale={0}
