@@ -172,7 +172,7 @@ function RuleText({ of: rule, issuers }: RuleProps) {
   return (
     <div className={own['rule']}>
       <b>
-        {preset === undefined ? 'ID tokens' : platforms[preset].label} of <code>{rule.issuer}</code>
+        {preset === undefined ? 'Issuer' : platforms[preset].label}: <code>{rule.issuer}</code>
       </b>
       {issuers !== undefined && preset === undefined && (
         <Badge color="red">The key policy no longer lists this issuer</Badge>

@@ -81,7 +81,7 @@ function Verdict({ of: { accepted, failed } }: { of: Schemas['TrustVerdict'] }) 
         title={accepted ? 'A rule accepts these claims' : 'No rule accepts these claims'}
       >
         {!accepted &&
-          'The table shows how they differ from the nearest rule. Change the job, or add a rule with the claims that were found. '}
+          'The table shows how they differ from the nearest rule. Change the job, or add a rule with the claims that were found. The audience, aud, is always the address of this server. '}
         Postern did not check the signature, the age, or whether the token was exchanged before.
       </Alert>
       {failed.length > 0 && (
@@ -92,7 +92,7 @@ function Verdict({ of: { accepted, failed } }: { of: Schemas['TrustVerdict'] }) 
         >
           {failed.map(({ claim, expected, found }) => (
             <tr key={claim}>
-              <th scope="row" className="wrap">
+              <th scope="row" className={common['name']}>
                 <code>{claim}</code>
               </th>
               <td data-label="Expected" className="wrap">
