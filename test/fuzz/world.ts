@@ -95,7 +95,7 @@ export async function openWorld(cloneUrl: string): Promise<World> {
       const { data } = await h.call('POST', '/tokens', { as: root, body });
       const idToken = await gitlab.sign(gitlab.claims(h.clock.now(), uiOrigin));
       keep('tokens', data.id);
-      keep('exchange', urlEncoded(exchangeOf(idToken, data.id)).bytes);
+      keep('exchange', String(urlEncoded(exchangeOf(idToken, data.id)).bytes));
       for (const { id } of (await h.call('GET', `/tokens/${data.id}/trust`, { as: root })).data)
         keep('trust', id);
     }

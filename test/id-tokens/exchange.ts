@@ -1,19 +1,11 @@
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { postgresPool } from '../../src/platform/database/postgres.ts';
 import { sql } from '../../src/platform/database/sql.ts';
-import { formType } from '../../src/surfaces/web/oauth-answers.ts';
+import { exchangeOf, urlEncoded } from '../api/federation/platforms.ts';
 import type { Harness, Person } from '../harness.ts';
 
 /** What a pipeline sends to exchange an ID token (RFC 8693 section 2.1). */
-export function exchangeForm(idToken: string, keyId: string): { type: string; bytes: Buffer } {
-  const form = new URLSearchParams({
-    grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
-    subject_token: idToken,
-    subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
-    audience: keyId,
-  });
-  return { type: formType, bytes: Buffer.from(form.toString()) };
-}
+export const exchangeForm = (idToken: string, keyId: string) => urlEncoded(exchangeOf(idToken, keyId));
 
 /** The outcome is 200, or the status and the error of OAuth. */
 export async function exchange(h: Pick<Harness, 'call'>, idToken: string, keyId: string) {

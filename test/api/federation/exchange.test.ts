@@ -239,7 +239,7 @@ describe('an exchanged token ends', () => {
   test('FE-04 for good with its issuer, also when an administrator lists the issuer again', async () => {
     const [token, another] = [await tokenOf(), await tokenOf(gitlab)];
     for (const on of [h, other]) expect((await use(token, on)).outcome).toBe('200');
-    await setUp({ federation: { issuers: [pasted(gitlab)] } });
+    await setUp(trusting(gitlab));
     // For a second, another process may not know of the removal.
     const late = said(await send(fields(await idToken()), { on: other }))['access_token'] ?? '';
     expect(late).toMatch(/^app_fed_/);

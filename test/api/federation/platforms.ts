@@ -57,5 +57,5 @@ export const exchangeOf = (idToken: string, keyId: string) => ({
 
 export const urlEncoded = (fields: Record<string, string> | string) => ({
   type: 'application/x-www-form-urlencoded',
-  bytes: new URLSearchParams(fields).toString(),
+  bytes: Buffer.from(new URLSearchParams(fields).toString()),
 });
