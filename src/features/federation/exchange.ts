@@ -15,6 +15,7 @@ import {
   type Preset,
   statusOf,
   textOf,
+  tokenIdOf,
 } from '../keys/keys.ts';
 import { addressBucket, type RateLimiter, retryAfterSeconds } from '../rate-limit/rate-limit.ts';
 import {
@@ -61,7 +62,7 @@ const jobClaims: Readonly<Record<Preset, Partial<Record<'repository' | 'ref' | '
 };
 
 export function createExchanges(deps: {
-  read: { exchanged: Pick<ExchangedTokenStore, 'findKey' | 'isUsed'> };
+  read: { exchanged: Pick<ExchangedTokenStore, 'findKey'> };
   tx: Tx<Stores>;
   policies: Pick<KeyPolicies, 'inForce'>;
   findKey: FindSigningKey;
@@ -118,14 +119,14 @@ export function createExchanges(deps: {
           message: 'Postern has no current keys of the issuer of this ID token.',
         });
       if (token.kind === 'refused') throw refusal(token.reason, keyId, origin);
-      const key = await read.exchanged.findKey(keyId);
+      const id = { issuer: token.issuer.url, jti: tokenIdOf(token.claims) };
+      const key = await read.exchanged.findKey(keyId, id);
       if (key === undefined || !isUsable(key)) throw refusal('key_inactive', keyId, origin);
       const found = acceptingRule(token, key.rules, now);
       if (found.kind === 'refused') throw refusal(found.reason, keyId, origin);
       const { rule, jti } = found;
       // Before the limits: a client that sends a used token again must not use up the exchanges of the key.
-      if (jti !== null && (await read.exchanged.isUsed(rule.issuer, jti)))
-        throw refusal('replayed', keyId, origin);
+      if (jti !== null && key.isUsed) throw refusal('replayed', keyId, origin);
       await spend(`exchange ${keyId}`, keyId, exchangesPerMinute);
       await spend(keyId, keyId, policy.rateLimitPerMinute);
 

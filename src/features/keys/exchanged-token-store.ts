@@ -17,11 +17,13 @@ export type NewExchangedToken = Exchange & {
 type KeyState = Pick<Key, 'type' | 'name' | 'expiresAt' | 'expiryRecordedAt' | 'revokedAt'>;
 
 export type ExchangedTokenStore = {
-  /** The key, and its rules in the order in which they were added. */
-  findKey(keyId: string): Promise<(KeyState & { readonly rules: readonly TrustRule[] }) | undefined>;
+  /** The key, its rules in the order in which they were added, and whether the ID token was used before. */
+  findKey(
+    keyId: string,
+    idToken: { readonly issuer: string; readonly jti: string | null },
+  ): Promise<FoundKey | undefined>;
   /** The key, when it has the rule. Neither can be changed by others until the transaction ends. */
   holdKey(keyId: string, ruleId: string): Promise<KeyState | undefined>;
-  isUsed(issuer: string, jti: string): Promise<boolean>;
   /**
    * Stores the token. With `once`, only if the ID token was not used before: otherwise false. Waits for a transaction that
    * uses it now.
@@ -36,6 +38,8 @@ export type ExchangedTokenStore = {
   prune(now: number): Promise<void>;
 };
 
+type FoundKey = KeyState & { readonly rules: readonly TrustRule[]; readonly isUsed: boolean };
+
 /** `until`: no rule accepts the ID token from then on. */
 type OneUse = { readonly jti: string; readonly until: number };
 
@@ -43,9 +47,10 @@ const state = sql`k.type, k.name, k.expires_at, k.expiry_recorded_at, k.revoked_
 
 export function exchangedTokenStore(db: Sql): ExchangedTokenStore {
   return {
-    findKey: (keyId) =>
-      sql<KeyState & { readonly rules: readonly TrustRule[] }>`
+    findKey: (keyId, { issuer, jti }) =>
+      sql<FoundKey>`
         select ${state},
+               exists (select 1 from used_id_tokens where issuer = ${issuer} and jti = ${jti}) as is_used,
                (select coalesce(jsonb_agg(jsonb_build_object(
                          'id', t.id, 'issuer', t.issuer, 'claims', t.claims, 'maxTtlMinutes', t.max_ttl_minutes,
                          'maxAgeMinutes', t.max_age_minutes, 'singleUse', t.single_use) order by t.position), '[]')
@@ -55,10 +60,6 @@ export function exchangedTokenStore(db: Sql): ExchangedTokenStore {
       sql<KeyState>`
         select ${state} from api_keys k join api_key_trust t on t.key_id = k.id
          where k.id = ${keyId} and t.id = ${ruleId} for share of k, t`.first(db),
-    async isUsed(issuer, jti) {
-      const row = await sql`select 1 from used_id_tokens where issuer = ${issuer} and jti = ${jti}`.first(db);
-      return row !== undefined;
-    },
     async insert({ tokenId, digest, keyId, ruleId, issuer, repository, ref, run, expiresAt }, once) {
       const columns = sql`id, digest, key_id, rule_id, issuer, repository, ref, run, expires_at`;
       const values = sql`
