@@ -222,16 +222,16 @@ function isAdministrator(facts: PrincipalFacts): boolean {
 /** The same for an exchange, whose response has a code of OAuth and says no more. */
 function toExchangeResponse(event: AuditEvent, requestId: string, key: Pick<Key, 'id' | 'name'>) {
   const reason = event.reason ?? '';
-  const message = Object.hasOwn(exchangeRefusals, reason)
+  const [message, hint] = Object.hasOwn(exchangeRefusals, reason)
     ? // Just looked up in the list, whose names are the reasons.
       exchangeRefusals[reason as keyof typeof exchangeRefusals]
-    : reason;
+    : [reason, exchangeRefusals.claim[1]];
   return {
     ...toResponse(event, requestId, key, () => undefined),
     code: exchangeCode,
     status: 400,
     message,
-    hint: 'Try the claims of the ID token with the rules of the key.',
+    hint,
   };
 }
 

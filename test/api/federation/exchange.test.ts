@@ -1,6 +1,7 @@
 // @module-tag sql
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { hour, minute, second } from '../../../src/core/clock.ts';
+import { type ExchangeRefusal, exchangeRefusals } from '../../../src/features/keys/exchange-refusals.ts';
 import type { KeyPolicy } from '../../../src/features/keys/key-policy.ts';
 import { type Answer, type Harness, openHarness, type Person, uiOrigin } from '../../harness.ts';
 import { openPlatform } from '../../id-tokens/platforms.ts';
@@ -366,7 +367,7 @@ describe('an ID token', () => {
     expect(outcome(await send(form))).toBe(refused);
   });
 
-  const refusals: readonly (readonly [string, () => Promise<string>])[] = [
+  const refusals: readonly (readonly [ExchangeRefusal, () => Promise<string>])[] = [
     ['unknown_issuer', () => idToken(openPlatform('github', 'https://evil.example.com'))],
     ['bad_signature', () => idToken(openPlatform('github', githubUrl))],
     ['bad_signature', async () => 'not.a.token'],
@@ -388,7 +389,15 @@ describe('an ID token', () => {
       });
       await h.app.services.denials.flush({ all: true });
       const ofRoot = await h.call('GET', `/me/refusals/${requestId}`, { as: root });
-      expect(ofRoot.data).toMatchObject({ requestId, keyId, code: 'invalid_grant', status: 400 });
+      const [message, hint] = exchangeRefusals[reason];
+      expect(ofRoot.data).toMatchObject({
+        requestId,
+        keyId,
+        code: 'invalid_grant',
+        status: 400,
+        message,
+        hint,
+      });
       expect((await eventsOf())[0]).toMatchObject({ event: 'api_key.exchange_refused', reason, requestId });
       const eve = await h.person(`Eve${alone}`);
       expect((await h.call('GET', `/me/refusals/${requestId}`, { as: eve })).status).toBe(404);
