@@ -6,7 +6,7 @@ import type { Database } from '../../../src/platform/database/database.ts';
 import type { Sql } from '../../../src/platform/database/sql.ts';
 import { FakeClock } from '../../clock.ts';
 import { openTestDatabase } from '../../database.ts';
-import { type Harness, openHarness, uiOrigin } from '../../harness.ts';
+import { type Harness, openHarness, type Person, uiOrigin } from '../../harness.ts';
 import { exchange, exchangeRows } from '../../id-tokens/exchange.ts';
 import { openPlatform } from '../../id-tokens/platforms.ts';
 import { setPolicy } from '../access/cast.ts';
@@ -17,7 +17,9 @@ import { githubRule, githubUrl } from './platforms.ts';
 const database = { answersLeft: Infinity };
 const counters = { isCut: false };
 const github = openPlatform('github', githubUrl);
+const issuers = [github.issuer];
 let h: Harness;
+let root: Person;
 let keyId: string;
 beforeEach(async () => {
   h = await openHarness({
@@ -30,8 +32,8 @@ beforeEach(async () => {
           : { issuer: githubUrl, jwks_uri: `${githubUrl}/jwks` },
       ),
   });
-  await setPolicy(h, { federation: { issuers: [github.issuer] } });
-  const root = await h.person('Root', { admin: true });
+  await setPolicy(h, { federation: { issuers } });
+  root = await h.person('Root', { admin: true });
   const body = {
     name: 'deploys',
     scopes: ['repos:read'],
@@ -74,8 +76,8 @@ function breakingDatabase(whole: Database): Database {
 
 const idTokenOfJob = (more: object = {}) =>
   github.sign({ ...github.claims(h.clock.now(), uiOrigin), ...more });
-const use = async (token: string) => {
-  const { status, error } = await h.call('GET', '/auth/context', { as: `Bearer ${token}` });
+const use = async (token: string, on = h) => {
+  const { status, error } = await on.call('GET', '/auth/context', { as: `Bearer ${token}` });
   return status < 400 ? String(status) : `${status} ${error.code}`;
 };
 
@@ -126,3 +128,36 @@ test('without the counters, exchanges and tokens work as keys do', async () => {
   expect(outcome).toBe('200');
   expect(await use(token)).toBe('200');
 });
+
+const ended = '401 invalid_credential';
+test.each([
+  ['its key', ended, () => h.call('DELETE', `/tokens/${keyId}`, { as: root })],
+  [
+    'its rule',
+    ended,
+    async () => {
+      const { data } = await h.call('GET', `/tokens/${keyId}/trust`, { as: root });
+      await h.call('DELETE', `/tokens/${keyId}/trust/${data[0].id}`, { as: root });
+    },
+  ],
+  ['its issuer', ended, () => setPolicy(h, {})],
+  [
+    'the switch of service keys',
+    '403 api_keys_disabled',
+    () => setPolicy(h, { federation: { issuers }, authentication: { personal: true, service: false } }),
+  ],
+  ['revoke-self', ended, (token: string) => h.call('POST', '/auth/revoke-self', { as: `Bearer ${token}` })],
+] as const)(
+  'FE-04 without the counters, a token ends with %s in another process, which hears no change, within a second',
+  async (_what, expected, end) => {
+    counters.isCut = true;
+    const other = await h.another();
+    const { token } = await exchange(h, await idTokenOfJob(), keyId);
+    expect(await use(token, other)).toBe('200');
+    await end(token);
+    expect(await use(token)).toBe(expected);
+    h.clock.advance(second + 1);
+    expect(await use(token, other)).toBe(expected);
+    await other.close();
+  },
+);
