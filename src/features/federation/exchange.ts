@@ -1,5 +1,5 @@
 import { actorOf, anonymous, type Exchange, type RequestOrigin } from '../../core/caller.ts';
-import { type Clock, hour, minute, second, timestamp } from '../../core/clock.ts';
+import { type Clock, minute, second, timestamp } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Random } from '../../core/ids.ts';
 import { safeText } from '../../core/safe-text.ts';
@@ -8,6 +8,7 @@ import { createFairQueue } from '../../platform/fair-queue.ts';
 import type { AuditWriter, Denials } from '../audit/audit.ts';
 import {
   digestOf,
+  longestMaxAgeMinutes,
   type ExchangedTokenStore,
   type ExchangeRefusal,
   type KeyFormat,
@@ -42,7 +43,7 @@ type Stores = { exchanged: Pick<ExchangedTokenStore, 'holdKey' | 'insert'>; audi
 type KeyState = NonNullable<Awaited<ReturnType<ExchangedTokenStore['holdKey']>>>;
 
 /** The highest maximum age of a rule: no rule accepts an older ID token, so its id need not be stored any longer. */
-const maxAgeMs = hour;
+const maxAgeMs = longestMaxAgeMinutes * minute;
 /** It is remembered this much longer: an exchange that found it current may still wait for its turn or for the database. */
 const waitMs = minute;
 /** Successful exchanges of one key a minute, besides the rate limit of the key. */

@@ -43,7 +43,7 @@ export { statusOf } from './key.ts';
 export type { ExchangeRefusal } from './exchange-refusals.ts';
 export type { ExchangedTokenStore } from './exchanged-token-store.ts';
 export type { KeyPolicies } from './policy-document.ts';
-export { failedClaims, textOf, tokenIdOf, type TrustRule } from './trust-rule.ts';
+export { failedClaims, longestMaxAgeMinutes, textOf, tokenIdOf, type TrustRule } from './trust-rule.ts';
 export { type Preset, type SigningKey, signingKeySchema, type TrustedIssuer } from './trusted-issuer.ts';
 
 /**

@@ -41,9 +41,22 @@ describe('what a rule must name', () => {
     expect(problemsOf('github', { ...rest, environment: 'production' })).toEqual([]);
   });
 
-  test.each(['sub', 'iss', 'aud', 'exp', 'nbf', 'iat', 'jti', '/sub', '/ref', '/a/~2', '/a/b~', '/'])(
-    'the claim %s is refused',
-    (name) => expect(problemsOf('github', { ...github, [name]: 'x' })).toEqual([`claims.${name}`]),
+  test.each([
+    'sub',
+    'iss',
+    'aud',
+    'exp',
+    'nbf',
+    'iat',
+    'jti',
+    '/aud/0',
+    '/sub',
+    '/ref',
+    '/a/~2',
+    '/a/b~',
+    '/',
+  ])('the claim %s is refused', (name) =>
+    expect(problemsOf('github', { ...github, [name]: 'x' })).toEqual([`claims.${name}`]),
   );
 
   test.each([

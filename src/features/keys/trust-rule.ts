@@ -23,6 +23,8 @@ export type TrustRequest = Pick<TrustRule, 'issuer' | 'claims' | 'maxTtlMinutes'
 };
 
 export const maxTrustRules = 10;
+/** No rule accepts an older ID token. */
+export const longestMaxAgeMinutes = 60;
 
 /** A claim that differs from the rule. `found` is null for an absent claim, and for one that is no text. */
 export type FailedClaim = {
@@ -111,7 +113,8 @@ function problemsIn(preset: Preset, claims: TrustRule['claims']): Problem[] {
 function problemOfName(name: string): string | null {
   if (name === 'sub')
     return 'must not be named, because settings of the platform change its text; name the claims that it consists of';
-  if (checkedAnyway.includes(name)) return 'must not be named; Postern checks it for every ID token';
+  const top = name.startsWith('/') ? name.split('/')[1] : name;
+  if (checkedAnyway.includes(top ?? '')) return 'must not be named; Postern checks it for every ID token';
   if (name.startsWith('/') && !/^(?:\/(?:[^/~]|~[01])*){2,}$/.test(name))
     return 'must be a JSON Pointer to a nested claim (RFC 6901), such as /kubernetes.io/namespace; a claim at the top has no slash';
   return null;

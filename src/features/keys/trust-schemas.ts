@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { maxTrustRules } from './trust-rule.ts';
+import { longestMaxAgeMinutes, maxTrustRules } from './trust-rule.ts';
 
 /** Wire shapes of trust rules. trust-rule.ts decides what a rule must name. */
 const plain = (text: string) => !/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/u.test(text);
@@ -17,7 +17,9 @@ const claims = z
 
 const issuer = z.string().min(1).max(300).describe('An issuer of the key policy');
 const minutes = (max: number) => z.number().int().min(1).max(max);
-const maxAgeMinutes = minutes(60).describe('How old an ID token may be, by its claim `iat`');
+const maxAgeMinutes = minutes(longestMaxAgeMinutes).describe(
+  'How old an ID token may be, by its claim `iat`',
+);
 const singleUse = z.boolean().describe('Whether an ID token is good for only one exchange');
 
 export const trustRequestSchema = z

@@ -111,7 +111,7 @@ export function createTrust(deps: {
       const rules = asked === undefined ? await read.trust.list(keyId) : [toTrustRule(issuers, asked)];
       const [nearest] = rules
         .map((rule) => differences(rule, claims))
-        .toSorted((one, other) => one.length - other.length);
+        .toSorted((one, other) => distance(one) - distance(other));
       if (nearest === undefined)
         throw new AppError('state_conflict', {
           message: 'The key has no trust rule.',
@@ -144,6 +144,11 @@ export function createTrust(deps: {
       }
     },
   };
+}
+
+/** A rule of the issuer of the token is nearer than each rule of another one. */
+function distance(failed: readonly FailedClaim[]): number {
+  return failed.length + (failed.some(({ claim }) => claim === 'iss') ? 100 : 0);
 }
 
 /** The one audience. A list must have exactly one. */

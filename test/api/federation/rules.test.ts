@@ -7,7 +7,7 @@ import type { TrustedIssuer } from '../../../src/features/keys/trusted-issuer.ts
 import { type Answer, type Harness, openHarness, type Person, type TestKey } from '../../harness.ts';
 import { openPlatform } from '../../id-tokens/platforms.ts';
 import { dump, manyChanges, setPolicy } from '../access/cast.ts';
-import { githubRule, githubUrl, gitlabRule, trustingAll } from './platforms.ts';
+import { githubRule, githubUrl, gitlabRule, kubernetesRule, trustingAll } from './platforms.ts';
 
 /** Service keys without a value, and the rules that say which ID tokens a key accepts. */
 let h: Harness;
@@ -214,6 +214,13 @@ describe('rules', () => {
     expect(await attempt({ rule: { ...githubRule, singleUse: false }, claims: unnamed })).toMatchObject({
       accepted: true,
     });
+    // A rule of another issuer with fewer claims would differ in fewer.
+    await trust(id, 'POST', kubernetesRule);
+    const almostEmpty = { iss: githubUrl, aud: 'http://localhost:3000', jti: 'x' };
+    const named = (await attempt({ claims: almostEmpty })).failed.map(
+      ({ claim }: { claim: string }) => claim,
+    );
+    expect(named.toSorted()).toEqual(['event_name', 'ref', 'repository_id', 'repository_owner_id']);
     const { id: bare } = await h.serviceKey();
     expect(outcome(await trust(bare, 'POST', { claims }, '/try'))).toBe('409 state_conflict');
   });

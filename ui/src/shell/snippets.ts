@@ -147,6 +147,7 @@ export function kubernetesPipeline(job: PipelineJob): string {
 kind: Job
 metadata: { name: publish, namespace: ${JSON.stringify(namespace)} }
 spec:
+  backoffLimit: 0
   template:
     spec:
       serviceAccountName: ${JSON.stringify(account)}
