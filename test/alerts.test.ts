@@ -55,6 +55,9 @@ const ordinary: Series = {
   'postern_agent_calls_total{result="done",tool="external"}': '0+9',
   'postern_agent_calls_total{result="failed",tool="external"}': '0+1',
   'postern_mcp_connections{status="broken"}': '7',
+  'postern_token_exchanges_total{result="exchanged"}': '0+2',
+  'postern_token_exchanges_total{result="claim"}': '0+1',
+  'postern_token_exchanges_total{result="unavailable"}': '1',
 };
 
 /** What differs from an ordinary hour. `labels`: those that the alert adds to its own. */
@@ -106,6 +109,7 @@ const faults: Readonly<Record<string, Fault>> = {
     series: { 'postern_agent_calls_total{result="failed",tool="external"}': '0+20' },
   },
   PosternConnectionsBreak: { series: { 'postern_mcp_connections{status="broken"}': '7+1' } },
+  PosternIssuerAway: { series: { 'postern_token_exchanges_total{result="unavailable"}': '0+1' } },
   PosternWebhooksRefused: {
     series: {
       'postern_http_requests_total{route="/api/v2/webhooks/git/:repositoryId",status="4xx"}': '0+4',

@@ -74,7 +74,8 @@ export function createExchanges(deps: {
   /** Counts a bad credential of an address, and returns the error that refuses it. */
   refuse: (origin: RequestOrigin, refusal: AppError) => AppError;
   denials: Pick<Denials, 'record'>;
-  count: (result: 'exchanged' | ExchangeRefusal) => void;
+  /** `unavailable`: the issuer has no current keys here. */
+  count: (result: 'exchanged' | 'unavailable' | ExchangeRefusal) => void;
   clock: Clock;
   random: Random;
 }): Exchanges {
@@ -115,10 +116,12 @@ export function createExchanges(deps: {
       const token = await verifications(addressBucket(origin.address), () =>
         verifyIdToken(idToken, { issuers, findKey, audience, now }),
       );
-      if (token.kind === 'unavailable')
+      if (token.kind === 'unavailable') {
+        deps.count('unavailable');
         throw new AppError('store_unavailable', {
           message: 'Postern has no current keys of the issuer of this ID token.',
         });
+      }
       if (token.kind === 'refused') throw refusal(token.reason, keyId, origin);
       const id = { issuer: token.issuer.url, jti: tokenIdOf(token.claims) };
       const key = await read.exchanged.findKey(keyId, id);

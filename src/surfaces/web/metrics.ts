@@ -228,7 +228,7 @@ export function createMetrics(): Metrics {
   });
   const exchanges = new Counter({
     name: 'postern_token_exchanges_total',
-    help: 'ID tokens that pipelines sent, by result: exchanged, or the reason of the refusal.',
+    help: 'ID tokens that pipelines sent, by result: exchanged, unavailable = no current keys of the issuer, or the reason of the refusal.',
     labelNames: ['result'],
     registers: [registry],
   });

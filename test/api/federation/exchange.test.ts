@@ -443,6 +443,8 @@ describe('an ID token', () => {
     await setUp({ federation: { issuers: [github.issuer] } });
     const answer = await send(fields(await idToken()));
     expect(outcome(answer)).toBe('503 temporarily_unavailable');
+    const metrics = await h.app.services.metrics.registry.metrics();
+    expect(metrics).toContain('postern_token_exchanges_total{result="unavailable"} 1');
     expect(answer.headers['retry-after']).toBeDefined();
   });
 });
