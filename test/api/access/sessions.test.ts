@@ -12,6 +12,7 @@ import { defaultEnvironmentPolicy } from '../../../src/features/environments/pol
 import { createAuthenticator } from '../../fakes/authenticator.ts';
 import { idleEngine } from '../../fakes/idle-engine.ts';
 import { newRepository, type TestRepository } from '../../git-repository.ts';
+import { githubRule, trustingGithub } from '../federation/platforms.ts';
 import { archiveOf, page, upload } from '../sites/uploads.ts';
 
 /** What a browser session is worth: alone, live, from our own page, and under our own cookie name only. */
@@ -221,6 +222,7 @@ describe('requests of other pages', () => {
     const environment = /^\/(?:environments$|environments\/\{|builds\/)/.test(route.path)
       ? await environmentOf(root, `acme/shop-${made}`)
       : undefined;
+    if (route.path.includes('/trust')) await setPolicy(h, { ...noLimits, ...trustingGithub });
     if (route.path.endsWith('/retry'))
       await h.call('POST', `/builds/${environment?.build}/cancel`, { as: root });
     const bodies: Record<string, object> = {
@@ -270,6 +272,8 @@ describe('requests of other pages', () => {
       },
       'POST /me/tokens/{id}/rotate': {},
       'POST /tokens/{id}/rotate': {},
+      'POST /tokens/{id}/trust': githubRule,
+      'POST /tokens/{id}/trust/try': { rule: githubRule, claims: {} },
       'POST /groups': { name: 'Evil', roles: ['admin'] },
     };
     const path = route.path
@@ -327,7 +331,7 @@ describe('requests of other pages', () => {
           : { body };
       const own = await h.call(route.method, path, { as: who, ...content, headers: { 'if-match': '*' } });
       const isOfThingsThatAreNotThere =
-        /notices|clients|approvals|\/sessions\/|(?:uploads|servers|connections|passkeys)\/nothingthere/.test(
+        /notices|clients|approvals|\/sessions\/|(?:uploads|servers|connections|passkeys|trust)\/nothingthere/.test(
           path,
         );
       expect([route.operationId, own.status]).toEqual([
