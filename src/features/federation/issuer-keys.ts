@@ -62,15 +62,16 @@ export function createIssuerKeys(deps: {
       const before = await keySets.find(url);
       const known = keyIn(before, kid);
       if (known !== undefined) return known;
+      const isRecent = before !== undefined && before.triedAt > clock.now() - minute;
       // Within a minute of the last fetch, an unknown key costs one read: anyone can send one.
-      const isRecent = before !== undefined && before.triedAt > clock.now() - minute && !fetching.has(url);
-      if (!isRecent) await fetchOnce(url);
-      const set = isRecent ? before : await keySets.find(url);
+      if (isRecent && isComplete(before)) return undefined;
+      if (!isRecent || fetching.has(url)) await fetchOnce(url);
+      // A fetch that ran during the first read may have ended.
+      const set = await keySets.find(url);
       const found = keyIn(set, kid);
       if (found !== undefined) return found;
-      // Only a set that arrived after the last attempt proves that the issuer has no such key.
-      const isKnown = set !== undefined && set.fetchedAt !== null && set.fetchedAt >= set.triedAt;
-      return isKnown && clock.now() - set.fetchedAt <= maxAgeMs ? undefined : 'unavailable';
+      const isCurrent = isComplete(set) && clock.now() - set.fetchedAt <= maxAgeMs;
+      return isCurrent ? undefined : 'unavailable';
     },
 
     async refresh() {
@@ -80,6 +81,11 @@ export function createIssuerKeys(deps: {
       await Promise.all(fetched.map(fetchOnce));
     },
   };
+}
+
+/** Only a set that arrived after the last attempt proves that the issuer has no other key. */
+function isComplete(set: KeySet | undefined): set is KeySet & { readonly fetchedAt: number } {
+  return set !== undefined && set.fetchedAt !== null && set.fetchedAt >= set.triedAt;
 }
 
 type Outcome = 'fetched' | 'failed' | 'too soon';
