@@ -103,20 +103,8 @@ function operation(route: Route, schemas: SchemaWriter): Operation {
 function requestBody(route: Route, schemas: SchemaWriter): Pick<Operation, 'requestBody'> {
   const { body, uploads, example } = route;
   if (body === undefined && uploads === undefined) return {};
-  if (body !== undefined && isOAuth(route))
-    return {
-      requestBody: {
-        required: true,
-        content: {
-          [formType]: {
-            schema: schemas.write(body, 'input'),
-            ...(example?.body === undefined ? {} : { example: example.body }),
-          },
-        },
-      },
-    };
-  const json = body && {
-    'application/json': {
+  const typed = body && {
+    [isOAuth(route) ? formType : 'application/json']: {
       schema: schemas.write(body, 'input'),
       ...(example?.body === undefined ? {} : { example: example.body }),
     },
@@ -125,7 +113,7 @@ function requestBody(route: Route, schemas: SchemaWriter): Pick<Operation, 'requ
   return {
     requestBody: {
       required: uploads !== undefined || body?.safeParse(undefined).success !== true,
-      content: { ...json, ...Object.fromEntries(files) },
+      content: { ...typed, ...Object.fromEntries(files) },
     },
   };
 }
