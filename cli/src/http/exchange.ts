@@ -130,7 +130,7 @@ function audienceIn(token: string): string | undefined {
   }
 }
 
-/** Reads at most one character more than an ID token may have. Kubernetes renews the token in the file, so each exchange reads it. */
+/** Reads little more than an ID token may have. Kubernetes renews the token in the file, so each exchange reads it. */
 async function startOf(file: string): Promise<string> {
   try {
     return await text(createReadStream(file, { end: maxTokenCharacters + 1 }));

@@ -165,7 +165,7 @@ function RuleItem({ of: rule, issuers, onRemove }: RuleProps & { readonly onRemo
 function RuleText({ of: rule, issuers }: RuleProps) {
   const preset = issuers?.find(({ url }) => url === rule.issuer)?.preset;
   const required = preset === undefined ? [] : requiredOf(preset).flat();
-  // Those that the preset requires come first, in the order of the form.
+  // Required claims come first, in the order of the form.
   const claims = Object.entries(rule.claims).toSorted(
     ([one], [other]) => placeOf(one, required) - placeOf(other, required),
   );
