@@ -13,6 +13,7 @@ import {
   type ExchangeRefusal,
   type KeyFormat,
   type KeyPolicies,
+  type KeyState,
   type Preset,
   statusOf,
   textOf,
@@ -39,8 +40,6 @@ export type Exchanges = {
 export type Exchanged = { readonly value: string; readonly seconds: number };
 
 type Stores = { exchanged: Pick<ExchangedTokenStore, 'holdKey' | 'insert'>; audit: AuditWriter };
-
-type KeyState = NonNullable<Awaited<ReturnType<ExchangedTokenStore['holdKey']>>>;
 
 /** The highest maximum age of a rule: no rule accepts an older ID token, so its id need not be stored any longer. */
 const maxAgeMs = longestMaxAgeMinutes * minute;

@@ -1,6 +1,7 @@
 import { compactVerify, importJWK } from 'jose';
 import { minute, second } from '../../core/clock.ts';
 import {
+  audienceOf,
   type ExchangeRefusal,
   failedClaims,
   type SigningKey,
@@ -61,7 +62,7 @@ export async function verifyIdToken(
   if (key === 'unavailable') return { kind: 'unavailable' };
   const claims = key === undefined ? undefined : await verifiedClaims(token, key, alg);
   if (claims === undefined) return refused('bad_signature');
-  if (!isOnlyAudience(claims['aud'], audience)) return refused('audience');
+  if (audienceOf(claims) !== audience) return refused('audience');
   const issuedAt = timeIn(claims['iat']);
   const expiresAt = timeIn(claims['exp']);
   if (issuedAt === undefined || expiresAt === undefined) return refused('stale');
@@ -125,10 +126,6 @@ async function verifiedClaims(
 
 function isAlgorithm(alg: unknown): alg is keyof typeof keyTypes {
   return typeof alg === 'string' && Object.hasOwn(keyTypes, alg);
-}
-
-function isOnlyAudience(aud: unknown, audience: string): boolean {
-  return Array.isArray(aud) ? aud.length === 1 && aud[0] === audience : aud === audience;
 }
 
 /** A NumericDate (RFC 7519 section 2), in milliseconds. */

@@ -27,14 +27,14 @@ export function createIssuerKeys(deps: {
 }): IssuerKeys {
   const { keySets, issuers, fetchKeys, clock, log } = deps;
   /** Fetches that this process makes now: requests that need the same keys wait for one answer. */
-  const fetching = new Map<string, Promise<Outcome>>();
+  const fetching = new Map<string, Promise<void>>();
 
   function keyIn(set: KeySet | undefined, kid: string): SigningKey | undefined {
     const isUsable = set !== undefined && set.fetchedAt !== null && clock.now() - set.fetchedAt <= maxAgeMs;
     return isUsable ? set.keys.find((key) => key.kid === kid) : undefined;
   }
 
-  function fetchOnce(issuer: string): Promise<Outcome> {
+  function fetchOnce(issuer: string): Promise<void> {
     const running = fetching.get(issuer);
     if (running !== undefined) return running;
     const started = fetchNow(issuer).finally(() => fetching.delete(issuer));
@@ -42,18 +42,17 @@ export function createIssuerKeys(deps: {
     return started;
   }
 
-  async function fetchNow(issuer: string): Promise<Outcome> {
-    if (!(await keySets.mayFetch(issuer, clock.now()))) return 'too soon';
+  async function fetchNow(issuer: string): Promise<void> {
+    if (!(await keySets.mayFetch(issuer, clock.now()))) return;
     let keys: SigningKey[];
     try {
       keys = await fetchKeys(issuer);
     } catch (error) {
       // The keys that are known stay in use. An exchange that needs others gets 503.
       log.warn({ err: error, issuer }, 'the keys of an issuer could not be fetched');
-      return 'failed';
+      return;
     }
     await keySets.save(issuer, keys, clock.now());
-    return 'fetched';
   }
 
   return {
@@ -87,5 +86,3 @@ export function createIssuerKeys(deps: {
 function isComplete(set: KeySet | undefined): set is KeySet & { readonly fetchedAt: number } {
   return set !== undefined && set.fetchedAt !== null && set.fetchedAt >= set.triedAt;
 }
-
-type Outcome = 'fetched' | 'failed' | 'too soon';

@@ -14,7 +14,7 @@ export type NewExchangedToken = Exchange & {
 };
 
 /** What decides whether a key can be used now. */
-type KeyState = Pick<Key, 'type' | 'name' | 'expiresAt' | 'expiryRecordedAt' | 'revokedAt'>;
+export type KeyState = Pick<Key, 'type' | 'name' | 'expiresAt' | 'expiryRecordedAt' | 'revokedAt'>;
 
 export type ExchangedTokenStore = {
   /** The key, its rules in the order in which they were added, and whether the ID token was used before. */

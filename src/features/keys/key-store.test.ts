@@ -13,20 +13,25 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
+/** A service key that was never used, changed or replaced. */
+const fresh = {
+  type: 'service',
+  ownerUserId: null,
+  createdAt: 0,
+  createdBy: null,
+  lifetimeMs: null,
+  expiresAt: null,
+  replaces: null,
+} as const;
+
 test('a repository that was removed between the look-up and the write refuses the key whole', async () => {
   const insert = database.tx((tx) =>
     keyStore(tx).insert({
+      ...fresh,
       id: '4fKd02LmQx9Z',
       digest: '0'.repeat(64),
-      type: 'service',
       name: 'robot',
       scopes: ['repos:read'],
-      ownerUserId: null,
-      createdAt: 0,
-      createdBy: null,
-      lifetimeMs: null,
-      expiresAt: null,
-      replaces: null,
       repositoryIds: ['repo_that_was_just_removed'],
     }),
   );
@@ -53,17 +58,11 @@ test('RV-02 EX-02 FE-04 a write commits only while the value or the exchanged to
     );
   await database.tx(async (tx) => {
     await keyStore(tx).insert({
+      ...fresh,
       id,
       digest: '1'.repeat(64),
-      type: 'service',
       name: 'deploys',
       scopes: ['sites:write'],
-      ownerUserId: null,
-      createdAt: 0,
-      createdBy: null,
-      lifetimeMs: null,
-      expiresAt: null,
-      replaces: null,
       repositoryIds: 'all',
     });
     await trustStore(tx).add(id, rule, 0, null);

@@ -41,9 +41,16 @@ export type { KeyFormat } from './key-value.ts';
 export { digestOf } from './key-value.ts';
 export { statusOf } from './key.ts';
 export type { ExchangeRefusal } from './exchange-refusals.ts';
-export type { ExchangedTokenStore } from './exchanged-token-store.ts';
+export type { ExchangedTokenStore, KeyState } from './exchanged-token-store.ts';
 export type { KeyPolicies } from './policy-document.ts';
-export { failedClaims, longestMaxAgeMinutes, textOf, tokenIdOf, type TrustRule } from './trust-rule.ts';
+export {
+  audienceOf,
+  failedClaims,
+  longestMaxAgeMinutes,
+  textOf,
+  tokenIdOf,
+  type TrustRule,
+} from './trust-rule.ts';
 export { type Preset, type SigningKey, signingKeySchema, type TrustedIssuer } from './trusted-issuer.ts';
 
 /**

@@ -172,6 +172,13 @@ export function tokenIdOf(claims: object): string | null {
   return typeof jti === 'string' && /^[\x21-\x7e]{1,255}$/.test(jti) ? jti : null;
 }
 
+/** The only audience. Null: there is none, or a list without exactly one. */
+export function audienceOf(claims: object): string | null {
+  const aud = memberOf(claims, 'aud');
+  if (!Array.isArray(aud)) return textOf(claims, 'aud');
+  return aud.length === 1 ? textOf(claims, '/aud/0') : null;
+}
+
 function pointedAt(claims: object, pointer: string): unknown {
   let found: unknown = claims;
   for (const token of pointer.slice(1).split('/')) {

@@ -9,6 +9,7 @@ import { requireActive, within } from './key-reach.ts';
 import type { KeyStore } from './key-store.ts';
 import type { KeyPolicies } from './policy-document.ts';
 import {
+  audienceOf,
   type FailedClaim,
   failedClaims,
   maxTrustRules,
@@ -149,13 +150,4 @@ export function createTrust(deps: {
 /** A rule of the issuer of the token is nearer than each rule of another one. */
 function distance(failed: readonly FailedClaim[]): number {
   return failed.length + (failed.some(({ claim }) => claim === 'iss') ? 100 : 0);
-}
-
-/** The one audience. A list must have exactly one. */
-function audienceOf(claims: object): string | null {
-  return textOf(claims, 'aud') ?? (hasOneAudience(claims) ? textOf(claims, '/aud/0') : null);
-}
-
-function hasOneAudience(claims: object): boolean {
-  return 'aud' in claims && Array.isArray(claims.aud) && claims.aud.length === 1;
 }
